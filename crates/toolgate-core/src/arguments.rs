@@ -1,0 +1,108 @@
+//! Arguments before and after they are checked.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{ToolError, Violation};
+
+/// Named values for a tool's parameters, in the order they were given.
+pub type Arguments = serde_json::Map<String, Value>;
+
+/// Arguments known to satisfy a schema. Only [`Schema::check`](crate::Schema::check) makes one; what it holds is what the tool
+/// gets, to the byte. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValidArguments {
+    object: Arc<Value>,
+    dropped: Vec<String>,
+}
+
+impl ValidArguments {
+    pub(crate) fn new(object: Arc<Value>, dropped: Vec<String>) -> Self {
+        Self { object, dropped }
+    }
+
+    /// The arguments as a JSON object.
+    pub fn as_value(&self) -> &Value {
+        &self.object
+    }
+
+    /// One argument.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.object.get(name)
+    }
+
+    /// Names that were left out because they count as not given: optional ones that were `null`, and unknown ones where the
+    /// schema allows no others.
+    pub fn dropped(&self) -> &[String] {
+        &self.dropped
+    }
+
+    /// The arguments as an owned map; copies only if someone else still holds them.
+    pub fn into_map(self) -> Arguments {
+        match Arc::unwrap_or_clone(self.object) {
+            Value::Object(map) => map,
+            _ => Arguments::new(),
+        }
+    }
+
+    /// The arguments as a type. What the schema let through and the type does not, is refused in the type's words.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        T::deserialize(self.as_value()).map_err(|error| ToolError::InvalidArguments {
+            violations: vec![Violation::new("arguments", format!("do not fit: {error}"))],
+            required: Vec::new(),
+        })
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Value> {
+        Arc::clone(&self.object)
+    }
+}
+
+/// How much there is of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Size {
+    /// Objects, arrays and scalars.
+    pub(crate) values: u64,
+    /// Bytes as compact JSON, not counting escapes.
+    pub(crate) bytes: u64,
+}
+
+impl Size {
+    /// Measures, and refuses what is nested deeper than everything after this may recurse.
+    pub(crate) fn of(value: &Value, deepest: usize) -> Result<Self, ToolError> {
+        let mut size = Self::default();
+        if size.add(value, deepest) {
+            return Ok(size);
+        }
+        Err(ToolError::invalid(
+            "arguments",
+            format!("must not be nested deeper than {deepest}"),
+        ))
+    }
+
+    /// Returns false if the value is too deep.
+    fn add(&mut self, value: &Value, deeper: usize) -> bool {
+        const PUNCTUATION: u64 = 2;
+        self.values += 1;
+        match value {
+            Value::Null | Value::Bool(_) => self.bytes += 4,
+            Value::Number(_) => self.bytes += 8,
+            Value::String(text) => self.bytes += text.len() as u64 + PUNCTUATION,
+            Value::Array(array) => {
+                self.bytes += PUNCTUATION + array.len() as u64;
+                return deeper > 0 && array.iter().all(|value| self.add(value, deeper - 1));
+            }
+            Value::Object(object) => {
+                self.bytes += PUNCTUATION;
+                return deeper > 0
+                    && object.iter().all(|(name, value)| {
+                        self.bytes += name.len() as u64 + 2 * PUNCTUATION;
+                        self.add(value, deeper - 1)
+                    });
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,229 @@
+//! What is asked: a tool's name, its arguments, and who wants it by when.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::ProgressSink;
+use crate::{Progress, ToolError, parse_object};
+
+/// A request to run one tool once.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_core::{Origin, ToolCall};
+///
+/// let call = ToolCall::from_json("echo", br#"{"a": 1}"#)
+///     .origin(Origin::CommandLine)
+///     .timeout(Duration::from_secs(5));
+/// assert_eq!(call.name(), "echo");
+/// ```
+pub struct ToolCall {
+    pub(crate) id: CallId,
+    pub(crate) name: String,
+    pub(crate) arguments: Given,
+    pub(crate) origin: Origin,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) cancellation: Option<CancellationToken>,
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) trace_parent: Option<String>,
+}
+
+/// Arguments as they came. What is no JSON object still becomes a call, so that it too ends in an envelope and a record.
+pub(crate) enum Given {
+    Object(Arc<Value>),
+    Unusable { raw: Arc<Value>, error: ToolError },
+}
+
+impl ToolCall {
+    /// A call with arguments that are JSON already. Anything but an object is refused when the call is executed.
+    pub fn new(name: impl Into<String>, arguments: impl Into<Value>) -> Self {
+        let arguments = match arguments.into() {
+            object @ Value::Object(_) => Given::Object(Arc::new(object)),
+            raw => Given::Unusable {
+                error: ToolError::invalid("arguments", "must be object"),
+                raw: Arc::new(raw),
+            },
+        };
+        Self::given(name.into(), arguments)
+    }
+
+    /// A call with arguments as text. Broken JSON and duplicate keys are refused when the call is executed.
+    pub fn from_json(name: impl Into<String>, json: &[u8]) -> Self {
+        const RAW_FOR_THE_RECORD: usize = 4096;
+        let arguments = match parse_object(json) {
+            Ok(object) => Given::Object(Arc::new(Value::Object(object))),
+            Err(error) => {
+                let raw = String::from_utf8_lossy(&json[..json.len().min(RAW_FOR_THE_RECORD)])
+                    .into_owned();
+                Given::Unusable {
+                    raw: Arc::new(Value::String(raw)),
+                    error: error.into(),
+                }
+            }
+        };
+        Self::given(name.into(), arguments)
+    }
+
+    fn given(name: String, arguments: Given) -> Self {
+        Self {
+            id: CallId::next(),
+            name,
+            arguments,
+            origin: Origin::Library,
+            timeout: None,
+            cancellation: None,
+            progress: None,
+            trace_parent: None,
+        }
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The caller's own limit. It is absolute: progress does not extend it.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Cancels the call when the token is cancelled.
+    #[must_use]
+    pub fn cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = Some(token);
+        self
+    }
+
+    /// Hears the tool's progress.
+    #[must_use]
+    pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// The W3C `traceparent` this call belongs to.
+    #[must_use]
+    pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> Self {
+        self.trace_parent = Some(trace_parent.into());
+        self
+    }
+
+    /// The arguments, if they are usable at all.
+    pub(crate) fn arguments(&self) -> Result<&Arc<Value>, ToolError> {
+        match &self.arguments {
+            Given::Object(object) => Ok(object),
+            Given::Unusable { error, .. } => Err(error.clone()),
+        }
+    }
+
+    /// The name that is asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The call's own id.
+    pub fn id(&self) -> CallId {
+        self.id
+    }
+}
+
+impl fmt::Debug for ToolCall {
+    /// Without the arguments: they may hold secrets, and a redactor is not at hand here.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who asks for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Origin {
+    /// A program that uses these crates.
+    #[default]
+    Library,
+    /// A person at a shell.
+    CommandLine,
+    /// A model in a conversation.
+    Chat,
+    /// A voice.
+    Voice,
+    /// The HTTP API.
+    Http,
+    /// An MCP client.
+    Mcp,
+    /// Another machine.
+    Worker,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Library => "library",
+            Self::CommandLine => "cli",
+            Self::Chat => "chat",
+            Self::Voice => "voice",
+            Self::Http => "http",
+            Self::Mcp => "mcp",
+            Self::Worker => "worker",
+        })
+    }
+}
+
+/// Names one call for ever: unique over processes and machines, and sorted by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u128);
+
+impl CallId {
+    /// 48 bits of milliseconds, 40 of this process, 40 of a counter.
+    pub(crate) fn next() -> Self {
+        static PROCESS: LazyLock<u64> =
+            LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let millis = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis();
+        let process = u128::from(*PROCESS >> 24);
+        let counter = u128::from(COUNTER.fetch_add(1, Ordering::Relaxed)) & 0xff_ffff_ffff;
+        Self(millis << 80 | process << 40 | counter)
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_sorted() {
+        let ids: Vec<CallId> = (0..10_000).map(|_| CallId::next()).collect();
+        assert!(ids.is_sorted());
+        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(ids[0].to_string().len(), 32);
+    }
+
+    #[test]
+    fn debug_shows_no_arguments() {
+        let call = ToolCall::new("login", serde_json::json!({ "password": "hunter2" }));
+        assert!(!format!("{call:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,288 @@
+//! Everything there is to know of a tool before it is called.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{Limits, ParameterNames, Schema, SchemaError, SchemaLimits};
+
+/// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
+#[derive(Debug, Clone)]
+pub struct ToolDefinition {
+    name: String,
+    original_name: Option<String>,
+    source: Source,
+    description: String,
+    schema: Schema,
+    output_schema: Option<Value>,
+    annotations: Annotations,
+    names: ParameterNames,
+    timeout: Option<Duration>,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// Ships with Toolgate.
+    Builtin,
+    /// A canned answer from the configuration.
+    Mock,
+    /// A service inside the program.
+    Internal,
+    /// Registered by a program that uses these crates.
+    Custom,
+    /// An MCP server, by its name in the configuration.
+    Mcp(String),
+}
+
+impl Source {
+    /// True for tools that live in this process; their parameters are never renamed.
+    pub fn is_local(&self) -> bool {
+        !matches!(self, Self::Mcp(_))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin => f.write_str("builtin"),
+            Self::Mock => f.write_str("mock"),
+            Self::Internal => f.write_str("internal"),
+            Self::Custom => f.write_str("custom"),
+            Self::Mcp(server) => write!(f, "mcp:{server}"),
+        }
+    }
+}
+
+/// What a tool says of its effects. Told by the tool, so never a reason to trust it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// Twice is as good as once.
+    pub idempotent: Option<bool>,
+    /// It may destroy something.
+    pub destructive: Option<bool>,
+}
+
+impl Annotations {
+    /// Of a tool that only looks.
+    pub const READ_ONLY: Self = Self {
+        read_only: Some(true),
+        idempotent: Some(true),
+        destructive: Some(false),
+    };
+}
+
+/// Why a definition was refused.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// An empty, over-long or unprintable name.
+    #[error("tool name '{name}' {problem}")]
+    Name {
+        /// The name, escaped.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// No description: a model would not know when to use the tool.
+    #[error("tool '{name}' has no description")]
+    NoDescription {
+        /// The tool's name.
+        name: String,
+    },
+    /// No usable schema.
+    #[error("parameters of tool '{name}': {error}")]
+    Schema {
+        /// The tool's name.
+        name: String,
+        /// What is wrong with the schema.
+        #[source]
+        error: SchemaError,
+    },
+}
+
+impl ToolDefinition {
+    /// Starts a definition; `parameters` is a JSON Schema of type `object`.
+    pub fn builder(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        parameters: Value,
+    ) -> DefinitionBuilder {
+        DefinitionBuilder {
+            name: name.into(),
+            original_name: None,
+            source: Source::Custom,
+            description: description.into(),
+            parameters,
+            output_schema: None,
+            annotations: Annotations::default(),
+            names: ParameterNames::default(),
+            timeout: None,
+            limits: SchemaLimits::default(),
+        }
+    }
+
+    /// The name it is registered under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name on its own server, where that may differ.
+    pub fn original_name(&self) -> &str {
+        self.original_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// What it does, for a model and for a person.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The schema of its arguments, exactly as it was given.
+    pub fn parameters(&self) -> &Value {
+        self.schema.document()
+    }
+
+    /// The compiled schema of its arguments.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The schema of its structured answer, if it declares one.
+    pub fn output_schema(&self) -> Option<&Value> {
+        self.output_schema.as_ref()
+    }
+
+    /// What it says of its effects.
+    pub fn annotations(&self) -> Annotations {
+        self.annotations
+    }
+
+    /// How its parameters are renamed before validation; local tools are left alone.
+    pub fn names(&self) -> &ParameterNames {
+        &self.names
+    }
+
+    /// The limit for a call of this tool: configured by name, else its own, else the general one.
+    pub fn timeout(&self, limits: &Limits) -> Duration {
+        let configured = limits
+            .per_tool
+            .get(&self.name)
+            .and_then(|tool| tool.timeout);
+        configured.or(self.timeout).unwrap_or(limits.timeout)
+    }
+}
+
+/// Collects what a [`ToolDefinition`] needs.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct DefinitionBuilder {
+    name: String,
+    original_name: Option<String>,
+    source: Source,
+    description: String,
+    parameters: Value,
+    output_schema: Option<Value>,
+    annotations: Annotations,
+    names: ParameterNames,
+    timeout: Option<Duration>,
+    limits: SchemaLimits,
+}
+
+impl DefinitionBuilder {
+    /// Where the tool comes from; [`Source::Custom`] unless told.
+    pub fn source(mut self, source: Source) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// The name on its own server.
+    pub fn original_name(mut self, name: impl Into<String>) -> Self {
+        self.original_name = Some(name.into());
+        self
+    }
+
+    /// The schema of the structured answer.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// What the tool says of its effects.
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = annotations;
+        self
+    }
+
+    /// How parameters are renamed.
+    pub fn names(mut self, names: ParameterNames) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// The tool's own limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Other bounds for the schema than the usual ones.
+    pub fn schema_limits(mut self, limits: SchemaLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Checks everything and compiles the schema.
+    pub fn build(self) -> Result<ToolDefinition, DefinitionError> {
+        if let Some(problem) = name_problem(&self.name) {
+            return Err(DefinitionError::Name {
+                name: crate::escape(&self.name),
+                problem,
+            });
+        }
+        if self.description.trim().is_empty() {
+            return Err(DefinitionError::NoDescription { name: self.name });
+        }
+        let schema = match Schema::compile(self.parameters, &self.limits) {
+            Ok(schema) => schema,
+            Err(error) => {
+                return Err(DefinitionError::Schema {
+                    name: self.name,
+                    error,
+                });
+            }
+        };
+        Ok(ToolDefinition {
+            names: self.names.declared_by(schema.document()),
+            name: self.name,
+            original_name: self.original_name,
+            source: self.source,
+            description: self.description,
+            schema,
+            output_schema: self.output_schema,
+            annotations: self.annotations,
+            timeout: self.timeout,
+        })
+    }
+}
+
+/// Names travel through shells, URLs, logs and prompts, so only harmless characters are let in: those of MCP, and `/` and `:`.
+fn name_problem(name: &str) -> Option<&'static str> {
+    const LONGEST: usize = 128;
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
+    match name {
+        "" => Some("is empty"),
+        _ if name.len() > LONGEST => Some("is longer than 128 characters"),
+        _ if !name.chars().all(harmless) => Some("may only have letters, digits and _ - . / :"),
+        _ => None,
+    }
+}

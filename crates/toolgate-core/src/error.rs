@@ -1,0 +1,313 @@
+//! Everything that can go wrong with a call, as values. The texts are the contract's: change one and a test tells you.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Violation;
+
+/// Why a call did not succeed. Its `Display` is the sentence a person reads in the envelope's `error`.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// There is no such tool, or the policy hides it from this caller.
+    #[error("Tool '{name}' not found")]
+    NotFound {
+        /// The name that was asked for.
+        name: String,
+        /// Up to three names that look like it, best first.
+        nearest: Vec<String>,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The arguments do not satisfy the tool's schema.
+    #[error("Invalid parameters: {}", list(violations))]
+    InvalidArguments {
+        /// All of them, missing parameters first.
+        violations: Vec<Violation>,
+        /// Every required parameter with its type, for the model to correct itself.
+        required: Vec<(String, String)>,
+    },
+    /// The policy asks for an approval, and nobody gave it.
+    #[error("Tool '{tool}' {reason}")]
+    Denied {
+        /// The tool's name.
+        tool: String,
+        /// The rest of the sentence.
+        reason: String,
+    },
+    /// What the tool needs can not be reached: a network, a device, a program.
+    #[error("The {tool} service is currently unavailable: {reason}")]
+    Unavailable {
+        /// The tool's name.
+        tool: String,
+        /// What is missing, for a person.
+        reason: String,
+        /// What an operator wants to know besides.
+        details: Option<String>,
+        /// The cause, for the log.
+        source: Option<Arc<dyn Error + Send + Sync>>,
+    },
+    /// The process behind an MCP tool ended while it worked.
+    #[error("MCP server '{server}' stopped during the call ({status})")]
+    ServerStopped {
+        /// The server's name in the configuration.
+        server: String,
+        /// How it ended, for example `exit status 3`.
+        status: String,
+        /// The tail of its stderr.
+        details: Option<String>,
+    },
+    /// The tool did not answer within its limit. It may have had an effect.
+    #[error("Tool '{tool}' timed out after {} s", .after.as_secs_f64())]
+    TimedOut {
+        /// The tool's name.
+        tool: String,
+        /// The limit that ran out.
+        after: Duration,
+    },
+    /// The caller went away or asked to stop. The tool may have had an effect.
+    #[error("Tool '{tool}' was cancelled before it answered")]
+    Cancelled {
+        /// The tool's name.
+        tool: String,
+    },
+    /// A definition refers to a handler that does not exist.
+    #[error("{kind} handler '{name}' not found")]
+    HandlerNotFound {
+        /// Where it was looked for.
+        kind: HandlerKind,
+        /// What was looked for.
+        name: String,
+    },
+    /// The tool itself says that it failed.
+    #[error("{message}")]
+    Failed {
+        /// The tool's own words, unchanged.
+        message: String,
+        /// What an operator wants to know besides.
+        details: Option<String>,
+        /// The cause, for the log.
+        source: Option<Arc<dyn Error + Send + Sync>>,
+    },
+    /// The tool panicked. Nothing else was harmed.
+    #[error("Tool '{tool}' failed unexpectedly")]
+    Panicked {
+        /// The tool's name.
+        tool: String,
+        /// What it said.
+        panic: String,
+    },
+    /// Arguments or a result beyond the limit.
+    #[error("The {what} of '{tool}' {problem}")]
+    TooLarge {
+        /// The tool's name.
+        tool: String,
+        /// `arguments` or `result`.
+        what: &'static str,
+        /// Size and limit, as the rest of the sentence.
+        problem: String,
+    },
+    /// All slots for concurrent calls stayed taken.
+    #[error("Tool '{tool}' did not run: {limit} calls are running already, which is the limit")]
+    Overloaded {
+        /// The tool's name.
+        tool: String,
+        /// The number of slots.
+        limit: usize,
+    },
+    /// The program ended while the call ran; only the journal knows of it.
+    #[error("Tool '{tool}' was interrupted: its outcome is unknown")]
+    Interrupted {
+        /// The tool's name.
+        tool: String,
+    },
+}
+
+/// Where a handler is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandlerKind {
+    /// A function that ships with Toolgate.
+    Builtin,
+    /// A service inside the program.
+    Internal,
+}
+
+impl fmt::Display for HandlerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Builtin => "Builtin",
+            Self::Internal => "Internal",
+        })
+    }
+}
+
+/// The stable name of a failure, for programs: the envelope's `error_kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[expect(
+    missing_docs,
+    reason = "each is explained at the ToolError variant it belongs to"
+)]
+pub enum ErrorKind {
+    NotFound,
+    InvalidArguments,
+    Denied,
+    Unavailable,
+    Timeout,
+    Cancelled,
+    HandlerNotFound,
+    ToolError,
+    Panicked,
+    TooLarge,
+    Overloaded,
+    Interrupted,
+}
+
+impl ErrorKind {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Denied => "denied",
+            Self::Unavailable => "unavailable",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::HandlerNotFound => "handler_not_found",
+            Self::ToolError => "tool_error",
+            Self::Panicked => "panicked",
+            Self::TooLarge => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl ToolError {
+    /// A failure in the tool's own words.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed {
+            message: message.into(),
+            details: None,
+            source: None,
+        }
+    }
+
+    /// A failure in the tool's own words, with its cause for the log.
+    pub fn failed_because(
+        message: impl Into<String>,
+        cause: impl Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Failed {
+            message: message.into(),
+            details: None,
+            source: Some(Arc::new(cause)),
+        }
+    }
+
+    /// Something outside is missing. `tool` is [`CallContext::tool_name`](crate::CallContext::tool_name).
+    pub fn unavailable(tool: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unavailable {
+            tool: tool.into(),
+            reason: reason.into(),
+            details: None,
+            source: None,
+        }
+    }
+
+    /// Arguments refused by a rule the schema can not express. `text` continues the parameter's name: `must be a date`.
+    pub fn invalid(parameter: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::InvalidArguments {
+            violations: vec![Violation::new(parameter, text)],
+            required: Vec::new(),
+        }
+    }
+
+    /// Adds what an operator wants to know. It goes to the envelope's `details`, the log and the journal, never to a model.
+    #[must_use]
+    pub fn with_details(mut self, text: impl Into<String>) -> Self {
+        if let Self::Failed { details, .. }
+        | Self::Unavailable { details, .. }
+        | Self::ServerStopped { details, .. } = &mut self
+        {
+            *details = Some(text.into());
+        }
+        self
+    }
+
+    /// The stable name for programs.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
+            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Unavailable { .. } | Self::ServerStopped { .. } => ErrorKind::Unavailable,
+            Self::TimedOut { .. } => ErrorKind::Timeout,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::HandlerNotFound { .. } => ErrorKind::HandlerNotFound,
+            Self::Failed { .. } => ErrorKind::ToolError,
+            Self::Panicked { .. } => ErrorKind::Panicked,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Overloaded { .. } => ErrorKind::Overloaded,
+            Self::Interrupted { .. } => ErrorKind::Interrupted,
+        }
+    }
+
+    /// True if the same call could succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Overloaded
+        )
+    }
+
+    /// True if the caller, not the tool, has to change something.
+    pub fn is_callers_fault(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::NotFound | ErrorKind::InvalidArguments | ErrorKind::Denied
+        )
+    }
+
+    /// For an operator only: exit status, tail of stderr, the words of a panic.
+    pub fn details(&self) -> Option<&str> {
+        match self {
+            Self::Failed { details, .. }
+            | Self::Unavailable { details, .. }
+            | Self::ServerStopped { details, .. } => details.as_deref(),
+            Self::Panicked { panic, .. } => Some(panic),
+            _ => None,
+        }
+    }
+
+    /// A next step for the caller: the envelope's `hint`.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotFound { nearest, .. } if !nearest.is_empty() => {
+                let names = nearest
+                    .iter()
+                    .map(|name| format!("'{name}'"))
+                    .collect::<Vec<_>>();
+                Some(format!("Did you mean {}?", names.join(" or ")))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn list(violations: &[Violation]) -> String {
+    violations
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,375 @@
+//! The path of a call. [`ToolExecutor::execute`] is the only place in the program that invokes a tool.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::warn;
+
+use crate::arguments::Size;
+use crate::flight::Flight;
+use crate::{
+    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, LogObserver, Observer,
+    Policy, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
+    ValidArguments, nearest,
+};
+
+/// Runs tool calls. Cheap to clone; all clones share one set of tools, limits and slots.
+#[derive(Clone)]
+pub struct ToolExecutor {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    manager: Arc<ToolManager>,
+    limits: Limits,
+    policy: Policy,
+    approver: Option<Arc<dyn Approver>>,
+    observers: Vec<Arc<dyn Observer>>,
+    slots: Semaphore,
+}
+
+impl ToolExecutor {
+    /// With the usual limits, everything allowed, and the log as the only observer.
+    pub fn new(manager: Arc<ToolManager>) -> Self {
+        Self::builder(manager).build()
+    }
+
+    /// Starts an executor with other than the usual settings.
+    pub fn builder(manager: Arc<ToolManager>) -> ToolExecutorBuilder {
+        ToolExecutorBuilder {
+            manager,
+            limits: Limits::default(),
+            policy: Policy::default(),
+            approver: None,
+            observers: None,
+        }
+    }
+
+    /// Runs one call, once. Never fails and never panics: whatever happens, the outcome tells.
+    ///
+    /// Dropping the future cancels the call; its record is written all the same.
+    pub async fn execute(&self, call: ToolCall) -> ToolOutcome {
+        let mut flight = Flight::start(self, &call);
+        let result = self.run(call, &mut flight).await;
+        flight.land(result).await // 6 observe
+    }
+
+    async fn run(
+        &self,
+        mut call: ToolCall,
+        flight: &mut Flight<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let tool = flight.found(self.find(&call.name)?); // 1 find
+        // Rename before validating: the schema speaks the server's names, the model may not.
+        let (named, renamed) = tool.definition().names().apply(call.arguments()?)?; // 2 rename
+        let arguments = self.validate(&call.name, tool.definition(), named)?; // 3 validate
+        flight.checked(renamed, &arguments);
+        self.permit(&call, tool.definition(), &arguments, flight)
+            .await?; // 4 permit
+        let context = flight.begin(&mut call, tool.definition().timeout(self.limits()));
+        self.invoke(&*tool, arguments, &context, flight).await // 5 invoke
+    }
+
+    /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
+    pub fn rehearse(&self, call: &ToolCall) -> Result<Rehearsal, ToolError> {
+        let tool = self.find(&call.name)?;
+        let (named, renamed) = tool.definition().names().apply(call.arguments()?)?;
+        let arguments = self.validate(&call.name, tool.definition(), named)?;
+        Ok(Rehearsal {
+            decision: self.shared.policy.decide(tool.definition()),
+            tool,
+            arguments,
+            renamed,
+        })
+    }
+
+    /// The tools this executor works with.
+    pub fn manager(&self) -> &Arc<ToolManager> {
+        &self.shared.manager
+    }
+
+    /// The bounds it keeps.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// True if the policy lets callers see this tool.
+    pub fn is_visible(&self, tool: &ToolDefinition) -> bool {
+        self.shared.policy.decide(tool) != Decision::Hide
+    }
+
+    pub(crate) fn observers(&self) -> &[Arc<dyn Observer>] {
+        &self.shared.observers
+    }
+
+    /// A tool that the policy hides is not found, so that nothing is learnt of it.
+    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+        match self
+            .shared
+            .manager
+            .find(name)
+            .filter(|tool| self.is_visible(tool.definition()))
+        {
+            Some(tool) => Ok(tool),
+            None => Err(self.not_found(name)),
+        }
+    }
+
+    fn not_found(&self, name: &str) -> ToolError {
+        let tools = self.shared.manager.tools();
+        let visible = tools
+            .iter()
+            .map(|tool| tool.definition())
+            .filter(|tool| self.is_visible(tool));
+        let known: Vec<String> = visible.map(|tool| tool.name().to_owned()).collect();
+        let sharing: Vec<String> = tools
+            .sharing(name)
+            .into_iter()
+            .filter(|name| known.iter().any(|known| known == name))
+            .map(str::to_owned)
+            .collect();
+        let nearest = if sharing.is_empty() {
+            nearest(name, known.iter().map(String::as_str), 3)
+        } else {
+            sharing
+        };
+        ToolError::NotFound {
+            name: crate::redact::cut(name, 200),
+            nearest,
+            known,
+        }
+    }
+
+    fn validate(
+        &self,
+        tool: &str,
+        definition: &ToolDefinition,
+        arguments: Arc<Value>,
+    ) -> Result<ValidArguments, ToolError> {
+        let limits = self.limits();
+        let size = Size::of(&arguments, limits.max_depth)?;
+        if size.bytes > limits.max_arguments as u64 {
+            return Err(too_large(
+                tool,
+                "arguments",
+                size.bytes,
+                limits.max_arguments,
+            ));
+        }
+        definition.schema().check_sized(arguments, size)
+    }
+
+    async fn permit(
+        &self,
+        call: &ToolCall,
+        tool: &ToolDefinition,
+        arguments: &ValidArguments,
+        flight: &mut Flight<'_>,
+    ) -> Result<(), ToolError> {
+        if self.shared.policy.decide(tool) != Decision::Ask {
+            return Ok(());
+        }
+        let denied = |reason: &str| ToolError::Denied {
+            tool: call.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let Some(approver) = &self.shared.approver else {
+            return Err(denied("needs approval"));
+        };
+        let request = ApprovalRequest {
+            id: call.id,
+            origin: call.origin,
+            tool,
+            arguments: arguments.as_value(),
+        };
+        let answer = AssertUnwindSafe(tokio::time::timeout(
+            self.limits().approval,
+            approver.ask(request),
+        ))
+        .catch_unwind();
+        let answer = tokio::select! {
+            answer = answer => answer,
+            () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
+        };
+        flight.approved();
+        match answer {
+            Ok(Ok(Approval::Granted)) => Ok(()),
+            Ok(Ok(Approval::Refused)) => Err(denied("was refused by the person who was asked")),
+            Ok(Ok(Approval::Nobody)) | Err(_) => Err(denied("needs approval")),
+            Ok(Err(_)) => Err(denied("needs approval, and nobody answered in time")),
+        }
+    }
+
+    async fn invoke(
+        &self,
+        tool: &dyn Tool,
+        arguments: ValidArguments,
+        context: &CallContext,
+        flight: &Flight<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let name = || context.tool_name().to_owned();
+        let _slot = self.slot(context).await?;
+        flight.tell_started().await;
+        // The call of `invoke` itself may panic, not only its future.
+        let work = AssertUnwindSafe(async { tool.invoke(arguments, context).await }).catch_unwind();
+        let answer = tokio::select! {
+            biased; // A tool that is done at once costs no timer.
+            answer = work => answer,
+            () = context.cancellation().cancelled() => return Err(ToolError::Cancelled { tool: name() }),
+            after = context.expired() => return Err(ToolError::TimedOut { tool: name(), after }),
+        };
+        match answer {
+            Ok(Ok(output)) => self.expect_bounded(output, context),
+            Ok(Err(error)) => Err(error),
+            Err(panic) => Err(ToolError::Panicked {
+                tool: name(),
+                panic: panic_text(&*panic),
+            }),
+        }
+    }
+
+    /// Waits for a slot as long as the call itself may take.
+    async fn slot(&self, context: &CallContext) -> Result<SemaphorePermit<'_>, ToolError> {
+        let slots = &self.shared.slots;
+        if let Ok(slot) = slots.try_acquire() {
+            return Ok(slot);
+        }
+        let overloaded = || ToolError::Overloaded {
+            tool: context.tool_name().to_owned(),
+            limit: self.limits().concurrency,
+        };
+        tokio::select! {
+            slot = slots.acquire() => slot.map_err(|_| overloaded()),
+            () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
+            _ = context.expired() => Err(overloaded()),
+        }
+    }
+
+    fn expect_bounded(
+        &self,
+        output: ToolOutput,
+        context: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
+        /// Deeper than this, writing the result as JSON could overflow a stack.
+        const DEEPEST: usize = 512;
+        let limit = self.limits().max_result;
+        let Some(bytes) = output.bytes(DEEPEST) else {
+            let problem = format!("is nested deeper than {DEEPEST}");
+            return Err(ToolError::TooLarge {
+                tool: context.tool_name().to_owned(),
+                what: "result",
+                problem,
+            });
+        };
+        if bytes > limit as u64 {
+            return Err(too_large(context.tool_name(), "result", bytes, limit));
+        }
+        Ok(output)
+    }
+}
+
+/// What a call would do.
+#[non_exhaustive]
+pub struct Rehearsal {
+    /// The tool that was found.
+    pub tool: Arc<dyn Tool>,
+    /// What it would get.
+    pub arguments: ValidArguments,
+    /// Parameters that would be renamed.
+    pub renamed: Vec<(String, String)>,
+    /// Whether a person would be asked.
+    pub decision: Decision,
+}
+
+/// Collects what a [`ToolExecutor`] needs.
+#[must_use]
+pub struct ToolExecutorBuilder {
+    manager: Arc<ToolManager>,
+    limits: Limits,
+    policy: Policy,
+    approver: Option<Arc<dyn Approver>>,
+    observers: Option<Vec<Arc<dyn Observer>>>,
+}
+
+impl ToolExecutorBuilder {
+    /// Other bounds.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Who may use what.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Who is asked when the policy says so.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// One more observer. With the first, the default log is no longer added by itself.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers
+            .get_or_insert_default()
+            .push(Arc::new(observer));
+        self
+    }
+
+    /// Puts it together.
+    pub fn build(self) -> ToolExecutor {
+        let log = || vec![Arc::new(LogObserver::new(self.limits.slow_after)) as Arc<dyn Observer>];
+        ToolExecutor {
+            shared: Arc::new(Shared {
+                observers: self.observers.unwrap_or_else(log),
+                slots: Semaphore::new(self.limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+                manager: self.manager,
+                limits: self.limits,
+                policy: self.policy,
+                approver: self.approver,
+            }),
+        }
+    }
+}
+
+async fn cancelled(call: &ToolCall) {
+    match &call.cancellation {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn too_large(tool: &str, what: &'static str, bytes: u64, limit: usize) -> ToolError {
+    let problem = format!("take {bytes} bytes; the limit is {limit}");
+    ToolError::TooLarge {
+        tool: tool.to_owned(),
+        what,
+        problem,
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    crate::redact::cut(text.unwrap_or("panic without a message"), 500)
+}
+
+/// Runs an observer's code so that neither its panic nor its patience matters.
+pub(crate) async fn guarded(observer: impl Future<Output = ()>, patience: std::time::Duration) {
+    match AssertUnwindSafe(tokio::time::timeout(patience, observer))
+        .catch_unwind()
+        .await
+    {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) => warn!("an observer did not finish in time"),
+        Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),
+    }
+}

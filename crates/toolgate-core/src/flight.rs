@@ -1,0 +1,181 @@
+//! One call on its way: what is known of it so far, and the promise that it is recorded however it ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::call::Given;
+use crate::executor::guarded;
+use crate::{
+    CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Timings, Tool, ToolCall,
+    ToolError, ToolExecutor, ToolOutcome, ToolOutput, ValidArguments,
+};
+
+/// Lands by [`land`](Flight::land); if it is dropped before, the caller is gone, and it is recorded as cancelled.
+pub(crate) struct Flight<'a> {
+    executor: &'a ToolExecutor,
+    id: CallId,
+    tool_name: String,
+    origin: Origin,
+    trace_parent: Option<String>,
+    started: Instant,
+    started_at: SystemTime,
+    asked: Arc<Value>,
+    tool: Option<Arc<dyn Tool>>,
+    executed: Option<Arc<Value>>,
+    renamed: Vec<(String, String)>,
+    dropped: Vec<String>,
+    timings: Timings,
+    context: Option<CallContext>,
+    landed: bool,
+}
+
+impl<'a> Flight<'a> {
+    pub(crate) fn start(executor: &'a ToolExecutor, call: &ToolCall) -> Self {
+        let (Given::Object(asked) | Given::Unusable { raw: asked, .. }) = &call.arguments;
+        Self {
+            executor,
+            id: call.id,
+            tool_name: call.name.clone(),
+            origin: call.origin,
+            trace_parent: call.trace_parent.clone(),
+            started: Instant::now(),
+            started_at: SystemTime::now(),
+            asked: Arc::clone(asked),
+            tool: None,
+            executed: None,
+            renamed: Vec::new(),
+            dropped: Vec::new(),
+            timings: Timings::default(),
+            context: None,
+            landed: false,
+        }
+    }
+
+    pub(crate) fn found(&mut self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        self.tool.insert(tool).clone()
+    }
+
+    pub(crate) fn checked(&mut self, renamed: Vec<(String, String)>, arguments: &ValidArguments) {
+        self.executed = Some(arguments.shared());
+        self.renamed = renamed;
+        self.dropped = arguments.dropped().to_vec();
+        self.timings.check = self.started.elapsed();
+    }
+
+    pub(crate) fn approved(&mut self) {
+        self.timings.approval = self.started.elapsed() - self.timings.check;
+    }
+
+    pub(crate) fn begin(&mut self, call: &mut ToolCall, timeout: Duration) -> CallContext {
+        let context = CallContext::new(call, timeout, self.executor.limits());
+        self.context.insert(context).clone()
+    }
+
+    pub(crate) async fn tell_started(&self) {
+        let (Some(tool), Some(executed)) = (&self.tool, &self.executed) else {
+            return;
+        };
+        let call = CallStarted {
+            id: self.id,
+            tool_name: self.tool_name.clone(),
+            tool: Arc::clone(tool),
+            origin: self.origin,
+            trace_parent: self.trace_parent.clone(),
+            asked: Arc::clone(&self.asked),
+            executed: Arc::clone(executed),
+            started_at: self.started_at,
+        };
+        tell(
+            self.executor.observers(),
+            self.executor.limits().observer,
+            |observer| observer.started(&call),
+        )
+        .await;
+    }
+
+    pub(crate) async fn land(mut self, result: Result<ToolOutput, ToolError>) -> ToolOutcome {
+        let record = self.record(result);
+        tell(
+            self.executor.observers(),
+            self.executor.limits().observer,
+            |observer| observer.finished(&record),
+        )
+        .await;
+        record.outcome
+    }
+
+    /// Closes the flight: from here on it counts as landed.
+    fn record(&mut self, result: Result<ToolOutput, ToolError>) -> CallRecord {
+        self.landed = true;
+        if let (Err(_), Some(context)) = (&result, &self.context) {
+            // Work that lives on in a thread or on a server learns that nobody waits for it any more.
+            context.cancellation().cancel();
+        }
+        let total = self.started.elapsed();
+        let elapsed = total - self.timings.approval;
+        match self.context {
+            Some(_) => self.timings.invoke = elapsed - self.timings.check,
+            None => self.timings.check = elapsed,
+        }
+        CallRecord {
+            origin: self.origin,
+            trace_parent: self.trace_parent.take(),
+            tool: self.tool.take(),
+            asked: Arc::clone(&self.asked),
+            executed: self.executed.take(),
+            renamed: std::mem::take(&mut self.renamed),
+            dropped: std::mem::take(&mut self.dropped),
+            started_at: self.started_at,
+            timings: self.timings,
+            outcome: ToolOutcome {
+                call_id: self.id,
+                tool_name: std::mem::take(&mut self.tool_name),
+                elapsed,
+                result,
+            },
+        }
+    }
+}
+
+impl Drop for Flight<'_> {
+    /// The caller is gone. Its call is recorded all the same, by a task of its own where there is a runtime to run it.
+    fn drop(&mut self) {
+        if self.landed {
+            return;
+        }
+        let record = self.record(Err(ToolError::Cancelled {
+            tool: self.tool_name.clone(),
+        }));
+        let executor = self.executor.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tell(
+                    executor.observers(),
+                    executor.limits().observer,
+                    |observer| observer.finished(&record),
+                )
+                .await;
+            });
+        }
+    }
+}
+
+/// Tells every observer in turn; what one of them does wrong stays with it.
+async fn tell<'a>(
+    observers: &'a [Arc<dyn Observer>],
+    patience: Duration,
+    what: impl Fn(&'a dyn Observer) -> Option<BoxFuture<'a, ()>>,
+) {
+    for observer in observers {
+        match catch_unwind(AssertUnwindSafe(|| what(&**observer))) {
+            Ok(None) => {}
+            Ok(Some(work)) => guarded(work, patience).await,
+            Err(_) => tracing::warn!("an observer panicked"),
+        }
+    }
+}

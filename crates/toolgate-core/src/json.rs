@@ -1,0 +1,213 @@
+//! Where bytes become JSON: strictly, because a duplicate key would otherwise be a silent pick between two values.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::schema::json_type;
+use crate::{Arguments, ToolError, Violation};
+
+/// Why bytes are not the JSON that was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// Not JSON at all, or nested too deeply.
+    #[error("{problem}")]
+    Syntax {
+        /// What and where.
+        problem: String,
+    },
+    /// One object has the same key twice.
+    #[error("'{key}' given twice")]
+    Duplicate {
+        /// The key.
+        key: String,
+    },
+    /// JSON, but not an object.
+    #[error("expected a JSON object, found {found}")]
+    NotAnObject {
+        /// What stands there instead.
+        found: &'static str,
+    },
+}
+
+impl From<JsonError> for ToolError {
+    fn from(error: JsonError) -> Self {
+        let violation = match error {
+            JsonError::Syntax { problem } => {
+                Violation::new("arguments", format!("must be a JSON object: {problem}"))
+            }
+            JsonError::Duplicate { key } => {
+                Violation::new(crate::redact::cut(&key, 100), "given twice")
+            }
+            JsonError::NotAnObject { .. } => Violation::new("arguments", "must be object"),
+        };
+        Self::InvalidArguments {
+            violations: vec![violation],
+            required: Vec::new(),
+        }
+    }
+}
+
+/// Parses one JSON value; duplicate keys and nesting beyond 128 are errors. A leading byte-order mark is allowed.
+pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let duplicate = RefCell::new(None);
+    let mut parser = serde_json::Deserializer::from_slice(bytes);
+    let parsed = Strict {
+        duplicate: &duplicate,
+    }
+    .deserialize(&mut parser)
+    .and_then(|value| parser.end().map(|()| value));
+    match (parsed, duplicate.into_inner()) {
+        (_, Some(key)) => Err(JsonError::Duplicate { key }),
+        (Ok(value), None) => Ok(value),
+        (Err(error), None) => Err(JsonError::Syntax {
+            problem: crate::redact::cut(&error.to_string(), 200),
+        }),
+    }
+}
+
+/// Parses a JSON object.
+pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
+    match parse_json(bytes)? {
+        Value::Object(object) => Ok(object),
+        other => Err(JsonError::NotAnObject {
+            found: json_type(&other),
+        }),
+    }
+}
+
+/// Builds a [`Value`], and notes the first duplicate key: serde's errors are text and could not carry it.
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    duplicate: &'a RefCell<Option<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(value) = sequence.next_element_seed(self)? {
+            array.push(value);
+        }
+        Ok(Value::Array(array))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                let error = A::Error::custom("duplicate key");
+                self.duplicate.replace(Some(key));
+                return Err(error);
+            }
+            let value = entries.next_value_seed(self)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_is_read_as_it_is() {
+        let text = r#" {"b": [1, -2, 3.5, 9007199254740993, 1e3], "a": {"x": null, "y": true}, "é": "\u00e9\n"} "#;
+        let expected = json!({ "b": [1, -2, 3.5, 9_007_199_254_740_993_i64, 1000.0], "a": { "x": null, "y": true }, "é": "é\n" });
+        assert_eq!(parse_json(text.as_bytes()).unwrap(), expected);
+        assert_eq!(parse_json(b"\xef\xbb\xbf{}").unwrap(), json!({}));
+    }
+
+    #[test]
+    fn bad_json_becomes_a_clear_text() {
+        for (text, expected) in [
+            (r#"{"a":1,"a":2}"#, "Invalid parameters: 'a' given twice"),
+            (
+                r#"{"o":{"a":1,"b":[{"a":1,"a":1}]}}"#,
+                "Invalid parameters: 'a' given twice",
+            ),
+            (
+                r#"{"\u0061":1,"a":2}"#,
+                "Invalid parameters: 'a' given twice",
+            ),
+            ("[1]", "Invalid parameters: 'arguments' must be object"),
+            ("5", "Invalid parameters: 'arguments' must be object"),
+            ("null", "Invalid parameters: 'arguments' must be object"),
+            (
+                "",
+                "Invalid parameters: 'arguments' must be a JSON object: EOF while parsing a value at line 1 column 0",
+            ),
+            (
+                "{a: 1}",
+                "Invalid parameters: 'arguments' must be a JSON object: key must be a string at line 1 column 2",
+            ),
+            (
+                "{} {}",
+                "Invalid parameters: 'arguments' must be a JSON object: trailing characters at line 1 column 4",
+            ),
+            (
+                r#"{"n": 1e999}"#,
+                "Invalid parameters: 'arguments' must be a JSON object: number out of range at line 1 column 11",
+            ),
+            (
+                r#"{"s": "\ud800"}"#,
+                "Invalid parameters: 'arguments' must be a JSON object: unexpected end of hex escape at line 1 column 14",
+            ),
+        ] {
+            let error = ToolError::from(parse_object(text.as_bytes()).unwrap_err());
+            assert_eq!(error.to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_and_invalid_utf8_are_errors_not_crashes() {
+        for bytes in [
+            "[".repeat(100_000).as_bytes(),
+            br#"{"a":"#.repeat(5_000).as_slice(),
+            b"{\"a\":\"\xff\"}",
+            b"\x00",
+        ] {
+            assert!(matches!(parse_json(bytes), Err(JsonError::Syntax { .. })));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The door every tool call passes.
+//!
+//! ```text
+//!  ToolCall ──▶ ToolExecutor::execute ──▶ ToolOutcome
+//!                 1 find      ToolManager
+//!                 2 rename    ParameterNames
+//!                 3 validate  Schema, ValidArguments
+//!                 4 permit    Policy, Approver
+//!                 5 invoke    Tool, with deadline and cancellation
+//!                 6 observe   Observer
+//! ```
+//!
+//! Start reading in `executor.rs`. A tool of your own takes ten lines:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Greeting { name: String }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let greet = FunctionTool::new("greet", "Greets a person", async |greeting: Greeting, _context| {
+//!     Ok::<_, ToolError>(format!("Hello, {}!", greeting.name))
+//! })?;
+//! let manager = Arc::new(ToolManager::new());
+//! manager.add(greet);
+//!
+//! let outcome = ToolExecutor::new(manager).execute(ToolCall::new("greet", serde_json::json!({ "name": "Ada" }))).await;
+//! assert_eq!(outcome.to_envelope()["result"], "Hello, Ada!");
+//! # Ok::<_, toolgate_core::DefinitionError>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # What is stable
+//!
+//! The envelope's fields, the error kinds and the error texts are a contract and change only with a major version. Enums and
+//! structs that will grow are `#[non_exhaustive]`. Everything else may still change before 1.0, told in the CHANGELOG.
+
+mod approval;
+mod arguments;
+mod call;
+mod context;
+mod definition;
+mod error;
+mod executor;
+mod flight;
+mod function;
+mod handler;
+mod json;
+mod limits;
+mod log;
+mod manager;
+mod names;
+mod nearest;
+mod observer;
+mod outcome;
+mod output;
+mod policy;
+mod redact;
+mod schema;
+mod tool;
+
+pub use approval::{Approval, ApprovalRequest, Approver};
+pub use arguments::{Arguments, ValidArguments};
+pub use call::{CallId, Origin, ToolCall};
+pub use context::{CallContext, Progress};
+pub use definition::{Annotations, DefinitionBuilder, DefinitionError, Source, ToolDefinition};
+pub use error::{ErrorKind, HandlerKind, ToolError};
+pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
+pub use function::FunctionTool;
+pub use handler::Handler;
+pub use json::{JsonError, parse_json, parse_object};
+pub use limits::{Limits, SchemaLimits, ToolLimits};
+pub use log::LogObserver;
+pub use manager::{ToolManager, Tools};
+pub use names::{Normalize, ParameterNames};
+pub use nearest::nearest;
+pub use observer::{CallRecord, CallStarted, Observer, Timings};
+pub use outcome::ToolOutcome;
+pub use output::{Content, ToolOutput};
+pub use policy::{Decision, Pattern, Policy};
+pub use redact::{Redactor, escape};
+pub use schema::{Schema, SchemaError, Violation};
+pub use tool::{Tool, ToolFuture};

@@ -1,0 +1,87 @@
+//! What others may see of calls.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome};
+
+/// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome.
+pub trait Observer: Send + Sync {
+    /// A call is about to run. A future is awaited before the tool is invoked; `None`: nothing to wait for.
+    fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        None
+    }
+
+    /// A call has ended, one way or another, also when it never started. A future is awaited before the outcome is returned.
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>>;
+}
+
+/// A call that is about to run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CallStarted {
+    /// Which call.
+    pub id: CallId,
+    /// The name that was asked for.
+    pub tool_name: String,
+    /// The tool that was found.
+    pub tool: Arc<dyn Tool>,
+    /// Who asked.
+    pub origin: Origin,
+    /// The W3C `traceparent` of the caller.
+    pub trace_parent: Option<String>,
+    /// The arguments as they were asked.
+    pub asked: Arc<Value>,
+    /// The arguments the tool gets.
+    pub executed: Arc<Value>,
+    /// Wall clock at the start.
+    pub started_at: SystemTime,
+}
+
+/// A call that has ended.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// Who asked.
+    pub origin: Origin,
+    /// The W3C `traceparent` of the caller.
+    pub trace_parent: Option<String>,
+    /// The tool, if there was one of that name.
+    pub tool: Option<Arc<dyn Tool>>,
+    /// The arguments as they were asked; a text if they were no JSON.
+    pub asked: Arc<Value>,
+    /// The arguments after renaming and validation, if it came to that.
+    pub executed: Option<Arc<Value>>,
+    /// Parameters that were renamed.
+    pub renamed: Vec<(String, String)>,
+    /// Parameters that counted as not given.
+    pub dropped: Vec<String>,
+    /// Wall clock at the start.
+    pub started_at: SystemTime,
+    /// How long each step took.
+    pub timings: Timings,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+}
+
+impl CallRecord {
+    /// The definition of the tool, if there was one of that name.
+    pub fn definition(&self) -> Option<&ToolDefinition> {
+        self.tool.as_deref().map(Tool::definition)
+    }
+}
+
+/// How long each step of a call took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Timings {
+    /// Finding, renaming and validating.
+    pub check: Duration,
+    /// Waiting for a person; not part of the execution time.
+    pub approval: Duration,
+    /// Waiting for a free slot, and the tool itself.
+    pub invoke: Duration,
+}

@@ -1,0 +1,319 @@
+//! Text from outside, made fit for a log: secrets out, control characters escaped, length bounded.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::arguments::Size;
+
+const HIDDEN: &str = "[REDACTED]";
+
+/// Takes secrets out of what is logged: by the name of a key, and by value wherever one turns up. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: Arc<[String]>,
+}
+
+impl Redactor {
+    /// `secrets` are values that must never be shown, such as tokens from the configuration. Very short ones are left out:
+    /// they would blot out half of every text.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        const SHORTEST: usize = 4;
+        let mut secrets: Vec<String> = secrets
+            .into_iter()
+            .filter(|secret| secret.len() >= SHORTEST)
+            .collect();
+        // Longest first, so that no secret leaves a part of a longer one behind.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self {
+            secrets: secrets.into(),
+        }
+    }
+
+    /// A text without the known secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &*self.secrets {
+            if text.contains(secret.as_str()) {
+                text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
+            }
+        }
+        text
+    }
+
+    /// One line of at most `longest` bytes and a little: secrets out, escaped, and its true size said where it is cut.
+    pub fn line(&self, text: &str, longest: usize) -> String {
+        cut(&self.text(text), longest)
+    }
+
+    /// The same for a JSON value, as compact JSON.
+    pub fn json(&self, value: &Value, longest: usize) -> String {
+        let mut preview = Preview {
+            redactor: self,
+            out: String::new(),
+            longest,
+        };
+        preview.write(value);
+        if preview.out.len() <= longest {
+            return preview.out;
+        }
+        let bytes = Size::of(value, usize::MAX)
+            .map(|size| size.bytes)
+            .unwrap_or_default();
+        format!("{}… ({bytes} bytes)", prefix(&preview.out, longest))
+    }
+
+    /// A JSON value of the same shape, secrets out.
+    pub fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text).into_owned()),
+            Value::Array(array) => array.iter().map(|value| self.value(value)).collect(),
+            Value::Object(object) => {
+                let entries = object.iter().map(|(name, value)| {
+                    let shown = if is_secret(name, value) {
+                        HIDDEN.into()
+                    } else {
+                        self.value(value)
+                    };
+                    (self.text(name).into_owned(), shown)
+                });
+                Value::Object(entries.collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+/// Writes compact JSON until there is enough of it, so that a result of megabytes costs no more than a short one.
+struct Preview<'a> {
+    redactor: &'a Redactor,
+    out: String,
+    longest: usize,
+}
+
+impl Preview<'_> {
+    fn write(&mut self, value: &Value) {
+        if self.out.len() > self.longest {
+            return;
+        }
+        match value {
+            Value::String(text) => self.quoted(text),
+            Value::Array(array) => {
+                self.out.push('[');
+                for (index, value) in array.iter().enumerate() {
+                    if index > 0 {
+                        self.out.push(',');
+                    }
+                    if self.is_full() {
+                        return;
+                    }
+                    self.write(value);
+                }
+                self.out.push(']');
+            }
+            Value::Object(object) => {
+                self.out.push('{');
+                for (index, (name, value)) in object.iter().enumerate() {
+                    if index > 0 {
+                        self.out.push(',');
+                    }
+                    if self.is_full() {
+                        return;
+                    }
+                    self.quoted(name);
+                    self.out.push(':');
+                    if is_secret(name, value) {
+                        self.quoted(HIDDEN);
+                    } else {
+                        self.write(value);
+                    }
+                }
+                self.out.push('}');
+            }
+            scalar => self.out.push_str(&scalar.to_string()),
+        }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        const LONGEST_STRING: usize = 200;
+        let text = self.redactor.text(text);
+        self.out.push('"');
+        escape_into(&mut self.out, prefix(&text, LONGEST_STRING), true);
+        if text.len() > LONGEST_STRING {
+            self.out.push_str(&format!("… ({} bytes)", text.len()));
+        }
+        self.out.push('"');
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.len() > self.longest
+    }
+}
+
+/// True if the name of a key says that its value is nobody's business. A count of tokens is not a token.
+fn is_secret(name: &str, value: &Value) -> bool {
+    const WORDS: [&str; 10] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "apikey",
+        "authorization",
+        "credential",
+        "privatekey",
+        "cookie",
+    ];
+    const WHOLE: [&str; 6] = ["pin", "pincode", "usercode", "otp", "auth", "key"];
+    let is = |c: &char| c.is_ascii_alphanumeric();
+    let mut plain = [0_u8; 64];
+    let mut length = 0;
+    for c in name.chars().filter(is).take(plain.len()) {
+        plain[length] = c.to_ascii_lowercase() as u8;
+        length += 1;
+    }
+    let plain = str::from_utf8(&plain[..length]).unwrap_or_default();
+    WHOLE.contains(&plain)
+        || (!value.is_number()
+            && !value.is_boolean()
+            && !value.is_null()
+            && WORDS.iter().any(|word| plain.contains(word)))
+}
+
+/// Escapes what could forge a log line, hide text or drive a terminal: control, bidirectional and invisible characters.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape_into(&mut out, text, false);
+    out
+}
+
+/// Escaped, and cut after about `longest` bytes with the true size said.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
+    let mut out = escape(prefix(text, longest));
+    if text.len() > longest {
+        out.push_str(&format!("… ({} bytes)", text.len()));
+    }
+    out
+}
+
+fn prefix(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
+fn escape_into(out: &mut String, text: &str, quotes: bool) {
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '"' | '\\' if quotes => out.extend(['\\', c]),
+            _ if is_unseen(c) => out.extend(c.escape_unicode()),
+            _ => out.push(c),
+        }
+    }
+}
+
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_by_key() {
+        let redactor = Redactor::default();
+        for (value, expected) in [
+            (
+                json!({ "password": "hunter2" }),
+                r#"{"password":"[REDACTED]"}"#,
+            ),
+            (
+                json!({ "a": [{ "API-Key": "k" }] }),
+                r#"{"a":[{"API-Key":"[REDACTED]"}]}"#,
+            ),
+            (
+                json!({ "Authorization": ["Bearer x"] }),
+                r#"{"Authorization":"[REDACTED]"}"#,
+            ),
+            (
+                json!({ "accessToken": "x", "max_tokens": 5 }),
+                r#"{"accessToken":"[REDACTED]","max_tokens":5}"#,
+            ),
+            (
+                json!({ "pin": 1234, "pinned": true }),
+                r#"{"pin":"[REDACTED]","pinned":true}"#,
+            ),
+            (
+                json!({ "key": "x", "keyboard": "qwerty" }),
+                r#"{"key":"[REDACTED]","keyboard":"qwerty"}"#,
+            ),
+        ] {
+            assert_eq!(redactor.json(&value, 1000), expected);
+            assert_eq!(redactor.value(&value).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn secrets_are_hidden_by_value_wherever_they_are() {
+        let redactor = Redactor::new([
+            "s3cret-value".to_owned(),
+            "s3cret".to_owned(),
+            "abc".to_owned(),
+        ]);
+        assert_eq!(
+            redactor.line("url=http://u:s3cret-value@host s3cret abc", 100),
+            "url=http://u:[REDACTED]@host [REDACTED] abc"
+        );
+        let value = json!({ "s3cret": ["x s3cret-value y"] });
+        assert_eq!(
+            redactor.json(&value, 100),
+            r#"{"[REDACTED]":["x [REDACTED] y"]}"#
+        );
+        assert!(!format!("{redactor:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn long_values_are_cut_with_their_true_size() {
+        let redactor = Redactor::default();
+        let text = redactor.json(&json!({ "s": "x".repeat(10_000) }), 1000);
+        assert!(
+            text.ends_with("… (10000 bytes)\"}") && text.len() < 300,
+            "{text}"
+        );
+        let text = redactor.json(&json!(vec![1; 100_000]), 100);
+        assert!(
+            text.ends_with("… (900002 bytes)") && text.len() < 150,
+            "{text}"
+        );
+        assert_eq!(cut("ééé", 3), "é… (6 bytes)");
+    }
+
+    #[test]
+    fn nothing_can_forge_a_line_or_drive_a_terminal() {
+        let hostile = "a\nb\r\u{1b}[31m\u{202e}\u{200b}\u{e0041}\u{85}\0";
+        assert_eq!(
+            escape(hostile),
+            r"a\nb\r\u{1b}[31m\u{202e}\u{200b}\u{e0041}\u{85}\u{0}"
+        );
+        assert!(
+            !Redactor::default()
+                .json(&json!({ hostile: hostile }), 1000)
+                .contains(char::is_control)
+        );
+    }
+}

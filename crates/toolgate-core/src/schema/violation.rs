@@ -1,0 +1,293 @@
+//! Violations of a schema in the contract's words.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+use crate::redact::cut;
+
+/// More than this many violations help nobody; the rest is counted.
+const MOST: usize = 50;
+
+/// One thing that is wrong with arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    parameter: String,
+    /// `None`: the parameter is missing.
+    text: Option<String>,
+}
+
+impl Violation {
+    /// `text` continues the parameter's name: `must be string`.
+    pub fn new(parameter: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            parameter: parameter.into(),
+            text: Some(text.into()),
+        }
+    }
+
+    /// A parameter that is required and not there.
+    pub fn missing(parameter: impl Into<String>) -> Self {
+        Self {
+            parameter: parameter.into(),
+            text: None,
+        }
+    }
+
+    /// Path of the parameter: `level`, `o.inner.depth`, `a[1]`, or `arguments` for all of them.
+    pub fn parameter(&self) -> &str {
+        &self.parameter
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            Some(text) if self.parameter.is_empty() => f.write_str(text),
+            Some(text) => write!(f, "'{}' {text}", self.parameter),
+            None => write!(f, "missing '{}'", self.parameter),
+        }
+    }
+}
+
+/// All violations: missing ones first, then in the order of the arguments.
+pub(super) fn all(validator: &Validator, schema: &Value, arguments: &Value) -> Vec<Violation> {
+    let mut found: Vec<(Vec<usize>, Violation)> = Vec::new();
+    for error in validator.iter_errors(arguments) {
+        let violation = describe(&error, schema);
+        if !found
+            .iter()
+            .rev()
+            .take(MOST)
+            .any(|(_, other)| *other == violation)
+        {
+            found.push((position(arguments, error.instance_path()), violation));
+        }
+        if found.len() > 10 * MOST {
+            break;
+        }
+    }
+    found.sort_by(|(a, first), (b, second)| {
+        (first.text.is_some(), a).cmp(&(second.text.is_some(), b))
+    });
+    let more = found.len().saturating_sub(MOST);
+    let mut violations: Vec<Violation> = found
+        .into_iter()
+        .take(MOST)
+        .map(|(_, violation)| violation)
+        .collect();
+    if more > 0 {
+        violations.push(Violation::new("", format!("and {more} more")));
+    }
+    violations
+}
+
+/// Leaves out what counts as not given, and names it.
+pub(super) fn without_the_not_given(
+    validator: &Validator,
+    schema: &Value,
+    arguments: Arc<Value>,
+) -> (Arc<Value>, Vec<String>) {
+    let mut removals: Vec<(Location, String)> = Vec::new();
+    for error in validator.iter_errors(&arguments).take(10 * MOST) {
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                removals.extend(
+                    unexpected
+                        .iter()
+                        .map(|name| (error.instance_path().clone(), name.clone())),
+                );
+            }
+            _ => removals.extend(optional_null(&error, schema).map(|name| (Location::new(), name))),
+        }
+    }
+    if removals.is_empty() {
+        return (arguments, Vec::new());
+    }
+    let mut kept = Arc::unwrap_or_clone(arguments);
+    let mut dropped = Vec::new();
+    for (object, name) in removals {
+        if let Some(Value::Object(object)) = kept.pointer_mut(object.as_str())
+            && object.shift_remove(&name).is_some()
+        {
+            dropped.push(name);
+        }
+    }
+    (Arc::new(kept), dropped)
+}
+
+/// The name of a parameter that was given as `null`, does not allow it, and need not be given.
+fn optional_null(error: &ValidationError<'_>, schema: &Value) -> Option<String> {
+    let name = null_parameter(error)?;
+    (!is_required(schema, &name)).then_some(name)
+}
+
+fn null_parameter(error: &ValidationError<'_>) -> Option<String> {
+    let mut way = error.instance_path().segments();
+    match (way.next(), way.next()) {
+        (Some(LocationSegment::Property(name)), None) if error.instance().is_null() => {
+            Some(name.into_owned())
+        }
+        _ => None,
+    }
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+fn describe(error: &ValidationError<'_>, schema: &Value) -> Violation {
+    use ValidationErrorKind as Kind;
+    let at = error.instance_path();
+    if let Kind::Required { property } = error.kind() {
+        return Violation::missing(path(at, property.as_str()));
+    }
+    if let Some(name) = null_parameter(error).filter(|name| is_required(schema, name)) {
+        return Violation::missing(cut(&name, 100));
+    }
+    let text = match error.kind() {
+        Kind::Type { kind } => format!("must be {}", types(kind)),
+        Kind::Enum { options: list } => format!(
+            "must be one of: {}",
+            list.as_array()
+                .map(|list| options(list))
+                .unwrap_or_default()
+        ),
+        Kind::Constant { expected_value } => format!("must be one of: {}", option(expected_value)),
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::Pattern { pattern } => format!("must match {}", cut(pattern, 200)),
+        Kind::MinItems { limit } => {
+            format!("must have at least {}", count(*limit, "item", "items"))
+        }
+        Kind::MaxItems { limit } => format!("must have at most {}", count(*limit, "item", "items")),
+        Kind::AdditionalItems { limit } => format!(
+            "must have at most {}",
+            count(*limit as u64, "item", "items")
+        ),
+        Kind::MinLength { limit } => format!(
+            "must have at least {}",
+            count(*limit, "character", "characters")
+        ),
+        Kind::MaxLength { limit } => format!(
+            "must have at most {}",
+            count(*limit, "character", "characters")
+        ),
+        Kind::MinProperties { limit } => format!(
+            "must have at least {}",
+            count(*limit, "property", "properties")
+        ),
+        Kind::MaxProperties { limit } => format!(
+            "must have at most {}",
+            count(*limit, "property", "properties")
+        ),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            format!(
+                "has unknown properties: {}",
+                cut(&unexpected.join(", "), 200)
+            )
+        }
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            "matches none of the allowed forms".to_owned()
+        }
+        Kind::OneOfMultipleValid { .. } => "matches more than one of the allowed forms".to_owned(),
+        Kind::Not { .. } => "has a form that is not allowed".to_owned(),
+        Kind::FalseSchema => "is not allowed".to_owned(),
+        Kind::UniqueItems => "must not have an item twice".to_owned(),
+        Kind::Contains => "must contain an item of the required form".to_owned(),
+        Kind::PropertyNames { .. } => "has a property name that is not allowed".to_owned(),
+        _ => format!("is not valid ({})", error.kind().keyword()),
+    };
+    Violation::new(path(at, None), text)
+}
+
+/// Types in the order people say them; `null` comes last.
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            let (null, mut names): (Vec<_>, Vec<_>) = several
+                .iter()
+                .map(|one| one.to_string())
+                .partition(|name| name == "null");
+            names.extend(null);
+            names.join(" or ")
+        }
+    }
+}
+
+pub(super) fn options(list: &[Value]) -> String {
+    let shown = list
+        .iter()
+        .take(MOST)
+        .map(option)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if list.len() > MOST {
+        format!("{shown}, … ({} in all)", list.len())
+    } else {
+        shown
+    }
+}
+
+fn option(value: &Value) -> String {
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    cut(&text, 100)
+}
+
+fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// `o.inner.depth`, `a[1]`; at the root `arguments`. `last` is one more name at the end.
+fn path(at: &Location, last: Option<&str>) -> String {
+    let last = last.map(|name| LocationSegment::Property(name.into()));
+    let mut path = String::new();
+    for segment in at.segments().chain(last) {
+        match segment {
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) if path.is_empty() => path.push_str(&cut(&name, 100)),
+            LocationSegment::Property(name) => path.push_str(&format!(".{}", cut(&name, 100))),
+        }
+    }
+    if path.is_empty() {
+        "arguments".to_owned()
+    } else {
+        path
+    }
+}
+
+/// Where a path lies in the order of the arguments.
+fn position(arguments: &Value, at: &Location) -> Vec<usize> {
+    let mut value = Some(arguments);
+    let mut positions = Vec::new();
+    for segment in at.segments() {
+        let (index, next) = match (segment, value) {
+            (LocationSegment::Property(name), Some(Value::Object(object))) => (
+                object
+                    .keys()
+                    .position(|key| *key == *name)
+                    .unwrap_or_default(),
+                object.get(&*name),
+            ),
+            (LocationSegment::Index(index), Some(Value::Array(array))) => (index, array.get(index)),
+            _ => (0, None),
+        };
+        positions.push(index);
+        value = next;
+    }
+    positions
+}

@@ -1,0 +1,47 @@
+//! What a tool is.
+
+use futures::future::BoxFuture;
+
+use crate::{CallContext, ToolDefinition, ToolError, ToolOutput, ValidArguments};
+
+/// What [`Tool::invoke`] returns.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+/// Anything a model may call, whatever stands behind it.
+///
+/// Only [`ToolExecutor`](crate::ToolExecutor) invokes tools. It has checked the arguments, keeps the deadline and contains a
+/// panic, so an implementation does its work and nothing else. The future is dropped on timeout and cancellation. It must not
+/// block its thread: wrap blocking work with [`FunctionTool::blocking`](crate::FunctionTool::blocking).
+///
+/// For a tool made of one function, [`FunctionTool`](crate::FunctionTool) is shorter.
+///
+/// ```
+/// use toolgate_core::{CallContext, DefinitionError, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
+///
+/// struct Dice { definition: ToolDefinition }
+///
+/// impl Dice {
+///     fn new() -> Result<Self, DefinitionError> {
+///         let parameters = serde_json::json!({ "type": "object" });
+///         Ok(Self { definition: ToolDefinition::builder("dice", "Rolls a die", parameters).build()? })
+///     }
+/// }
+///
+/// impl Tool for Dice {
+///     fn definition(&self) -> &ToolDefinition {
+///         &self.definition
+///     }
+///     fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+///         Box::pin(async { Ok(ToolOutput::text("4, chosen by fair dice roll")) })
+///     }
+/// }
+/// # assert_eq!(Dice::new()?.definition().name(), "dice");
+/// # Ok::<_, DefinitionError>(())
+/// ```
+pub trait Tool: Send + Sync {
+    /// Name, description, schema and the rest of what there is to know before a call.
+    fn definition(&self) -> &ToolDefinition;
+
+    /// Does the work. `arguments` satisfy the definition's schema.
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a>;
+}
