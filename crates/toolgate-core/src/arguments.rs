@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{ToolError, Violation};
+use crate::ToolError;
+use crate::redact::cut;
 
 /// Named values for a tool's parameters, in the order they were given.
 pub type Arguments = serde_json::Map<String, Value>;
@@ -48,15 +49,40 @@ impl ValidArguments {
     }
 
     /// The arguments as a type. What the schema let through and the type does not, is refused in the type's words.
+    ///
+    /// To a schema `5.0` is an integer, to serde it is not: whole numbers are offered as integers where that helps.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        T::deserialize(self.as_value()).map_err(|error| ToolError::InvalidArguments {
-            violations: vec![Violation::new("arguments", format!("do not fit: {error}"))],
-            required: Vec::new(),
+        let parsed = T::deserialize(self.as_value());
+        let parsed = parsed
+            .or_else(|error| T::deserialize(with_integers(self.as_value())).map_err(|_| error));
+        parsed.map_err(|error| {
+            ToolError::invalid(
+                "arguments",
+                format!("do not fit: {}", cut(&error.to_string(), 300)),
+            )
         })
     }
 
     pub(crate) fn shared(&self) -> Arc<Value> {
         Arc::clone(&self.object)
+    }
+}
+
+fn with_integers(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            // Beyond 2⁵³ a float no longer tells which integer was meant.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                Value::from(float as i64)
+            }
+            _ => value.clone(),
+        },
+        Value::Array(array) => array.iter().map(with_integers).collect(),
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, value)| (name.clone(), with_integers(value)))
+            .collect(),
+        other => other.clone(),
     }
 }
 

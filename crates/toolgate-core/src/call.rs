@@ -70,6 +70,17 @@ impl ToolCall {
         Self::given(name.into(), arguments)
     }
 
+    /// A call whose arguments were found unusable before they became JSON; executing it ends in this error.
+    pub fn refused(name: impl Into<String>, raw: Value, error: ToolError) -> Self {
+        Self::given(
+            name.into(),
+            Given::Unusable {
+                raw: Arc::new(raw),
+                error,
+            },
+        )
+    }
+
     fn given(name: String, arguments: Given) -> Self {
         Self {
             id: CallId::next(),

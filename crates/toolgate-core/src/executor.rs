@@ -322,6 +322,12 @@ impl ToolExecutorBuilder {
         self
     }
 
+    /// No observers at all, not even the log: for a look that is no call of anybody's.
+    pub fn unobserved(mut self) -> Self {
+        self.observers = Some(Vec::new());
+        self
+    }
+
     /// Puts it together.
     pub fn build(self) -> ToolExecutor {
         let log = || vec![Arc::new(LogObserver::new(self.limits.slow_after)) as Arc<dyn Observer>];

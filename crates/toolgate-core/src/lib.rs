@@ -60,6 +60,7 @@ mod policy;
 mod redact;
 mod schema;
 mod tool;
+mod units;
 
 pub use approval::{Approval, ApprovalRequest, Approver};
 pub use arguments::{Arguments, ValidArguments};
@@ -83,3 +84,4 @@ pub use policy::{Decision, Pattern, Policy};
 pub use redact::{Redactor, escape};
 pub use schema::{Schema, SchemaError, Violation};
 pub use tool::{Tool, ToolFuture};
+pub use units::{parse_bytes, parse_duration};

@@ -3,37 +3,61 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::units::{self, BytesText, DurationText};
+
 /// Bounds of a call. The defaults are the documented ones of the configuration's `limits`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Limits {
     /// How long a call may take unless its tool or its caller says otherwise. Progress starts it anew.
+    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[schemars(with = "DurationText")]
     pub timeout: Duration,
     /// The hard end of a call that keeps reporting progress.
+    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[schemars(with = "DurationText")]
     pub max_total: Duration,
     /// A call longer than this is logged as slow.
+    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[schemars(with = "DurationText")]
     pub slow_after: Duration,
     /// How long to wait for a person's approval; it does not count into `timeout`.
+    #[serde(skip)]
     pub approval: Duration,
     /// How long an observer may hold up an outcome.
+    #[serde(skip)]
     pub observer: Duration,
     /// Bytes of JSON a caller may send as arguments.
+    #[serde(deserialize_with = "units::bytes::deserialize")]
+    #[schemars(with = "BytesText")]
     pub max_arguments: usize,
     /// Nesting of arguments.
+    #[serde(skip)]
     pub max_depth: usize,
     /// Bytes of JSON a tool may answer with.
+    #[serde(deserialize_with = "units::bytes::deserialize")]
+    #[schemars(with = "BytesText")]
     pub max_result: usize,
     /// Calls that run at the same time; the next ones wait within their own timeout.
+    #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub concurrency: usize,
     /// Exceptions by tool name.
     pub per_tool: HashMap<String, ToolLimits>,
 }
 
 /// What a tool has of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToolLimits {
-    /// Instead of [`Limits::timeout`].
+    /// Instead of `limits.timeout`.
+    #[serde(deserialize_with = "units::duration::option::deserialize")]
+    #[schemars(with = "DurationText")]
     pub timeout: Option<Duration>,
 }
 
@@ -67,6 +91,13 @@ impl Default for Limits {
             concurrency: 64,
             per_tool: HashMap::new(),
         }
+    }
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    match usize::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("must be at least 1")),
+        slots => Ok(slots),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tracing::field::display;
 use tracing::{Level, enabled, error, info, warn};
 
 use crate::outcome::chain;
@@ -61,46 +62,45 @@ impl Observer for LogObserver {
 impl LogObserver {
     fn write(&self, record: &CallRecord, level: Level, slow: bool) {
         let outcome = &record.outcome;
-        let tool = self.redactor.line(&outcome.tool_name, 200);
         let call = outcome.call_id;
-        let origin = record.origin;
+        let tool = self.redactor.line(&outcome.tool_name, 200);
         let source = record
             .definition()
-            .map(|definition| definition.source().to_string());
-        let source = source.as_deref();
-        let arguments = self.redactor.json(&record.asked, PREVIEW);
-        let changes = self.changes(record);
-        let changes = changes.as_deref();
+            .map(|definition| display(definition.source()));
+        let origin = record.origin;
         let elapsed_ms = outcome.execution_time_ms();
-        let failure = match &outcome.result {
+        let slow = slow.then_some(true);
+        let arguments = self.redactor.json(&record.asked, PREVIEW);
+        let changes = self.changes(record).map(display);
+        match &outcome.result {
             Ok(output) => {
                 let result = self.redactor.json(&output.to_result(), PREVIEW);
-                return match level {
+                match level {
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, arguments, changes, result, "slow tool call");
+                        warn!(%call, %tool, source, %origin, elapsed_ms, %arguments, changes, %result, "slow tool call");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, elapsed_ms, arguments, changes, result, "tool call");
+                        info!(%call, %tool, source, %origin, elapsed_ms, %arguments, changes, %result, "tool call");
                     }
                 };
             }
-            Err(failure) => failure,
-        };
-        let kind = failure.kind();
-        let error = self.redactor.line(&chain(failure), 2 * PREVIEW);
-        let details = failure
-            .details()
-            .map(|details| self.redactor.line(details, 8 * PREVIEW));
-        let details = details.as_deref();
-        match level {
-            Level::ERROR => {
-                error!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, arguments, changes, error, details, "tool call failed");
-            }
-            Level::WARN => {
-                warn!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, arguments, changes, error, "tool call refused");
-            }
-            _ => {
-                info!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, arguments, error, "tool call cancelled");
+            Err(failure) => {
+                let kind = failure.kind();
+                let error = self.redactor.line(&chain(failure), 2 * PREVIEW);
+                let details = failure
+                    .details()
+                    .map(|details| display(self.redactor.line(details, 8 * PREVIEW)));
+                match level {
+                    Level::ERROR => {
+                        error!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, changes, %error, details, "tool call failed");
+                    }
+                    Level::WARN => {
+                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, changes, %error, "tool call refused");
+                    }
+                    _ => {
+                        info!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, %error, "tool call cancelled");
+                    }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::{CallId, ToolError, ToolOutput};
+use crate::{CallId, ToolCall, ToolError, ToolOutput};
 
 /// What came of a call. Serialized, it is the envelope `{success, result | error, tool_name, execution_time_ms, …}`.
 #[derive(Debug, Clone)]
@@ -22,6 +22,16 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
+    /// Of a call that was refused before it was executed.
+    pub fn refused(call: &ToolCall, error: ToolError) -> Self {
+        Self {
+            call_id: call.id(),
+            tool_name: call.name().to_owned(),
+            elapsed: Duration::ZERO,
+            result: Err(error),
+        }
+    }
+
     /// True if the tool answered.
     pub fn is_success(&self) -> bool {
         self.result.is_ok()

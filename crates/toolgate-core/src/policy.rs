@@ -1,20 +1,24 @@
 //! Who may use what.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::{Source, ToolDefinition};
 
 /// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
 /// listing showed. Patterns match a tool's original name and server, never the name it happens to be listed under.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
     /// Only these exist.
+    #[schemars(with = "Vec<String>")]
     pub allow: Vec<Pattern>,
     /// These do not, though allowed.
+    #[schemars(with = "Vec<String>")]
     pub deny: Vec<Pattern>,
-    /// These wait for an [`Approver`](crate::Approver).
+    /// These wait for a person's approval.
+    #[schemars(with = "Vec<String>")]
     pub ask: Vec<Pattern>,
 }
 

@@ -1,0 +1,177 @@
+//! Durations and sizes as people write them: `100ms`, `1.5s`, `2m`; `64KiB`, `1MiB`.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+
+/// Reads a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are refused.
+///
+/// ```
+/// use std::time::Duration;
+/// assert_eq!(toolgate_core::parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+/// assert!(toolgate_core::parse_duration("30").is_err());
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    const LONGEST: f64 = 7.0 * 86_400.0;
+    let (number, unit) = split(text);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => {
+            return Err(format!(
+                "'{}' is no duration; write a number and ms, s, m or h, such as 30s",
+                crate::escape(text)
+            ));
+        }
+    };
+    match number.parse::<f64>().map(|number| number * seconds) {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) => Err(format!(
+            "'{}' must be more than nothing and at most a week",
+            crate::escape(text)
+        )),
+        Err(_) => Err(format!(
+            "'{}' is no duration; write it like 100ms, 1.5s or 2m",
+            crate::escape(text)
+        )),
+    }
+}
+
+/// Reads a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB are refused.
+pub fn parse_bytes(text: &str) -> Result<usize, String> {
+    let (number, unit) = split(text);
+    let bytes: f64 = match unit {
+        "B" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        _ => {
+            return Err(format!(
+                "'{}' is no size; write a number and B, KiB, MiB or GiB, such as 1MiB",
+                crate::escape(text)
+            ));
+        }
+    };
+    match number.parse::<f64>().map(|number| (number * bytes).round()) {
+        Ok(bytes) if (1.0..=1e12).contains(&bytes) => Ok(bytes as usize),
+        _ => Err(format!(
+            "'{}' is no size between 1B and 1TiB",
+            crate::escape(text)
+        )),
+    }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let unit = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    (text[..unit].trim(), &text[unit..])
+}
+
+/// A duration in a settings file.
+pub(crate) mod duration {
+    use super::{Deserialize, Deserializer, Duration, de, parse_duration};
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_duration(&text).map_err(de::Error::custom)
+    }
+
+    pub(crate) mod option {
+        use super::{Deserializer, Duration};
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Duration>, D::Error> {
+            super::deserialize(deserializer).map(Some)
+        }
+    }
+}
+
+/// A size in a settings file.
+pub(crate) mod bytes {
+    use super::{Deserialize, Deserializer, de, parse_bytes};
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<usize, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_bytes(&text).map_err(de::Error::custom)
+    }
+}
+
+/// How a duration looks to an editor.
+pub(crate) struct DurationText;
+
+/// How a size looks to an editor.
+pub(crate) struct BytesText;
+
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$", "examples": ["30s"] })
+    }
+}
+
+impl JsonSchema for BytesText {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^[0-9.]+\s*(B|KiB|MiB|GiB)$", "examples": ["1MiB"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit_and_a_sane_number() {
+        for (text, millis) in [
+            ("100ms", 100),
+            ("1.5s", 1500),
+            (" 2 m", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "30",
+            "0s",
+            "-1s",
+            "1e12s",
+            "s",
+            "5 parsecs",
+            "NaNs",
+            "infs",
+            "1e400s",
+        ] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_need_a_unit_and_a_sane_number() {
+        for (text, bytes) in [("512B", 512), ("1MiB", 1 << 20), ("1.5 KiB", 1536)] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "5", "0B", "-1B", "1e30GiB", "1MB"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+}

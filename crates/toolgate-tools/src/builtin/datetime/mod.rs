@@ -1,0 +1,209 @@
+//! `datetime`: the time anywhere, the weekday of a date, and how far two dates are apart.
+//!
+//! Every answer has a `sentence` to be spoken and fields to be calculated with.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Unit, Zoned};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_core::{
+    Annotations, CallContext, Handler, ToolError, ToolFuture, ToolOutput, ValidArguments,
+};
+
+use self::point::Point;
+use super::Builtin;
+
+mod point;
+mod words;
+mod zone;
+
+pub(super) fn builtin() -> Builtin {
+    Builtin {
+        name: "datetime",
+        description: "Tells the current date and time in any time zone, the weekday of a date, or how long it is from one \
+                      date to another. Use it whenever an answer depends on today's date or on counting days.",
+        parameters: parameters(),
+        annotations: Annotations::READ_ONLY,
+        handler: Arc::new(Datetime { now: Zoned::now }),
+    }
+}
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "action": {
+                "type": "string",
+                "enum": ["now", "weekday", "difference"],
+                "default": "now",
+                "description": "now: the current date and time. weekday: the day of the week of `date`. difference: the time \
+                                from `date` to `until`."
+            },
+            "timezone": {
+                "type": "string",
+                "maxLength": 64,
+                "description": "IANA name such as Europe/Berlin, or a city; the local time zone if left out"
+            },
+            "date": {
+                "type": "string",
+                "maxLength": 64,
+                "description": "Like 2026-11-15 or 2026-11-15T18:00; today if left out"
+            },
+            "until": {
+                "type": "string",
+                "maxLength": 64,
+                "description": "For difference: the later date, like 2026-12-24 or 2026-12-24T18:00"
+            }
+        }
+    })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    action: Action,
+    timezone: Option<String>,
+    date: Option<String>,
+    until: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    #[default]
+    Now,
+    Weekday,
+    Difference,
+}
+
+struct Datetime {
+    /// The current time in the local zone; tests put in a clock of their own.
+    now: fn() -> Zoned,
+}
+
+impl Handler for Datetime {
+    fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async move { answer(&arguments.parse()?, (self.now)()).map(ToolOutput::json) })
+    }
+}
+
+fn answer(asked: &Asked, now: Zoned) -> Result<Value, ToolError> {
+    let now = now.with().subsec_nanosecond(0).build().unwrap_or(now);
+    let now = match asked.timezone.as_deref().map(str::trim) {
+        Some(name) if !matches!(name, "" | "local") => now.with_time_zone(zone::find(name)?),
+        _ if now.time_zone().is_unknown() => now.with_time_zone(TimeZone::UTC),
+        _ => now,
+    };
+    match asked.action {
+        Action::Now => Ok(moment(&now)),
+        Action::Weekday => weekday(asked, &now),
+        Action::Difference => difference(asked, now),
+    }
+}
+
+fn moment(now: &Zoned) -> Value {
+    json!({
+        "sentence": words::now(now),
+        "datetime": now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        "date": now.date().to_string(),
+        "time": now.strftime("%H:%M:%S").to_string(),
+        "weekday": words::weekday(now.date()),
+        "timezone": now.time_zone().iana_name().unwrap_or("local"),
+        "utc_offset": now.strftime("%:z").to_string(),
+        "unix": now.timestamp().as_second(),
+        "iso_week": iso_week(now.date()),
+    })
+}
+
+fn weekday(asked: &Asked, now: &Zoned) -> Result<Value, ToolError> {
+    let date = match &asked.date {
+        Some(text) => Point::parse("date", text, now.time_zone())?.date(),
+        None => now.date(),
+    };
+    Ok(json!({
+        "sentence": format!("{} is a {}.", words::date(date), words::weekday(date)),
+        "date": date.to_string(),
+        "weekday": words::weekday(date),
+        "iso_week": iso_week(date),
+    }))
+}
+
+fn difference(asked: &Asked, now: Zoned) -> Result<Value, ToolError> {
+    let zone = now.time_zone().clone();
+    let Some(until) = &asked.until else {
+        return Err(ToolError::invalid(
+            "until",
+            "is needed for a difference: a date like 2026-12-24",
+        ));
+    };
+    let until = Point::parse("until", until, &zone)?;
+    let from = match &asked.date {
+        Some(text) => Point::parse("date", text, &zone)?,
+        None => until.like(now),
+    };
+    let apart = Apart::between(&from, &until, &zone)
+        .ok_or_else(|| ToolError::invalid("until", "is too far away"))?;
+    let sentence = match asked.date {
+        Some(_) => words::between(&from, &until, &apart),
+        None => words::from_now(&until, &apart),
+    };
+
+    let mut found = json!({
+        "sentence": sentence,
+        "from": from.to_string(),
+        "until": until.to_string(),
+        "years": apart.calendar.get_years(),
+        "months": apart.calendar.get_months(),
+        "days": apart.calendar.get_days(),
+    });
+    if let Some(seconds) = apart.seconds {
+        found["hours"] = json!(apart.calendar.get_hours());
+        found["minutes"] = json!(apart.calendar.get_minutes());
+        found["seconds"] = json!(apart.calendar.get_seconds());
+        found["total_seconds"] = json!(seconds);
+    }
+    found["total_days"] = json!(apart.days.get_days());
+    Ok(found)
+}
+
+/// How far two points are apart; everything is negative if the second comes first.
+struct Apart {
+    /// In years, months, days and the rest.
+    calendar: Span,
+    /// In days of the calendar and the rest: a day of 23 hours is a day.
+    days: Span,
+    /// Exactly; none between whole days, which have no length of their own.
+    seconds: Option<i64>,
+}
+
+impl Apart {
+    fn between(from: &Point, until: &Point, zone: &TimeZone) -> Option<Self> {
+        if let (Point::Day(from), Point::Day(until)) = (from, until) {
+            let apart = |largest: Unit| from.until((largest, *until)).ok();
+            return Some(Self {
+                calendar: apart(Unit::Year)?,
+                days: apart(Unit::Day)?,
+                seconds: None,
+            });
+        }
+        let (from, until) = (from.start(zone)?, until.start(zone)?);
+        let apart = |largest: Unit| from.until((largest, &until)).ok();
+        let seconds = until.timestamp().as_second() - from.timestamp().as_second();
+        Some(Self {
+            calendar: apart(Unit::Year)?,
+            days: apart(Unit::Day)?,
+            seconds: Some(seconds),
+        })
+    }
+}
+
+fn iso_week(date: Date) -> String {
+    let week = date.iso_week_date();
+    format!("{:04}-W{:02}", week.year(), week.week())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Dates and spans of time as a person says them.
+
+use jiff::civil::Date;
+use jiff::{Span, Zoned};
+
+use super::{Apart, Point};
+
+/// `It is 3:05 PM on Sunday, November 15, 2026 in Europe/Berlin.`
+pub(super) fn now(now: &Zoned) -> String {
+    let place = match now.time_zone().iana_name() {
+        Some(name) => format!("in {name}"),
+        None => "here".to_owned(),
+    };
+    format!("It is {} on {} {place}.", time(now), day(now.date()))
+}
+
+/// How far away a point is, seen from now.
+pub(super) fn from_now(until: &Point, apart: &Apart) -> String {
+    let (what, length) = (point(until), apart.length());
+    match (apart.sign(), until) {
+        (0, Point::Day(_)) => format!("{what} is today."),
+        (0, Point::Moment(_)) => format!("{what} is now."),
+        (1, _) => format!("{what} is in {length}."),
+        _ => format!("{what} was {length} ago."),
+    }
+}
+
+/// How far two points are apart.
+pub(super) fn between(from: &Point, until: &Point, apart: &Apart) -> String {
+    let (from, until, length) = (point(from), point(until), apart.length());
+    match apart.sign() {
+        0 => format!("{from} and {until} are the same."),
+        1 => format!("It is {length} from {from} to {until}."),
+        _ => format!("{until} is {length} before {from}."),
+    }
+}
+
+/// `November 15, 2026`
+pub(super) fn date(date: Date) -> String {
+    format!("{} {}, {}", month(date), date.day(), date.year())
+}
+
+pub(super) fn weekday(date: Date) -> String {
+    date.strftime("%A").to_string()
+}
+
+pub(super) fn month(date: Date) -> String {
+    date.strftime("%B").to_string()
+}
+
+fn point(point: &Point) -> String {
+    match point {
+        Point::Day(date) => day(*date),
+        Point::Moment(moment) => format!("{} at {}", day(moment.date()), time(moment)),
+    }
+}
+
+fn day(day: Date) -> String {
+    format!("{}, {}", weekday(day), date(day))
+}
+
+fn time(moment: &Zoned) -> String {
+    moment.strftime("%-I:%M %p").to_string()
+}
+
+impl Apart {
+    /// `39 days (1 month and 8 days)`
+    fn length(&self) -> String {
+        let days = length(&self.days);
+        match self.calendar.get_years() == 0 && self.calendar.get_months() == 0 {
+            true => days,
+            false => format!("{days} ({})", length(&self.calendar)),
+        }
+    }
+
+    fn sign(&self) -> i8 {
+        self.days.signum()
+    }
+}
+
+/// Seconds are only said where they matter: in less than an hour.
+fn length(span: &Span) -> String {
+    let span = span.abs();
+    let mut parts = vec![
+        part(span.get_years().into(), "year"),
+        part(span.get_months().into(), "month"),
+        part(span.get_days().into(), "day"),
+        part(span.get_hours().into(), "hour"),
+        part(span.get_minutes(), "minute"),
+    ];
+    if parts[..4].iter().all(Option::is_none) {
+        parts.push(part(span.get_seconds(), "second"));
+    }
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
+    match (parts.pop(), parts.is_empty()) {
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} and {last}", parts.join(", ")),
+        (None, _) => "no time".to_owned(),
+    }
+}
+
+fn part(count: i64, unit: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {unit}")),
+        _ => Some(format!("{count} {unit}s")),
+    }
+}

@@ -1,0 +1,26 @@
+//! `echo`: answers with its own arguments, to try a wiring end to end.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate_core::{Annotations, CallContext, Handler, ToolFuture, ToolOutput, ValidArguments};
+
+use super::Builtin;
+
+pub(super) fn builtin() -> Builtin {
+    Builtin {
+        name: "echo",
+        description: "Returns the arguments it was called with, unchanged. Use it to check that tool calls arrive.",
+        parameters: json!({ "type": "object", "additionalProperties": true }),
+        annotations: Annotations::READ_ONLY,
+        handler: Arc::new(Echo),
+    }
+}
+
+struct Echo;
+
+impl Handler for Echo {
+    fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async move { Ok(ToolOutput::json(json!({ "echo": arguments.into_map() }))) })
+    }
+}

@@ -1,0 +1,176 @@
+//! Functions that ship with Toolgate. One file each; [`all`] is the list.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_core::{Annotations, Handler};
+
+mod datetime;
+mod echo;
+mod search;
+mod volume;
+
+pub use search::{SearchBackend, SearchSettings};
+
+/// A function that ships: what stands in the list of tools, and what runs.
+#[non_exhaustive]
+pub struct Builtin {
+    /// Its name, as a tool and as a handler.
+    pub name: &'static str,
+    /// What it does, for a model and for a person.
+    pub description: &'static str,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+    /// What it says of its effects.
+    pub annotations: Annotations,
+    /// What runs.
+    pub handler: Arc<dyn Handler>,
+}
+
+/// Settings of the builtins that have any.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct BuiltinSettings {
+    /// Of `search`.
+    pub search: SearchSettings,
+}
+
+/// Every builtin, sorted by name.
+pub fn all(settings: &BuiltinSettings) -> Vec<Builtin> {
+    vec![
+        datetime::builtin(),
+        echo::builtin(),
+        search::builtin(&settings.search),
+        volume::builtin(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+    use toolgate_core::{ToolCall, ToolDefinition, ToolExecutor, ToolManager};
+
+    use super::*;
+    use crate::Handlers;
+
+    /// The envelope's result or error, through the whole door.
+    async fn call(name: &str, arguments: Value) -> Value {
+        let mut settings = BuiltinSettings::default();
+        settings.search.backend = SearchBackend::Searxng;
+        let manager = Arc::new(ToolManager::new());
+        manager.add_all(Handlers::new(&settings).builtin_tools());
+        let outcome = ToolExecutor::new(manager)
+            .execute(ToolCall::new(name, arguments))
+            .await;
+        let envelope = outcome.to_envelope();
+        envelope
+            .get("result")
+            .or(envelope.get("error"))
+            .cloned()
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn im5_echo_gives_its_arguments_back() {
+        for arguments in [json!({}), json!({ "b": [1, null, { "ü": 1.5 }], "a": "x" })] {
+            let echo = call("echo", arguments.clone()).await;
+            assert_eq!(echo.to_string(), json!({ "echo": arguments }).to_string());
+        }
+    }
+
+    #[tokio::test]
+    async fn im7_builtins_answer_and_refuse_through_the_executor() {
+        let weekday = json!({ "action": "weekday", "date": "2026-11-15", "timezone": null });
+        assert_eq!(call("datetime", weekday).await["weekday"], "Sunday");
+        assert_eq!(
+            call("datetime", json!({ "timezone": "UTC" })).await["utc_offset"],
+            "+00:00"
+        );
+        for (name, arguments, expected) in [
+            (
+                "datetime",
+                json!({ "action": "later" }),
+                "Invalid parameters: 'action' must be one of: now, weekday, difference",
+            ),
+            ("search", json!({}), "Invalid parameters: missing 'query'"),
+            (
+                "search",
+                json!({ "query": " " }),
+                "Invalid parameters: 'query' must not be blank",
+            ),
+            (
+                "search",
+                json!({ "query": "x", "max_results": 21 }),
+                "Invalid parameters: 'max_results' must be at most 20",
+            ),
+            (
+                "search",
+                json!({ "query": "x", "max_results": 2.0 }),
+                "The search service is currently unavailable: no SearXNG instance is configured; set `search.url` to the address of one",
+            ),
+            ("volume", json!({}), "Invalid parameters: missing 'action'"),
+            (
+                "volume",
+                json!({ "action": "set", "level": 101 }),
+                "Invalid parameters: 'level' must be at most 100",
+            ),
+            (
+                "volume",
+                json!({ "action": "set", "level": 0.5 }),
+                "Invalid parameters: 'level' must be integer",
+            ),
+            (
+                "volume",
+                json!({ "action": "set" }),
+                "Invalid parameters: 'level' is needed to set the volume: a percentage from 0 to 100",
+            ),
+        ] {
+            assert_eq!(call(name, arguments).await, expected);
+        }
+    }
+
+    #[test]
+    fn the_list_is_sorted_and_names_are_unique() {
+        let names: Vec<&str> = all(&BuiltinSettings::default())
+            .iter()
+            .map(|builtin| builtin.name)
+            .collect();
+        assert!(names.is_sorted());
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn every_builtin_has_a_sound_definition_that_a_model_can_use() {
+        for Builtin {
+            name,
+            description,
+            parameters,
+            ..
+        } in all(&BuiltinSettings::default())
+        {
+            let properties = parameters["properties"]
+                .as_object()
+                .cloned()
+                .unwrap_or_default();
+            ToolDefinition::builder(name, description, parameters)
+                .build()
+                .unwrap();
+            assert!(
+                description.ends_with('.') && description.contains("Use "),
+                "'{name}' says what it does and when to use it"
+            );
+            assert!(
+                !description.contains("  "),
+                "'{name}' has a line break in its description"
+            );
+            for (property, schema) in properties {
+                assert!(
+                    schema["description"].is_string(),
+                    "'{property}' of '{name}' is not explained"
+                );
+            }
+        }
+    }
+}

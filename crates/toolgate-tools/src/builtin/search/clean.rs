@@ -1,0 +1,206 @@
+//! Plain, short text out of what a stranger sent: no tags, no entities, nothing invisible.
+
+use reqwest::Url;
+use serde_json::Value;
+
+const TITLE: usize = 200;
+const SNIPPET: usize = 500;
+const URL: usize = 2000;
+/// Looked at before cleaning, so that a megabyte of tags costs nothing.
+const RAW: usize = 8 * SNIPPET;
+
+pub(super) fn title(value: &Value) -> Option<String> {
+    text(value, TITLE)
+}
+
+pub(super) fn snippet(value: &Value) -> Option<String> {
+    text(value, SNIPPET)
+}
+
+/// The address of a web page, and of nothing else a click could start.
+pub(super) fn url(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| text.len() <= URL)?;
+    let url = Url::parse(text.trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(url.into())
+}
+
+/// Nothing for what is no text or has nothing to read in it.
+fn text(value: &Value, most: usize) -> Option<String> {
+    let raw = value.as_str()?;
+    let raw = &raw[..raw.floor_char_boundary(RAW)];
+    let visible: String = decode(&strip(raw)).chars().filter_map(visible).collect();
+    let text = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Some(format!("{}…", text[..end].trim_end())),
+        None => Some(text).filter(|text| !text.is_empty()),
+    }
+}
+
+/// Leaves out tags and comments. A `<` that starts none, as in `a < b`, stays.
+fn strip(html: &str) -> String {
+    let mut text = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        text.push_str(&rest[..start]);
+        let tag = &rest[start..];
+        let is_tag = tag[1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+        rest = match tag.find('>') {
+            Some(end) if is_tag => &tag[end + 1..],
+            _ => {
+                text.push('<');
+                &tag[1..]
+            }
+        };
+    }
+    text + rest
+}
+
+/// Replaces the entities people meet; others stay as they are.
+fn decode(text: &str) -> String {
+    const LONGEST: usize = 10;
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('&') {
+        decoded.push_str(&rest[..start]);
+        let after = &rest[start + 1..];
+        let entity = after
+            .find(';')
+            .filter(|end| *end <= LONGEST)
+            .and_then(|end| Some((character(&after[..end])?, end)));
+        rest = match entity {
+            Some((character, end)) => {
+                decoded.push(character);
+                &after[end + 1..]
+            }
+            None => {
+                decoded.push('&');
+                after
+            }
+        };
+    }
+    decoded + rest
+}
+
+fn character(entity: &str) -> Option<char> {
+    if let Some(number) = entity.strip_prefix('#') {
+        let code = match number.strip_prefix(['x', 'X']) {
+            Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16),
+            None => number.parse(),
+        };
+        return char::from_u32(code.ok()?);
+    }
+    Some(match entity {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        "hellip" => '…',
+        "ndash" => '–',
+        "mdash" => '—',
+        "lsquo" => '‘',
+        "rsquo" => '’',
+        "ldquo" => '“',
+        "rdquo" => '”',
+        "middot" => '·',
+        _ => return None,
+    })
+}
+
+/// Control characters end a word. What draws nothing is left out: it can reorder what a person sees and hide words for a model.
+fn visible(c: char) -> Option<char> {
+    match c {
+        _ if c.is_control() => Some(' '),
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => None,
+        '\u{e0000}'..='\u{e0fff}' => None,
+        _ => Some(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_is_freed_of_tags_entities_and_the_invisible() {
+        for (given, expected) in [
+            ("A <strong>bold</strong> claim<br/>", "A bold claim"),
+            (
+                "Tom &amp; Jerry &lt;3 &#39;x&#x27; &hellip;",
+                "Tom & Jerry <3 'x' …",
+            ),
+            ("&amp;lt;b&amp;gt;", "&lt;b&gt;"),
+            (
+                "a < b > c & d; &unknown; &#xffffffff; &#0;x",
+                "a < b > c & d; &unknown; &#xffffffff; x",
+            ),
+            (
+                "<!-- hidden --><script src='x'>alert(1)</script>",
+                "alert(1)",
+            ),
+            ("unclosed <b text", "unclosed <b text"),
+            ("line\r\none\ttab\u{1b}[31m\0", "line one tab [31m"),
+            ("ab\u{202e}cd\u{200b}ef\u{e0041}\u{feff}", "abcdef"),
+            ("  grüße <i>Ω</i>  ", "grüße Ω"),
+        ] {
+            assert_eq!(snippet(&json!(given)).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_has_nothing_to_read_is_nothing() {
+        for value in [
+            json!(null),
+            json!(7),
+            json!(""),
+            json!(" <br> \u{200b}"),
+            json!({ "a": "b" }),
+        ] {
+            assert_eq!(snippet(&value), None);
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        let cut = title(&json!("ü".repeat(100_000))).unwrap();
+        assert_eq!(
+            (cut.chars().count(), cut.ends_with("ü…")),
+            (TITLE + 1, true)
+        );
+        assert_eq!(
+            snippet(&json!("<a".repeat(1_000_000)))
+                .unwrap()
+                .chars()
+                .count(),
+            SNIPPET + 1
+        );
+    }
+
+    #[test]
+    fn only_web_addresses_pass() {
+        for (given, expected) in [
+            ("https://example.org/a b", Some("https://example.org/a%20b")),
+            ("http://example.org", Some("http://example.org/")),
+            ("javascript:alert(1)", None),
+            ("file:///etc/passwd", None),
+            ("/relative", None),
+        ] {
+            assert_eq!(url(&json!(given)).as_deref(), expected);
+        }
+        assert_eq!(
+            url(&json!(format!("https://example.org/{}", "a".repeat(URL)))),
+            None
+        );
+    }
+}

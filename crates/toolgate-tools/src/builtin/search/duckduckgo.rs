@@ -1,0 +1,56 @@
+//! DuckDuckGo's instant answers.
+
+use reqwest::{Method, Request};
+use serde_json::Value;
+
+use super::{Asked, Found, Hit, Outage, SearchSettings, clean};
+
+pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Request, Outage> {
+    let mut url = settings.address("https://api.duckduckgo.com/")?;
+    url.query_pairs_mut()
+        .append_pair("q", &asked.query)
+        .append_pair("format", "json")
+        .append_pair("no_html", "1")
+        .append_pair("no_redirect", "1")
+        .append_pair("skip_disambig", "1");
+    Ok(Request::new(Method::GET, url))
+}
+
+pub(super) fn read(answer: &Value) -> Found {
+    let summary = Hit::new(
+        &answer["Heading"],
+        &answer["AbstractURL"],
+        &answer["AbstractText"],
+    );
+    let topics = [&answer["Results"], &answer["RelatedTopics"]]
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten();
+    let results: Vec<Hit> = summary.into_iter().chain(topics.flat_map(hits)).collect();
+    let direct = ["Answer", "AbstractText", "Definition"]
+        .into_iter()
+        .find_map(|key| clean::snippet(&answer[key]));
+    let note = (results.is_empty() && direct.is_none()).then_some(
+        "DuckDuckGo's instant answers know topics, not pages. Try the name of a thing, or configure SearXNG or Brave as `search.backend`.",
+    );
+    Found {
+        answer: direct,
+        results,
+        note,
+    }
+}
+
+/// One topic, or the topics of a group.
+fn hits(topic: &Value) -> Vec<Hit> {
+    match topic["Topics"].as_array() {
+        Some(group) => group.iter().filter_map(hit).collect(),
+        None => hit(topic).into_iter().collect(),
+    }
+}
+
+/// The text of a topic begins with its title: `Rust - A programming language`.
+fn hit(topic: &Value) -> Option<Hit> {
+    let text = topic["Text"].as_str()?;
+    let title = text.split_once(" - ").map_or(text, |(title, _)| title);
+    Hit::new(&Value::from(title), &topic["FirstURL"], &topic["Text"])
+}

@@ -1,0 +1,97 @@
+//! `pactl`, for PulseAudio and what speaks its protocol.
+
+use super::mixer::{Language, Sink};
+
+const SINK: &str = "@DEFAULT_SINK@";
+
+pub(super) const LANGUAGE: Language = Language {
+    program: "pactl",
+    look: &[&["get-sink-volume", SINK], &["get-sink-mute", SINK]],
+    read,
+    set,
+    mute,
+};
+
+fn set(level: u32) -> Vec<String> {
+    vec![
+        "set-sink-volume".to_owned(),
+        SINK.to_owned(),
+        format!("{level}%"),
+    ]
+}
+
+fn mute(muted: bool) -> Vec<String> {
+    vec![
+        "set-sink-mute".to_owned(),
+        SINK.to_owned(),
+        u8::from(muted).to_string(),
+    ]
+}
+
+/// `Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: …`, the balance, `Mute: no`. The loudest channel counts.
+fn read(output: &str) -> Option<Sink> {
+    let field = |name: &str| output.lines().find_map(|line| line.strip_prefix(name));
+    let channels = field("Volume: ")?
+        .split(',')
+        .map(percent)
+        .collect::<Option<Vec<u32>>>()?;
+    let muted = match field("Mute: ")? {
+        "yes" => true,
+        "no" => false,
+        _ => return None,
+    };
+    Some(Sink {
+        level: channels.into_iter().max()?,
+        muted: Some(muted),
+    })
+}
+
+fn percent(channel: &str) -> Option<u32> {
+    channel
+        .split('/')
+        .nth(1)?
+        .trim()
+        .strip_suffix('%')?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_expected_output_is_understood() {
+        for (output, expected) in [
+            (
+                "Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: 26214 /  40% / -23.88 dB\n        balance 0.00\nMute: no\n",
+                Some((40, false)),
+            ),
+            (
+                "Volume: front-left: 0 /   0% / -inf dB,   front-right: 655 /   1% / -120.01 dB\n        balance 1.00\nMute: yes\n",
+                Some((1, true)),
+            ),
+            (
+                "Volume: mono: 98304 / 150%\n        balance 0.00\nMute: no\n",
+                Some((150, false)),
+            ),
+            ("Volume: mono: 98304 / 150%\nMute: maybe\n", None),
+            ("Volume: mono: 98304 / 150%\n", None),
+            (
+                "Volume: front-left: 26214 /  40%, front-right: loud\nMute: no\n",
+                None,
+            ),
+            ("Volume: (invalid)\nMute: no\n", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                read(output),
+                expected.map(|(level, muted)| Sink {
+                    level,
+                    muted: Some(muted)
+                }),
+                "{output}"
+            );
+        }
+    }
+}

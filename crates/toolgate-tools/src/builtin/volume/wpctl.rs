@@ -1,0 +1,80 @@
+//! `wpctl`, of WirePlumber, for PipeWire.
+
+use super::mixer::{Language, Sink};
+
+const SINK: &str = "@DEFAULT_AUDIO_SINK@";
+
+pub(super) const LANGUAGE: Language = Language {
+    program: "wpctl",
+    look: &[&["get-volume", SINK]],
+    read,
+    set,
+    mute,
+};
+
+/// A bare number would be a fraction, where 1 is full volume; with `%` it is what it says.
+fn set(level: u32) -> Vec<String> {
+    vec![
+        "set-volume".to_owned(),
+        SINK.to_owned(),
+        format!("{level}%"),
+    ]
+}
+
+fn mute(muted: bool) -> Vec<String> {
+    vec![
+        "set-mute".to_owned(),
+        SINK.to_owned(),
+        u8::from(muted).to_string(),
+    ]
+}
+
+/// `Volume: 0.40` or `Volume: 0.40 [MUTED]`
+fn read(output: &str) -> Option<Sink> {
+    let state = output.trim_end().strip_prefix("Volume: ")?;
+    let (fraction, muted) = match state.strip_suffix(" [MUTED]") {
+        Some(fraction) => (fraction, true),
+        None => (state, false),
+    };
+    let (whole, hundredths) = fraction.split_once('.')?;
+    let digits = format!("{whole}{hundredths}");
+    let is_expected = hundredths.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let level = digits.parse().ok().filter(|_| is_expected)?;
+    Some(Sink {
+        level,
+        muted: Some(muted),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_expected_output_is_understood() {
+        for (output, expected) in [
+            ("Volume: 0.40\n", Some((40, false))),
+            ("Volume: 0.40 [MUTED]\n", Some((40, true))),
+            ("Volume: 1.00", Some((100, false))),
+            ("Volume: 0.01", Some((1, false))),
+            ("Volume: 1.53", Some((153, false))),
+            ("Volume: 0.4", None),
+            ("Volume: nan", None),
+            ("Volume: -0.40", None),
+            ("Volume: 0.+4", None),
+            ("Volume: 99999999.00", None),
+            ("Volume: 0.40 [LOUD]", None),
+            ("Lautstärke: 0.40", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                read(output),
+                expected.map(|(level, muted)| Sink {
+                    level,
+                    muted: Some(muted)
+                }),
+                "{output}"
+            );
+        }
+    }
+}

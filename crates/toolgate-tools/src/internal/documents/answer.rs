@@ -1,0 +1,55 @@
+//! What a caller reads.
+
+use serde_json::{Value, json};
+
+use super::folders;
+use super::scan::Scan;
+use super::search::{Hit, Hits};
+use super::update::Update;
+
+/// The result of a call. `only_some` says that no document has all of the words.
+pub(super) fn answer(hits: &Hits, only_some: bool, scan: &Scan, update: &Update) -> Value {
+    let result = |hit: &Hit| json!({ "file": hit.file, "title": hit.title, "snippet": hit.snippet, "score": hit.score });
+    let mut answer = json!({
+        "results": hits.best.iter().map(result).collect::<Vec<_>>(),
+        "total": hits.total,
+        "files_searched": scan.files.len() - update.binary - update.unreadable,
+    });
+    let notes = notes(hits, only_some, scan, update);
+    if !notes.is_empty() {
+        answer["notes"] = json!(notes);
+    }
+    answer
+}
+
+/// What a reader has to know to judge the results.
+fn notes(hits: &Hits, only_some: bool, scan: &Scan, update: &Update) -> Vec<String> {
+    let mut notes = Vec::new();
+    if only_some && hits.total > 0 {
+        notes.push("No document has all of the words; these have some of them.".to_owned());
+    }
+    if !scan.missing.is_empty() {
+        notes.push(format!(
+            "Not searched: {} can not be read.",
+            folders(&scan.missing)
+        ));
+    }
+    if scan.incomplete {
+        notes.push(
+            "Not searched: files beyond the limit on number, depth or total size.".to_owned(),
+        );
+    }
+    for (count, why) in [
+        (scan.too_large, "too large"),
+        (update.binary, "binary"),
+        (update.unreadable, "not readable"),
+    ] {
+        if count > 0 {
+            notes.push(format!(
+                "Not searched: {count} {} ({why}).",
+                if count == 1 { "file" } else { "files" }
+            ));
+        }
+    }
+    notes
+}

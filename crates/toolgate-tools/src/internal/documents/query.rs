@@ -1,0 +1,148 @@
+//! Turns the words of a person or a model into a full-text expression that can not be anything but words.
+
+/// Words that count; more do not make a search better, only slower.
+const MAX_WORDS: usize = 32;
+/// Characters of a word that count.
+const MAX_WORD_CHARS: usize = 64;
+/// Bytes the last word needs to stand for every word that starts with it: three letters, or one Chinese character.
+const MIN_PREFIX_BYTES: usize = 3;
+
+/// What is looked for: at least one word.
+#[derive(Debug, PartialEq)]
+pub(super) struct Query {
+    words: Vec<String>,
+}
+
+impl Query {
+    /// `None` if there is no word in it.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let mut words: Vec<String> = Vec::new();
+        for word in text
+            .split(|c| !is_word_char(c))
+            .filter(|word| word.contains(char::is_alphanumeric))
+        {
+            let word: String = word.to_lowercase().chars().take(MAX_WORD_CHARS).collect();
+            // A word that comes again moves to the end: it is then the one still being typed.
+            words.retain(|known| *known != word);
+            words.push(word);
+            if words.len() == MAX_WORDS {
+                break;
+            }
+        }
+        (!words.is_empty()).then_some(Self { words })
+    }
+
+    /// Matches documents that have every word.
+    pub(super) fn all_words(&self) -> String {
+        self.expression(" AND ")
+    }
+
+    /// Matches documents that have at least one; `None` if that is the same as all.
+    pub(super) fn any_word(&self) -> Option<String> {
+        (self.words.len() > 1).then(|| self.expression(" OR "))
+    }
+
+    fn expression(&self, operator: &str) -> String {
+        // Quoted, or AND, OR, NOT and NEAR would be operators. A word holds no quote itself.
+        let quoted = self.words.iter().map(|word| format!("\"{word}\""));
+        let mut expression = quoted.collect::<Vec<_>>().join(operator);
+        if self
+            .words
+            .last()
+            .is_some_and(|last| last.len() >= MIN_PREFIX_BYTES)
+        {
+            expression.push('*');
+        }
+        expression
+    }
+}
+
+/// As the index splits words: letters and digits, and the accents that follow a letter as characters of their own.
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_and_the_last_is_a_prefix() {
+        for (text, all, any) in [
+            ("boiler", r#""boiler"*"#, None),
+            (
+                "Boiler pressure",
+                r#""boiler" AND "pressure"*"#,
+                Some(r#""boiler" OR "pressure"*"#),
+            ),
+            (
+                "vitamin D",
+                r#""vitamin" AND "d""#,
+                Some(r#""vitamin" OR "d""#),
+            ),
+            (
+                "what's up?",
+                r#""what" AND "s" AND "up""#,
+                Some(r#""what" OR "s" OR "up""#),
+            ),
+            (
+                "pump heat pump",
+                r#""heat" AND "pump"*"#,
+                Some(r#""heat" OR "pump"*"#),
+            ),
+            ("re\u{301}sume\u{301}", "\"re\u{301}sume\u{301}\"*", None),
+            ("漢", "\"漢\"*", None),
+        ] {
+            let query = Query::new(text).unwrap();
+            assert_eq!(
+                (query.all_words().as_str(), query.any_word().as_deref()),
+                (all, any),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn syntax_is_taken_for_words() {
+        for (text, expected) in [
+            (r#"" OR *"#, r#""or""#),
+            ("NEAR(", r#""near"*"#),
+            ("a-b:c", r#""a" AND "b" AND "c""#),
+            (
+                r#"title:"x" NOT {body}"#,
+                r#""title" AND "x" AND "not" AND "body"*"#,
+            ),
+            ("^start + 1", r#""start" AND "1""#),
+            ("a\0b", r#""a" AND "b""#),
+        ] {
+            assert_eq!(Query::new(text).unwrap().all_words(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_word_there_is_no_query() {
+        let quotes = "\"".repeat(10_000);
+        for text in [
+            "",
+            "  \n",
+            "\"",
+            "*",
+            "()",
+            "\u{301}",
+            "🙂",
+            quotes.as_str(),
+        ] {
+            assert_eq!(Query::new(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn number_and_length_of_words_are_bounded() {
+        let many: String = (0..1000).map(|n| format!("w{n} ")).collect();
+        assert_eq!(Query::new(&many).unwrap().words.len(), MAX_WORDS);
+        assert_eq!(
+            Query::new(&"x".repeat(1_000_000)).unwrap().words[0].len(),
+            MAX_WORD_CHARS
+        );
+    }
+}

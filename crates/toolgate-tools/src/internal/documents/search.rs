@@ -1,0 +1,93 @@
+//! Asks the index.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::DocumentsError;
+use super::scan::Scan;
+use super::text::{self, HIT_END, HIT_START};
+
+/// FTS5's own ranking, lower is better. A hit in the title or in the path says more than one in the text.
+const RANK: &str = "bm25(pages, 5.0, 2.0, 1.0)";
+const SNIPPET_WORDS: u32 = 32;
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    /// The best ones, best first.
+    pub(super) best: Vec<Hit>,
+    /// How many there are in all.
+    pub(super) total: usize,
+}
+
+/// One document.
+#[derive(Debug)]
+pub(super) struct Hit {
+    pub(super) file: String,
+    pub(super) title: String,
+    pub(super) snippet: String,
+    /// 1 for the best document of this search, less for the others.
+    pub(super) score: f64,
+}
+
+/// Documents of the scan that match. The index may hold others: of another process, or of a folder that is missing now.
+pub(super) fn search(
+    connection: &Connection,
+    scan: &Scan,
+    expression: &str,
+    max_results: usize,
+) -> Result<Hits, DocumentsError> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT files.path, pages.rowid, {RANK} AS score FROM pages JOIN files ON files.id = pages.rowid
+         WHERE pages MATCH ?1 ORDER BY score, files.path"
+    ))?;
+    let mut rows = statement.query([expression])?;
+    let mut hits = Hits::default();
+    let mut best_rank = None;
+    while let Some(row) = rows.next()? {
+        let key: Vec<u8> = row.get(0)?;
+        let Some(found) = scan.files.get(&key) else {
+            continue;
+        };
+        hits.total += 1;
+        if hits.best.len() == max_results {
+            continue;
+        }
+        let (id, rank): (i64, f64) = (row.get(1)?, row.get(2)?);
+        if let Some((title, snippet)) = excerpt(connection, id, expression)? {
+            let score = rank / *best_rank.get_or_insert(rank);
+            hits.best.push(Hit {
+                file: text::display(&found.path),
+                title,
+                snippet,
+                score: rounded(score),
+            });
+        }
+    }
+    Ok(hits)
+}
+
+/// Only for the documents that are shown: making a snippet reads the whole text.
+fn excerpt(
+    connection: &Connection,
+    id: i64,
+    expression: &str,
+) -> Result<Option<(String, String)>, DocumentsError> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT title, snippet(pages, 2, '{HIT_START}', '{HIT_END}', '…', {SNIPPET_WORDS}) FROM pages WHERE pages MATCH ?1 AND rowid = ?2"
+    ))?;
+    let row = statement
+        .query_row(params![expression, id], |row| {
+            Ok((row.get(0)?, row.get::<_, String>(1)?))
+        })
+        .optional()?;
+    Ok(row.map(|(title, marked)| (title, text::snippet(&marked))))
+}
+
+/// Bounded and free of the noise of binary fractions; a model reads it.
+fn rounded(score: f64) -> f64 {
+    if score.is_finite() {
+        (score * 1000.0).round() / 1000.0
+    } else {
+        1.0
+    }
+}

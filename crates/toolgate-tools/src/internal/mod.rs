@@ -1,0 +1,5 @@
+//! Services inside the program that definitions of type `internal` refer to by name.
+
+mod documents;
+
+pub use documents::{Documents, DocumentsError, DocumentsSettings};

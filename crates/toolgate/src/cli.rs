@@ -1,0 +1,175 @@
+//! What a person can type.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::styling::{AnsiColor, Style, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold().underline())
+    .usage(Style::new().bold().underline())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+/// One door for every tool call an AI model makes
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, styles = STYLES, arg_required_else_help = true, after_help = "\
+Examples:
+  toolgate list                                  the tools there are
+  toolgate call datetime timezone=Europe/Berlin  run one of them
+  toolgate call echo '{\"a\": 1}' | jq .result     use the answer elsewhere
+
+Exit codes: 0 success, 1 the tool or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Configuration file [default: $TOOLGATE_CONFIG, ./toolgate.json, ./.mcp.json, the user's]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Log more; twice for everything
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
+    /// Log errors only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// How the log on stderr looks
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT", global = true)]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object per line, for programs
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the tools there are, with their source
+    #[command(after_help = "\
+Examples:
+  toolgate list
+  toolgate list --json | jq -r '.[].name'")]
+    List(ListOptions),
+    /// Show one tool: description, parameters, source
+    #[command(after_help = "\
+Examples:
+  toolgate inspect volume
+  toolgate inspect volume --json | jq .parameters")]
+    Inspect(InspectOptions),
+    /// Run a tool and print the envelope as JSON on stdout
+    #[command(after_help = "\
+Arguments are key=value pairs typed by the tool's schema, one JSON object, or - to read the object from stdin.
+
+Examples:
+  toolgate call datetime action=weekday date=2026-12-24
+  toolgate call echo '{\"nested\": {\"a\": [1, 2]}}'
+  echo '{\"query\": \"rust\"}' | toolgate call search - --timeout 5s
+  toolgate call volume action=set level=30 --dry-run")]
+    Call(CallOptions),
+    /// Write a configuration to start from
+    #[command(after_help = "\
+Examples:
+  toolgate init                 writes ./toolgate.json
+  toolgate init ~/.config/toolgate/toolgate.json")]
+    Init(InitOptions),
+    /// Check the configuration and what the tools need, and say what to do
+    #[command(after_help = "\
+Examples:
+  toolgate doctor
+  toolgate --config house.json doctor
+
+Exit code 1 if a check failed; what is only missing and optional is a warning.")]
+    Doctor,
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions fish > ~/.config/fish/completions/toolgate.fish
+  toolgate completions zsh  > \"${fpath[1]}/_toolgate\"")]
+    Completions(CompletionsOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// As a JSON list of objects
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectOptions {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// As a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallOptions {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// key=value pairs, one JSON object, or - for stdin
+    #[arg(value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+    /// Give up after this long, such as 500ms, 5s or 2m
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Show what would be sent, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Approve the call if the policy asks for approval
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitOptions {
+    /// Where to write
+    #[arg(default_value = "toolgate.json")]
+    pub(crate) file: PathBuf,
+    /// Overwrite a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// Which shell
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_every_command_has_examples() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        for subcommand in command
+            .get_subcommands()
+            .filter(|command| command.get_name() != "help")
+        {
+            let help = subcommand
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(help.contains("Examples:"), "{}", subcommand.get_name());
+        }
+    }
+}

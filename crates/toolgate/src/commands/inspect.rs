@@ -1,0 +1,150 @@
+//! `toolgate inspect TOOL`: everything about one tool.
+
+use anyhow::bail;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use serde_json::Value;
+use toolgate_core::{ToolDefinition, escape, nearest};
+
+use super::{rendered, to_json, visible};
+use crate::cli::{Global, InspectOptions};
+use crate::exit::Exit;
+use crate::{say, wiring};
+
+pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global)?;
+    let tools = wiring::tools(&config);
+    wiring::warn_about(&config, &tools);
+    let visible = visible(&config, &tools);
+    let found = tools.manager.find(&options.tool).filter(|tool| {
+        visible
+            .iter()
+            .any(|other| other.definition().name() == tool.definition().name())
+    });
+    let Some(tool) = found else {
+        let near = nearest(
+            &options.tool,
+            visible.iter().map(|tool| tool.definition().name()),
+            3,
+        );
+        let hint = if near.is_empty() {
+            "'toolgate list' shows all".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        bail!("Tool '{}' not found; {hint}", escape(&options.tool));
+    };
+    let definition = tool.definition();
+    if options.json {
+        say::result(&rendered(&to_json(definition)));
+    } else {
+        let timeout = definition.timeout(&config.limits).as_secs_f64();
+        say::result(&described(definition, timeout));
+    }
+    Ok(Exit::Success)
+}
+
+fn described(tool: &ToolDefinition, timeout: f64) -> String {
+    let bold = anstyle::Style::new().bold();
+    let name = escape(tool.name());
+    let source = escape(&tool.source().to_string());
+    let effects = match tool.annotations() {
+        annotations if annotations.read_only == Some(true) => ", read-only",
+        annotations if annotations.destructive == Some(true) => ", destructive",
+        _ => "",
+    };
+    let parameters = match parameters(tool.parameters()) {
+        rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
+        rows => {
+            let mut table = Table::new();
+            table
+                .load_style(NOTHING)
+                .set_content_arrangement(ContentArrangement::Dynamic);
+            table
+                .set_header(["PARAMETER", "TYPE", "", "MEANING"])
+                .add_rows(rows);
+            table.to_string()
+        }
+    };
+    format!(
+        "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
+        escape(tool.description()),
+        example(tool.parameters()),
+    )
+}
+
+/// Name, type, whether it is required, and what it means.
+fn parameters(schema: &Value) -> Vec<[String; 4]> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let row = |(name, parameter): (&String, &Value)| {
+        let required = if is_required(schema, name) {
+            "required"
+        } else {
+            ""
+        };
+        let default = parameter
+            .get("default")
+            .map(|default| format!(" (default {default})"));
+        let meaning = parameter
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        [
+            escape(name),
+            type_of(parameter),
+            required.to_owned(),
+            escape(&format!("{meaning}{}", default.unwrap_or_default())),
+        ]
+    };
+    properties.into_iter().flatten().map(row).collect()
+}
+
+fn type_of(parameter: &Value) -> String {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let joined =
+        |list: &Vec<Value>, separator| list.iter().map(text).collect::<Vec<_>>().join(separator);
+    let mut name = match (parameter.get("enum"), parameter.get("type")) {
+        (Some(Value::Array(options)), _) => joined(options, " | "),
+        (_, Some(Value::Array(types))) => joined(types, " or "),
+        (_, Some(Value::String(name))) => name.clone(),
+        _ => "any".to_owned(),
+    };
+    if let (Some(least), Some(most)) = (parameter.get("minimum"), parameter.get("maximum")) {
+        name.push_str(&format!(" {least}–{most}"));
+    }
+    escape(&name)
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+/// The required parameters as a person would type them.
+fn example(schema: &Value) -> String {
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let required = properties.filter(|(name, _)| is_required(schema, name));
+    let pair = |(name, parameter): (&String, &Value)| {
+        let value = match parameter
+            .get("enum")
+            .and_then(|options| options.get(0))
+            .or(parameter.get("default"))
+        {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => "…".to_owned(),
+        };
+        format!(" {}={}", escape(name), escape(&value))
+    };
+    required.map(pair).collect()
+}

@@ -1,0 +1,106 @@
+//! Where the configuration is.
+
+use std::path::{Path, PathBuf};
+
+/// A file, and whether the person named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    /// Named by `--config` or `$TOOLGATE_CONFIG`; then it must exist.
+    pub(crate) named: bool,
+}
+
+/// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here, else the user's; none is fine.
+pub(crate) fn find(
+    option: Option<&Path>,
+    here: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Option<Found> {
+    let variable = || {
+        environment("TOOLGATE_CONFIG")
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(path) = option.map(Path::to_owned).or_else(variable) {
+        return Some(Found { path, named: true });
+    }
+    let user = user_file(environment);
+    let candidates = [
+        Some(here.join("toolgate.json")),
+        Some(here.join(".mcp.json")),
+        user,
+    ];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_file())
+        .map(|path| Found { path, named: false })
+}
+
+fn user_file(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    user_folder(environment, "XDG_CONFIG_HOME", ".config")
+        .map(|folder| folder.join("toolgate.json"))
+}
+
+/// Our folder for what can be made anew.
+pub(crate) fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    user_folder(environment, "XDG_CACHE_HOME", ".cache")
+}
+
+fn user_folder(
+    environment: &dyn Fn(&str) -> Option<String>,
+    variable: &str,
+    below_home: &str,
+) -> Option<PathBuf> {
+    let set = |name| {
+        environment(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let base = set(variable)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(set("HOME")?.join(below_home)));
+    base.map(|base| base.join("toolgate"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_has_one_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("here");
+        let user = folder.path().join("config/toolgate");
+        std::fs::create_dir_all(&here).unwrap();
+        std::fs::create_dir_all(&user).unwrap();
+        let config_home = folder.path().join("config").display().to_string();
+        let environment = |name: &str| (name == "XDG_CONFIG_HOME").then(|| config_home.clone());
+        let found = || find(None, &here, &environment).map(|found| found.path);
+        assert_eq!(found(), None);
+        for path in [
+            user.join("toolgate.json"),
+            here.join(".mcp.json"),
+            here.join("toolgate.json"),
+        ] {
+            std::fs::write(&path, "{}").unwrap();
+            assert_eq!(found(), Some(path));
+        }
+        let by_variable = |name: &str| (name == "TOOLGATE_CONFIG").then(|| "/x.json".to_owned());
+        assert_eq!(
+            find(None, &here, &by_variable),
+            Some(Found {
+                path: "/x.json".into(),
+                named: true
+            })
+        );
+        let by_option = find(Some(Path::new("/y.json")), &here, &by_variable);
+        assert_eq!(
+            by_option,
+            Some(Found {
+                path: "/y.json".into(),
+                named: true
+            })
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! How the program ends.
+
+use std::process::ExitCode;
+
+use crate::say;
+
+/// The exit codes there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well.
+    Success,
+    /// The tool failed, or a check did.
+    Failure,
+    /// The command line or the configuration is wrong.
+    Usage,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Help and version go to stdout and are a success; the rest is usage.
+pub(crate) fn from_clap(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        say::note(error.render().ansi().to_string().trim_end());
+        return Exit::Usage.into();
+    }
+    say::result(error.render().ansi().to_string().trim_end());
+    Exit::Success.into()
+}

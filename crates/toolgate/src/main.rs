@@ -1,0 +1,44 @@
+//! The program: command line, configuration, wiring. What a command does lives in `commands/`, one file each.
+
+mod approve;
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod logging;
+mod pairs;
+mod say;
+mod spinner;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::from_clap(&error),
+    };
+    logging::start(&cli.global);
+    let result = run(&cli);
+    let exit = result.unwrap_or_else(|error| {
+        say::error(&error);
+        Exit::Usage
+    });
+    exit.into()
+}
+
+fn run(cli: &Cli) -> anyhow::Result<Exit> {
+    match &cli.command {
+        Command::List(options) => commands::list::run(&cli.global, options),
+        Command::Inspect(options) => commands::inspect::run(&cli.global, options),
+        Command::Call(options) => commands::call::run(&cli.global, options),
+        Command::Init(options) => commands::init::run(options),
+        Command::Doctor => commands::doctor::run(&cli.global),
+        Command::Completions(options) => commands::completions::run(options),
+    }
+}

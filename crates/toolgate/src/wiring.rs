@@ -1,0 +1,87 @@
+//! From a configuration to an executor with all its tools.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
+use toolgate_tools::internal::Documents;
+use toolgate_tools::{Handlers, builtin::BuiltinSettings};
+use tracing::warn;
+
+use crate::approve::TerminalApprover;
+use crate::cli::Global;
+use crate::config::{self, Config};
+
+/// The process's environment, as the configuration sees it.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Finds and reads the configuration; none is fine.
+pub(crate) fn configuration(global: &Global) -> anyhow::Result<Config> {
+    let here = std::env::current_dir().context("the working folder is gone")?;
+    match config::find(global.config.as_deref(), &here, &environment) {
+        Some(found) => Ok(Config::read(&shortened(&found.path, &here), &environment)?),
+        None => Ok(Config::default()),
+    }
+}
+
+/// As a person would type it.
+fn shortened(path: &Path, here: &Path) -> std::path::PathBuf {
+    path.strip_prefix(here).unwrap_or(path).to_owned()
+}
+
+/// The tools of a configuration.
+pub(crate) struct Tools {
+    pub(crate) manager: Arc<ToolManager>,
+    /// What is odd about the configuration's own tools.
+    pub(crate) problems: Vec<config::ConfigError>,
+}
+
+/// Makes all tools. Nothing is contacted.
+pub(crate) fn tools(config: &Config) -> Tools {
+    let mut settings = BuiltinSettings::default();
+    settings.search = config.search.clone();
+    let mut handlers = Handlers::new(&settings);
+    let mut documents = config.documents.clone();
+    documents.index = config::cache_folder(&environment).map(|folder| folder.join("documents.db"));
+    handlers.add_service(Documents::NAME, Arc::new(Documents::new(documents)));
+
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(handlers.builtin_tools());
+    let loaded = handlers.load(&config.tools);
+    manager.add_all(loaded.tools);
+    Tools {
+        manager,
+        problems: loaded
+            .problems
+            .iter()
+            .map(|problem| config.locate(problem))
+            .collect(),
+    }
+}
+
+/// Tells once what is odd.
+pub(crate) fn warn_about(config: &Config, tools: &Tools) {
+    for oddity in config.warnings.iter().chain(&tools.problems) {
+        warn!("{oddity}");
+    }
+}
+
+/// The door, as the command line uses it.
+pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprover) -> ToolExecutor {
+    let log = LogObserver::new(config.limits.slow_after).redactor(Redactor::new(config.secrets()));
+    door(config, tools).approver(approver).observer(log).build()
+}
+
+/// The door for a look at what works: nobody is asked, nothing is logged.
+pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
+    door(config, tools).unobserved().build()
+}
+
+fn door(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+    ToolExecutor::builder(Arc::clone(&tools.manager))
+        .limits(config.limits.clone())
+        .policy(config.policy.clone())
+}

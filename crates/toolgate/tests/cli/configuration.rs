@@ -1,0 +1,175 @@
+use crate::run::Run;
+
+#[test]
+fn a_broken_file_is_one_line_with_file_line_and_key_and_exit_code_2() {
+    for (text, expected) in [
+        (
+            "{\n  \"limits\": { \"timeot\": \"5s\" }\n}",
+            "error: toolgate.json:2: unknown key 'limits.timeot'; did you mean 'timeout'?",
+        ),
+        (
+            "{\n  \"tols\": []\n}",
+            "error: toolgate.json:2: unknown key 'tols'; did you mean 'tools'?",
+        ),
+        (
+            "{ \"limits\": { \"timeout\": 0 } }",
+            "error: toolgate.json:1: limits.timeout: invalid type: integer `0`, expected a string",
+        ),
+        (
+            "{ \"a\": 1, \"a\": 2 }",
+            "error: toolgate.json:1: 'a' given twice",
+        ),
+        ("{ nope", "error: toolgate.json:1: "),
+        (
+            "{ \"policy\": { \"allow\": [\"${NOT_SET}\"] } }",
+            "error: toolgate.json:1: policy.allow.0: the variable NOT_SET is not set",
+        ),
+    ] {
+        let done = Run::new(["list"]).config(text).done();
+        assert!(done.stderr.starts_with(expected), "{done:?}");
+        assert_eq!(
+            (done.stderr.lines().count(), done.stdout.as_str(), done.code),
+            (1, "", Some(2)),
+            "{done:?}"
+        );
+    }
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    for run in [
+        Run::new(["--config", "no.json", "list"]),
+        Run::new(["list"]).env("TOOLGATE_CONFIG", "no.json"),
+    ] {
+        let done = run.done();
+        assert!(
+            done.stderr
+                .starts_with("error: no.json: cannot be read: No such file"),
+            "{done:?}"
+        );
+        assert_eq!(done.code, Some(2));
+    }
+}
+
+#[test]
+fn the_file_is_found_in_its_order() {
+    let named = |name: &str| {
+        format!(
+            r#"{{ "tools": [{{ "name": "{name}", "description": "d", "parameters": {{}}, "implementation": {{ "type": "mock", "mock_response": 1 }} }}] }}"#
+        )
+    };
+    let run = || {
+        Run::new(["list"])
+            .config(&named("here"))
+            .file(".mcp.json", named("shared"))
+            .file(".config/toolgate/toolgate.json", named("user"))
+            .file("x.json", named("x"))
+    };
+    assert!(run().done().stdout.contains("here\t"));
+    assert!(
+        run()
+            .env("TOOLGATE_CONFIG", "x.json")
+            .done()
+            .stdout
+            .contains("x\t")
+    );
+    assert!(
+        run()
+            .args(&["--config", ".mcp.json"])
+            .done()
+            .stdout
+            .contains("shared\t")
+    );
+    assert!(
+        Run::new(["list"])
+            .file(".config/toolgate/toolgate.json", named("user"))
+            .done()
+            .stdout
+            .contains("user\t")
+    );
+}
+
+#[test]
+fn i2_one_bad_tool_is_left_out_and_named_and_the_rest_load() {
+    let config = r#"{ "tools": [
+  { "name": "bad", "description": "d", "parameters": null, "implementation": { "type": "mock", "mock_response": 1 } },
+  { "name": "evil", "description": "d", "parameters": { "type": "object", "$ref": "file:///etc/passwd" },
+    "implementation": { "type": "mock", "mock_response": 1 } },
+  { "name": "odd", "descripton": "typo", "description": "d", "parameters": { "$schema": "urn:unknown" }, "implementation": { "type": "mock", "mock_response": 1 } },
+  { "name": "good", "description": "d", "parameters": {}, "implementation": { "type": "mock", "mock_response": 1 } },
+  { "name": "good", "description": "again", "parameters": {}, "implementation": { "type": "mock", "mock_response": 2 } }
+] }"#;
+    let done = Run::new(["list"]).config(config).done();
+    assert_eq!(done.code, Some(0));
+    let names: Vec<&str> = done
+        .stdout
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    assert_eq!(
+        names,
+        ["datetime", "echo", "search", "volume", "odd", "good"]
+    );
+    for expected in [
+        "toolgate.json:2: tool 'bad' is left out: parameters of tool 'bad': must be a JSON Schema object, not null",
+        "toolgate.json:3: tool 'evil' is left out: parameters of tool 'evil': '$ref' at '/' to 'file:///etc/passwd' does not stay inside the schema",
+        "toolgate.json:5: tool 'odd': unknown key 'descripton' is ignored, did you mean 'description'?",
+        "tool registered again: the new one replaces the old",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
+    }
+}
+
+#[test]
+fn an_unset_variable_counts_only_in_a_section_the_command_uses() {
+    let config = r#"{ "search": { "backend": "brave", "key": "${BRAVE_KEY}" } }"#;
+    assert_eq!(
+        Run::new(["call", "echo"]).config(config).done().code,
+        Some(0)
+    );
+    let done = Run::new(["call", "search", "query=x"])
+        .config(config)
+        .done();
+    assert_eq!(
+        done.stderr,
+        "error: toolgate.json:1: search.key: the variable BRAVE_KEY is not set\n"
+    );
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)));
+}
+
+#[test]
+fn d5_a_secret_of_the_configuration_is_never_shown() {
+    let config = r#"{ "search": { "backend": "brave", "key": "${BRAVE_KEY}", "url": "http://127.0.0.1:1/" } }"#;
+    for arguments in [
+        &["-vvv", "call", "search", "query=sentinel-5e1f"][..],
+        &["-vvv", "doctor"],
+        &["-vvv", "list", "--json"],
+        &["-vvv", "call", "echo", "x=sentinel-5e1f"],
+    ] {
+        let done = Run::new([])
+            .args(arguments)
+            .config(config)
+            .env("BRAVE_KEY", "sentinel-5e1f")
+            .done();
+        assert!(!done.stderr.contains("sentinel-5e1f"), "{done:?}");
+    }
+}
+
+#[test]
+fn a_hidden_tool_is_not_there_at_all() {
+    let config = r#"{ "policy": { "deny": ["echo"] } }"#;
+    assert!(
+        !Run::new(["list"])
+            .config(config)
+            .done()
+            .stdout
+            .contains("echo")
+    );
+    let envelope = Run::new(["call", "echo"]).config(config).json();
+    assert_eq!(envelope["error"], "Tool 'echo' not found");
+    assert!(envelope.get("hint").is_none());
+    assert_eq!(
+        Run::new(["inspect", "echo"]).config(config).done().code,
+        Some(2)
+    );
+}

@@ -1,0 +1,95 @@
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::run::{Done, Run};
+
+/// A server that takes connections and says nothing.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config =
+        json!({ "search": { "url": format!("http://{}/", listener.local_addr().unwrap()) } });
+    (listener, config.to_string())
+}
+
+#[test]
+fn ex6_a_timeout_given_with_the_call_holds() {
+    let (_server, config) = silent();
+    let done = Run::new(["call", "search", "query=x", "--timeout", "200ms"])
+        .config(&config)
+        .done();
+    assert_eq!(done.json()["error"], "Tool 'search' timed out after 0.2 s");
+    assert_eq!(
+        (done.json()["error_kind"].as_str(), done.code),
+        (Some("timeout"), Some(1))
+    );
+}
+
+#[test]
+fn ctrl_c_cancels_the_call_and_says_so() {
+    let (server, config) = silent();
+    let (child, _folder) = Run::new(["call", "search", "query=x"])
+        .config(&config)
+        .start();
+    let (mut connection, _) = server.accept().unwrap();
+    assert!(connection.read(&mut [0; 64]).unwrap() > 0);
+    let started = Instant::now();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert_eq!(
+        done.json()["error"],
+        "Tool 'search' was cancelled before it answered"
+    );
+    assert!(done.stderr.contains("cancelling the call"), "{done:?}");
+    assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
+}
+
+#[test]
+fn a_broken_pipe_is_quiet() {
+    let (mut child, _folder) = Run::new(["list", "--json"]).start();
+    drop(child.stdout.take());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn a_tool_that_needs_approval_runs_only_with_it() {
+    let config = r#"{ "policy": { "ask": ["echo"] } }"#;
+    let done = Run::new(["call", "echo"]).config(config).done();
+    assert_eq!(done.json()["error"], "Tool 'echo' needs approval");
+    assert_eq!(
+        (done.json()["error_kind"].as_str(), done.code),
+        (Some("denied"), Some(1))
+    );
+    assert_eq!(
+        Run::new(["call", "echo", "--yes"])
+            .config(config)
+            .done()
+            .code,
+        Some(0)
+    );
+    assert_eq!(
+        Run::new(["call", "echo", "--dry-run"])
+            .config(config)
+            .json()["needs_approval"],
+        true
+    );
+}
+
+#[test]
+fn a_call_ends_soon_after_it_began() {
+    let started = Instant::now();
+    assert_eq!(Run::new(["call", "echo"]).done().code, Some(0));
+    assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
+}

@@ -1,0 +1,9 @@
+//! The program as a person or a script uses it, one module per topic.
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+
+mod call; // `call`: input in every form, envelopes, exit codes
+mod configuration; // where the file is found, what is wrong with it
+mod endings; // Ctrl-C, timeouts, broken pipes, approvals
+mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
+mod requirements; // docs/requirements.md against the tests there are
+mod run; // runs the program in a folder of its own

@@ -1,0 +1,118 @@
+//! Runs the program in a folder of its own, with nothing of this machine's user around it.
+
+use std::io::Write;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One run, written like the command line it stands for.
+pub(crate) struct Run {
+    folder: TempDir,
+    command: Command,
+    stdin: Vec<u8>,
+}
+
+/// What came of it.
+pub(crate) struct Done {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Run {
+    pub(crate) fn new<const N: usize>(arguments: [&str; N]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_clear();
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", folder.path());
+        Self {
+            folder,
+            command,
+            stdin: Vec::new(),
+        }
+    }
+
+    /// More arguments, where a table has them.
+    pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Puts a file into the folder before the program starts.
+    pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    /// The configuration file that is found by itself.
+    pub(crate) fn config(self, text: &str) -> Self {
+        self.file("toolgate.json", text)
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Starts the program and leaves it running.
+    pub(crate) fn start(mut self) -> (Child, TempDir) {
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // A program that does not read its input may be gone already.
+        drop(stdin.write_all(&self.stdin));
+        (child, self.folder)
+    }
+
+    pub(crate) fn done(self) -> Done {
+        let (child, _folder) = self.start();
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Runs it and reads stdout as JSON, whatever the exit code.
+    pub(crate) fn json(self) -> Value {
+        self.done().json()
+    }
+}
+
+impl Done {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl std::fmt::Debug for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "exit {:?}\nstdout: {}\nstderr: {}",
+            self.code, self.stdout, self.stderr
+        )
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        Self {
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            code: output.status.code(),
+        }
+    }
+}

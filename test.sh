@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Installs what the tests need and is missing, then runs them. `./test.sh --help` tells more.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
+cargo_deny_version=0.20.2
+# A program the tests or the build need, and the Debian package it comes from.
+programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux)
+
+skipped=()
+step="starting"
+started=0
+
+usage() {
+    cat <<'END'
+Usage: ./test.sh [COMMAND]
+
+  (none)   everything: formatting, lints, tests, documentation, dependencies
+  quick    formatting, lints, tests
+  soak     the tests again and again with many more random cases
+  bench    the benchmarks, and the peers beside them if their folder is there
+
+Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny
+into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
+
+  TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
+  SOAK_SECONDS          how long to soak             (3600)
+  PROPTEST_CASES        random cases of each property while soaking (10000)
+  BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
+  BENCH_ONLY            its sections to run          (AD)
+END
+}
+
+main() {
+    trap 'finish $?' EXIT
+    case "${1:-}" in
+        "")
+            tools
+            quick
+            documentation
+            dependencies
+            ;;
+        quick)
+            tools
+            quick
+            ;;
+        soak)
+            tools
+            soak
+            ;;
+        bench) bench ;;
+        -h | --help | help)
+            trap - EXIT
+            usage
+            ;;
+        *)
+            trap - EXIT
+            usage >&2
+            exit 2
+            ;;
+    esac
+}
+
+quick() {
+    run "formatting" cargo fmt --all --check
+    run "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+    run "tests" cargo test --workspace --locked
+}
+
+documentation() {
+    run "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+}
+
+dependencies() {
+    if install_cargo_deny; then
+        run "dependencies" "$cache/bin/cargo-deny" --offline --locked check bans licenses sources
+    else
+        skip "dependencies" "cargo-deny can not be installed"
+    fi
+}
+
+soak() {
+    local seconds=${SOAK_SECONDS:-3600} round=0
+    export PROPTEST_CASES=${PROPTEST_CASES:-10000}
+    while ((SECONDS < seconds)); do
+        round=$((round + 1))
+        run "soak, round $round, $SECONDS of $seconds s gone" cargo test --workspace --locked
+    done
+}
+
+bench() {
+    run "benchmarks" cargo bench --workspace --locked
+    local peers=${BENCH_PEERS:-../shared/bench}
+    if [[ ! -x $peers/run.sh ]]; then
+        skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"
+        return
+    fi
+    run "building our side" cargo build --release --locked --example bench_slots -p toolgate-core
+    local slots
+    slots=$(realpath "${CARGO_TARGET_DIR:-target}")/release/examples/bench_slots
+    mkdir -p "$cache/bench"
+    export TOOLGATE_INPROC="$slots inproc" TOOLGATE_SCHEMA="$slots schema"
+    export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-AD}
+    run "peers" "$peers/run.sh"
+}
+
+# What a minimal installation of Rust and Debian lacks.
+tools() {
+    cargo fmt --version >/dev/null 2>&1 || run "installing rustfmt" rustup component add rustfmt
+    cargo clippy --version >/dev/null 2>&1 || run "installing clippy" rustup component add clippy
+    local missing=() entry
+    for entry in "${programs[@]}"; do
+        command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
+    done
+    ((${#missing[@]} == 0)) && return
+    begin "installing ${missing[*]}"
+    if apt_install "${missing[@]}"; then
+        end
+    else
+        skip "tests that need ${missing[*]}" "apt-get can not install them"
+    fi
+}
+
+apt_install() {
+    local root=()
+    command -v apt-get >/dev/null || return
+    if ((EUID != 0)); then
+        command -v sudo >/dev/null || return
+        root=(sudo)
+    fi
+    "${root[@]}" apt-get update -q && "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends "$@"
+}
+
+# Without optimisation and without its network half: it then builds in a minute or two, and checks as well.
+install_cargo_deny() {
+    local installed
+    installed=$("$cache/bin/cargo-deny" --version 2>/dev/null || true)
+    [[ $installed == "cargo-deny $cargo_deny_version" ]] && return
+    begin "installing cargo-deny $cargo_deny_version (once)"
+    CARGO_TARGET_DIR="$cache/build" cargo install --locked --debug --no-default-features --quiet --force \
+        --root "$cache" --version "$cargo_deny_version" cargo-deny || return
+    rm -rf "$cache/build"
+    end
+}
+
+run() {
+    begin "$1"
+    shift
+    "$@" || exit
+    end
+}
+
+begin() {
+    step=$1
+    started=$SECONDS
+    printf '\n== %s\n' "$step"
+}
+
+end() {
+    printf -- '-- %s: ok, %d s\n' "$step" $((SECONDS - started))
+}
+
+skip() {
+    if [[ ${CI:-} == true ]]; then
+        step="$1: $2"
+        exit 1
+    fi
+    printf -- '-- skipped %s: %s\n' "$1" "$2"
+    skipped+=("$1")
+}
+
+finish() {
+    if (($1 != 0)); then
+        printf '\nFAILED: %s\n' "$step" >&2
+    elif ((${#skipped[@]} > 0)); then
+        printf '\nAll steps passed in %d s. Skipped: %s.\n' "$SECONDS" "$(IFS=,; echo "${skipped[*]}")"
+    else
+        printf '\nAll steps passed in %d s.\n' "$SECONDS"
+    fi
+}
+
+main "$@"
