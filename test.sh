@@ -133,13 +133,14 @@ apt_install() {
         apt-get install -q -y --no-install-recommends "$@"
 }
 
-# Without optimisation and without its network half: it then builds in a minute or two, and checks as well.
+# Without optimisation, debug information and its network half: it builds in a minute or two and checks as well.
 install_cargo_deny() {
     local installed
     installed=$("$cache/bin/cargo-deny" --version 2>/dev/null || true)
     [[ $installed == "cargo-deny $cargo_deny_version" ]] && return
     begin "installing cargo-deny $cargo_deny_version (once)"
-    CARGO_TARGET_DIR="$cache/build" cargo install --locked --debug --no-default-features --quiet --force \
+    CARGO_TARGET_DIR="$cache/build" CARGO_PROFILE_DEV_DEBUG=false \
+        cargo install --locked --debug --no-default-features --quiet --force \
         --root "$cache" --version "$cargo_deny_version" cargo-deny || return
     rm -rf "$cache/build"
     end

@@ -2,6 +2,8 @@
 
 mod document;
 mod find;
+#[cfg(test)]
+mod schema;
 mod variables;
 
 use std::fmt;

@@ -3,6 +3,7 @@
 
 mod call; // `call`: input in every form, envelopes, exit codes
 mod configuration; // where the file is found, what is wrong with it
+mod documentation; // what the pages under docs/ show
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod requirements; // docs/requirements.md against the tests there are

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use reqwest::Url;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_core::{
@@ -44,7 +45,7 @@ pub(super) fn builtin(settings: &SearchSettings) -> Builtin {
 }
 
 /// The configuration's `search` section.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SearchSettings {
@@ -73,7 +74,7 @@ impl fmt::Debug for SearchSettings {
 }
 
 /// Who answers a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum SearchBackend {

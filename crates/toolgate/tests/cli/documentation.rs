@@ -1,0 +1,80 @@
+//! What the documentation shows must be true.
+
+use std::path::{Path, PathBuf};
+
+use crate::run::Run;
+
+const ADDING: &str = include_str!("../../../../docs/adding-a-tool.md");
+
+/// The fenced blocks of one language.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let opening = format!("```{language}\n");
+    text.split(opening.as_str())
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect()
+}
+
+#[test]
+fn every_configuration_on_the_page_works() {
+    let blocks = blocks(ADDING, "json");
+    assert!(blocks.len() >= 2);
+    for block in &blocks {
+        let done = Run::new(["list"]).config(block).done();
+        assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)), "{block}");
+    }
+    let envelope = Run::new(["call", "get_weather", "city=Oslo"])
+        .config(blocks[0])
+        .json();
+    assert_eq!(envelope["result"]["temperature"], 21);
+}
+
+#[test]
+fn every_rust_block_on_the_page_stands_in_a_file_that_is_compiled() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = [
+        "examples/own_tool.rs",
+        "crates/toolgate-tools/src/builtin/echo.rs",
+    ]
+    .map(|file| std::fs::read_to_string(root.join(file)).unwrap());
+    let blocks = blocks(ADDING, "rust");
+    assert!(blocks.len() >= 3);
+    for block in blocks {
+        assert!(
+            files.iter().any(|file| file.contains(block.trim_end())),
+            "stands nowhere:\n{block}"
+        );
+    }
+}
+
+#[test]
+fn every_link_between_our_pages_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|page| root.join(page))
+        .to_vec();
+    pages.extend(
+        std::fs::read_dir(root.join("docs"))
+            .unwrap()
+            .filter_map(|entry| Some(entry.ok()?.path())),
+    );
+    for page in pages
+        .iter()
+        .filter(|page| page.extension().is_some_and(|extension| extension == "md"))
+    {
+        let text = std::fs::read_to_string(page).unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = link.split('#').next().unwrap_or_default();
+            let is_ours = !path.is_empty() && !link.contains("://");
+            assert!(
+                !is_ours || page.parent().unwrap().join(path).exists(),
+                "{}: {link}",
+                page.display()
+            );
+        }
+    }
+}
