@@ -5,8 +5,9 @@ cd "$(dirname "$0")"
 
 cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
 cargo_deny_version=0.20.2
+mathjs_version=15.2.0
 # A program the tests or the build need, and the Debian package it comes from.
-programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux)
+programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm)
 
 skipped=()
 step="starting"
@@ -22,11 +23,12 @@ Usage: ./test.sh [COMMAND]
   bench    the benchmarks, and the peers beside them if their folder is there
 
 Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny
-into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
+and mathjs into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
 
   TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
   SOAK_SECONDS          how long to soak             (3600)
   PROPTEST_CASES        random cases of each property while soaking (10000)
+  MATH_RANDOM_CASES     random expressions compared with mathjs while soaking (50000)
   BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
   BENCH_ONLY            its sections to run          (AD)
 END
@@ -82,7 +84,7 @@ dependencies() {
 
 soak() {
     local seconds=${SOAK_SECONDS:-3600} round=0
-    export PROPTEST_CASES=${PROPTEST_CASES:-10000}
+    export PROPTEST_CASES=${PROPTEST_CASES:-10000} MATH_RANDOM_CASES=${MATH_RANDOM_CASES:-50000}
     while ((SECONDS < seconds)); do
         round=$((round + 1))
         run "soak, round $round, $SECONDS of $seconds s gone" cargo test --workspace --locked
@@ -113,13 +115,15 @@ tools() {
     for entry in "${programs[@]}"; do
         command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
     done
-    ((${#missing[@]} == 0)) && return
-    begin "installing ${missing[*]}"
-    if apt_install "${missing[@]}"; then
-        end
-    else
-        skip "tests that need ${missing[*]}" "apt-get can not install them"
+    if ((${#missing[@]} > 0)); then
+        begin "installing ${missing[*]}"
+        if apt_install "${missing[@]}"; then
+            end
+        else
+            skip "tests that need ${missing[*]}" "apt-get can not install them"
+        fi
     fi
+    install_mathjs || skip "comparison with mathjs" "npm can not install mathjs"
 }
 
 apt_install() {
@@ -131,6 +135,14 @@ apt_install() {
     fi
     "${root[@]}" apt-get update -q && "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends "$@"
+}
+
+# The answers of math_eval are compared with those of the real mathjs.
+install_mathjs() {
+    grep -qs "\"version\": \"$mathjs_version\"" "$cache/npm/node_modules/mathjs/package.json" && return
+    begin "installing mathjs $mathjs_version (once)"
+    npm install --prefix "$cache/npm" --no-audit --no-fund --ignore-scripts "mathjs@$mathjs_version" || return
+    end
 }
 
 # Without optimisation, debug information and its network half: it builds in a minute or two and checks as well.

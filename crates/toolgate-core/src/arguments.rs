@@ -3,16 +3,37 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::ToolError;
 use crate::redact::cut;
 
 /// Named values for a tool's parameters, in the order they were given.
+///
+/// ```
+/// use toolgate_core::Arguments;
+///
+/// let arguments: Arguments = serde_json::from_str(r#"{"b": 1, "a": 2}"#).unwrap();
+/// assert!(arguments.keys().eq(["b", "a"]));
+/// ```
 pub type Arguments = serde_json::Map<String, Value>;
 
 /// Arguments known to satisfy a schema. Only [`Schema::check`](crate::Schema::check) makes one; what it holds is what the tool
 /// gets, to the byte. Cheap to clone.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Schema, SchemaLimits};
+///
+/// let schema = Schema::compile(json!({ "properties": { "n": { "type": "integer" } } }), &SchemaLimits::default())?;
+/// let arguments = schema.check(json!({ "n": 5, "unit": "cm" })).unwrap();
+/// assert_eq!(arguments.get("n"), Some(&json!(5)));
+///
+/// #[derive(serde::Deserialize)]
+/// struct Typed { n: u8 }
+/// assert_eq!(arguments.parse::<Typed>().unwrap().n, 5);
+/// # Ok::<_, toolgate_core::SchemaError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidArguments {
     object: Arc<Value>,
@@ -93,13 +114,15 @@ pub(crate) struct Size {
     pub(crate) values: u64,
     /// Bytes as compact JSON, not counting escapes.
     pub(crate) bytes: u64,
+    /// Objects and arrays inside of each other.
+    pub(crate) depth: u64,
 }
 
 impl Size {
     /// Measures, and refuses what is nested deeper than everything after this may recurse.
     pub(crate) fn of(value: &Value, deepest: usize) -> Result<Self, ToolError> {
         let mut size = Self::default();
-        if size.add(value, deepest) {
+        if size.add(value, 0, deepest as u64) {
             return Ok(size);
         }
         Err(ToolError::invalid(
@@ -109,26 +132,42 @@ impl Size {
     }
 
     /// Returns false if the value is too deep.
-    fn add(&mut self, value: &Value, deeper: usize) -> bool {
-        const PUNCTUATION: u64 = 2;
+    fn add(&mut self, value: &Value, depth: u64, deepest: u64) -> bool {
+        const BRACKETS: u64 = 2;
         self.values += 1;
         match value {
-            Value::Null | Value::Bool(_) => self.bytes += 4,
-            Value::Number(_) => self.bytes += 8,
-            Value::String(text) => self.bytes += text.len() as u64 + PUNCTUATION,
+            Value::Null | Value::Bool(true) => self.bytes += 4,
+            Value::Bool(false) => self.bytes += 5,
+            Value::Number(number) => self.bytes += digits(number),
+            Value::String(text) => self.bytes += text.len() as u64 + BRACKETS,
             Value::Array(array) => {
-                self.bytes += PUNCTUATION + array.len() as u64;
-                return deeper > 0 && array.iter().all(|value| self.add(value, deeper - 1));
+                self.depth = self.depth.max(depth + 1);
+                self.bytes += BRACKETS + (array.len() as u64).saturating_sub(1);
+                return depth < deepest
+                    && array.iter().all(|value| self.add(value, depth + 1, deepest));
             }
             Value::Object(object) => {
-                self.bytes += PUNCTUATION;
-                return deeper > 0
+                self.depth = self.depth.max(depth + 1);
+                self.bytes += BRACKETS + (object.len() as u64).saturating_sub(1);
+                return depth < deepest
                     && object.iter().all(|(name, value)| {
-                        self.bytes += name.len() as u64 + 2 * PUNCTUATION;
-                        self.add(value, deeper - 1)
+                        self.bytes += name.len() as u64 + BRACKETS + 1;
+                        self.add(value, depth + 1, deepest)
                     });
             }
         }
         true
     }
+}
+
+fn digits(number: &Number) -> u64 {
+    /// Most fractions that people write are shorter; the longest have 24.
+    const FRACTION: u64 = 8;
+    let sign = u64::from(number.is_i64() && !number.is_u64());
+    let whole = number
+        .as_u64()
+        .or_else(|| number.as_i64().map(i64::unsigned_abs));
+    whole.map_or(FRACTION, |whole| {
+        sign + 1 + u64::from(whole.checked_ilog10().unwrap_or_default())
+    })
 }

@@ -160,6 +160,10 @@ impl fmt::Debug for ToolCall {
 }
 
 /// Who asks for a call.
+///
+/// ```
+/// assert_eq!(toolgate_core::Origin::CommandLine.to_string(), "cli");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Origin {
@@ -195,6 +199,15 @@ impl fmt::Display for Origin {
 }
 
 /// Names one call for ever: unique over processes and machines, and sorted by time.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::ToolCall;
+///
+/// let (first, second) = (ToolCall::new("echo", json!({})), ToolCall::new("echo", json!({})));
+/// assert!(first.id() < second.id());
+/// assert_eq!(first.id().to_string().len(), 32);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u128);
 

@@ -13,6 +13,13 @@ use crate::{CallId, Limits, Origin, ToolCall};
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 /// How far a tool has come.
+///
+/// ```
+/// use toolgate_core::Progress;
+///
+/// let half = Progress { done: 5.0, total: Some(10.0), message: Some("reading".to_owned()) };
+/// assert_eq!(half.total.map(|total| half.done / total), Some(0.5));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// How much is done, in any unit.
@@ -24,6 +31,19 @@ pub struct Progress {
 }
 
 /// One running call, as its tool sees it. Cheap to clone.
+///
+/// ```
+/// use toolgate_core::{CallContext, Progress, ToolError};
+///
+/// /// Copies files; called by a tool.
+/// async fn copy(files: &[&str], context: &CallContext) -> Result<(), ToolError> {
+///     for (done, file) in files.iter().enumerate() {
+///         context.report(&Progress { done: done as f64, total: Some(files.len() as f64), message: Some((*file).to_owned()) });
+///         // … copy it …
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct CallContext(Arc<Running>);
 
@@ -107,7 +127,8 @@ impl CallContext {
 
     /// Tells the caller how far the work has come, and starts the idle limit anew.
     pub fn report(&self, progress: &Progress) {
-        let extended = (self.0.started.elapsed() + self.0.idle).min(self.0.hard);
+        let extended = self.0.started.elapsed().saturating_add(self.0.idle);
+        let extended = extended.min(self.0.hard);
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);

@@ -8,6 +8,19 @@ use serde_json::Value;
 use crate::{Limits, ParameterNames, Schema, SchemaError, SchemaLimits};
 
 /// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
+///
+/// ```
+/// use std::time::Duration;
+/// use serde_json::json;
+/// use toolgate_core::{Annotations, Limits, ToolDefinition};
+///
+/// let definition = ToolDefinition::builder("weather", "Weather for a city", json!({ "type": "object" }))
+///     .annotations(Annotations::READ_ONLY)
+///     .timeout(Duration::from_secs(5))
+///     .build()?;
+/// assert_eq!(definition.timeout(&Limits::default()), Duration::from_secs(5));
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ToolDefinition {
     name: String,
@@ -22,6 +35,11 @@ pub struct ToolDefinition {
 }
 
 /// Where a tool comes from.
+///
+/// ```
+/// assert!(toolgate_core::Source::Builtin.is_local());
+/// assert_eq!(toolgate_core::Source::Mcp("house".to_owned()).to_string(), "mcp:house");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
@@ -57,6 +75,10 @@ impl fmt::Display for Source {
 }
 
 /// What a tool says of its effects. Told by the tool, so never a reason to trust it.
+///
+/// ```
+/// assert_eq!(toolgate_core::Annotations::READ_ONLY.destructive, Some(false));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Annotations {
@@ -78,6 +100,14 @@ impl Annotations {
 }
 
 /// Why a definition was refused.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::ToolDefinition;
+///
+/// let error = ToolDefinition::builder("weather", "", json!({ "type": "object" })).build().unwrap_err();
+/// assert_eq!(error.to_string(), "tool 'weather' has no description");
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
@@ -183,6 +213,15 @@ impl ToolDefinition {
 }
 
 /// Collects what a [`ToolDefinition`] needs.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Source, ToolDefinition};
+///
+/// let builder = ToolDefinition::builder("read", "Reads a note", json!({ "type": "object" })).source(Source::Internal);
+/// assert_eq!(builder.build()?.source(), &Source::Internal);
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct DefinitionBuilder {

@@ -8,6 +8,15 @@ use std::time::Duration;
 use crate::Violation;
 
 /// Why a call did not succeed. Its `Display` is the sentence a person reads in the envelope's `error`.
+///
+/// ```
+/// use toolgate_core::{ErrorKind, ToolError};
+///
+/// let error = ToolError::unavailable("search", "no network").with_details("dns: NXDOMAIN");
+/// assert_eq!(error.to_string(), "The search service is currently unavailable: no network");
+/// assert_eq!(error.kind(), ErrorKind::Unavailable);
+/// assert!(error.is_transient());
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
@@ -126,6 +135,13 @@ pub enum ToolError {
 }
 
 /// Where a handler is looked for.
+///
+/// ```
+/// use toolgate_core::{HandlerKind, ToolError};
+///
+/// let error = ToolError::HandlerNotFound { kind: HandlerKind::Builtin, name: "teleport".to_owned() };
+/// assert_eq!(error.to_string(), "Builtin handler 'teleport' not found");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerKind {
@@ -145,6 +161,10 @@ impl fmt::Display for HandlerKind {
 }
 
 /// The stable name of a failure, for programs: the envelope's `error_kind`.
+///
+/// ```
+/// assert_eq!(toolgate_core::ErrorKind::NotFound.as_str(), "not_found");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(

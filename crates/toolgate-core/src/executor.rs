@@ -1,7 +1,7 @@
 //! The path of a call. [`ToolExecutor::execute`] is the only place in the program that invokes a tool.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -18,6 +18,18 @@ use crate::{
 };
 
 /// Runs tool calls. Cheap to clone; all clones share one set of tools, limits and slots.
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::json;
+/// use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let executor = ToolExecutor::new(Arc::new(ToolManager::new()));
+/// let outcome = executor.execute(ToolCall::new("nope", json!({}))).await;
+/// assert_eq!(outcome.error().as_deref(), Some("Tool 'nope' not found"));
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct ToolExecutor {
     shared: Arc<Shared>,
@@ -70,8 +82,9 @@ impl ToolExecutor {
         flight.checked(renamed, &arguments);
         self.permit(&call, tool.definition(), &arguments, flight)
             .await?; // 4 permit
+        flight.tell_started().await;
         let context = flight.begin(&mut call, tool.definition().timeout(self.limits()));
-        self.invoke(&*tool, arguments, &context, flight).await // 5 invoke
+        self.invoke(&*tool, arguments, &context).await // 5 invoke
     }
 
     /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
@@ -108,40 +121,33 @@ impl ToolExecutor {
 
     /// A tool that the policy hides is not found, so that nothing is learnt of it.
     fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
-        match self
-            .shared
-            .manager
-            .find(name)
-            .filter(|tool| self.is_visible(tool.definition()))
-        {
+        let visible = |tool: &Arc<dyn Tool>| self.is_visible(tool.definition());
+        match self.shared.manager.find(name).filter(visible) {
             Some(tool) => Ok(tool),
-            None => Err(self.not_found(name)),
+            None => self.find_among_visible(name),
         }
     }
 
-    fn not_found(&self, name: &str) -> ToolError {
+    #[cold]
+    fn find_among_visible(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
         let tools = self.shared.manager.tools();
-        let visible = tools
-            .iter()
-            .map(|tool| tool.definition())
-            .filter(|tool| self.is_visible(tool));
-        let known: Vec<String> = visible.map(|tool| tool.name().to_owned()).collect();
-        let sharing: Vec<String> = tools
-            .sharing(name)
-            .into_iter()
-            .filter(|name| known.iter().any(|known| known == name))
-            .map(str::to_owned)
-            .collect();
+        let visible = |tool: &&Arc<dyn Tool>| self.is_visible(tool.definition());
+        let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
+        if let [only] = sharing.as_slice() {
+            return Ok(Arc::clone(only));
+        }
+        let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
+        let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
         let nearest = if sharing.is_empty() {
             nearest(name, known.iter().map(String::as_str), 3)
         } else {
-            sharing
+            sharing.into_iter().map(name_of).collect()
         };
-        ToolError::NotFound {
+        Err(ToolError::NotFound {
             name: crate::redact::cut(name, 200),
             nearest,
             known,
-        }
+        })
     }
 
     fn validate(
@@ -186,16 +192,14 @@ impl ToolExecutor {
             tool,
             arguments: arguments.as_value(),
         };
-        let answer = AssertUnwindSafe(tokio::time::timeout(
-            self.limits().approval,
-            approver.ask(request),
-        ))
-        .catch_unwind();
+        // The call of `ask` itself may panic, not only its future.
+        let answer = async { tokio::time::timeout(self.limits().approval, approver.ask(request)).await };
+        flight.asks();
         let answer = tokio::select! {
-            answer = answer => answer,
+            answer = AssertUnwindSafe(answer).catch_unwind() => answer,
             () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
-        flight.approved();
+        flight.answered();
         match answer {
             Ok(Ok(Approval::Granted)) => Ok(()),
             Ok(Ok(Approval::Refused)) => Err(denied("was refused by the person who was asked")),
@@ -209,19 +213,25 @@ impl ToolExecutor {
         tool: &dyn Tool,
         arguments: ValidArguments,
         context: &CallContext,
-        flight: &Flight<'_>,
     ) -> Result<ToolOutput, ToolError> {
         let name = || context.tool_name().to_owned();
         let _slot = self.slot(context).await?;
-        flight.tell_started().await;
+        if context.cancellation().is_cancelled() {
+            return Err(ToolError::Cancelled { tool: name() });
+        }
         // The call of `invoke` itself may panic, not only its future.
         let work = AssertUnwindSafe(async { tool.invoke(arguments, context).await }).catch_unwind();
+        let mut work = Box::pin(work);
         let answer = tokio::select! {
             biased; // A tool that is done at once costs no timer.
-            answer = work => answer,
-            () = context.cancellation().cancelled() => return Err(ToolError::Cancelled { tool: name() }),
-            after = context.expired() => return Err(ToolError::TimedOut { tool: name(), after }),
+            answer = &mut work => answer,
+            () = context.cancellation().cancelled() => Ok(Err(ToolError::Cancelled { tool: name() })),
+            after = context.expired() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
         };
+        // So may the end of a future that is not done.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
+            warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
+        }
         match answer {
             Ok(Ok(output)) => self.expect_bounded(output, context),
             Ok(Err(error)) => Err(error),
@@ -273,6 +283,20 @@ impl ToolExecutor {
 }
 
 /// What a call would do.
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::json;
+/// use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+///
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// # struct Nothing {}
+/// let manager = ToolManager::new();
+/// manager.add(FunctionTool::new("ping", "Answers", |_: Nothing, _| async { Ok::<_, ToolError>("pong") })?);
+/// let rehearsal = ToolExecutor::new(Arc::new(manager)).rehearse(&ToolCall::new("ping", json!({}))).unwrap();
+/// assert_eq!(rehearsal.tool.definition().name(), "ping");
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[non_exhaustive]
 pub struct Rehearsal {
     /// The tool that was found.
@@ -286,6 +310,17 @@ pub struct Rehearsal {
 }
 
 /// Collects what a [`ToolExecutor`] needs.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use toolgate_core::{Limits, ToolExecutor, ToolManager};
+///
+/// let mut limits = Limits::default();
+/// limits.timeout = Duration::from_secs(5);
+/// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).limits(limits).build();
+/// assert_eq!(executor.limits().timeout, Duration::from_secs(5));
+/// ```
 #[must_use]
 pub struct ToolExecutorBuilder {
     manager: Arc<ToolManager>,
@@ -352,7 +387,8 @@ async fn cancelled(call: &ToolCall) {
 }
 
 fn too_large(tool: &str, what: &'static str, bytes: u64, limit: usize) -> ToolError {
-    let problem = format!("take {bytes} bytes; the limit is {limit}");
+    let take = if what == "result" { "takes" } else { "take" };
+    let problem = format!("{take} {bytes} bytes; the limit is {limit}");
     ToolError::TooLarge {
         tool: tool.to_owned(),
         what,
@@ -370,10 +406,9 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 /// Runs an observer's code so that neither its panic nor its patience matters.
 pub(crate) async fn guarded(observer: impl Future<Output = ()>, patience: std::time::Duration) {
-    match AssertUnwindSafe(tokio::time::timeout(patience, observer))
-        .catch_unwind()
-        .await
-    {
+    // Without a runtime there is no clock: that too is a panic.
+    let patient = async { tokio::time::timeout(patience, observer).await };
+    match AssertUnwindSafe(patient).catch_unwind().await {
         Ok(Ok(())) => {}
         Ok(Err(_)) => warn!("an observer did not finish in time"),
         Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),

@@ -1,11 +1,15 @@
 //! One call on its way: what is known of it so far, and the promise that it is recorded however it ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::call::Given;
@@ -30,6 +34,7 @@ pub(crate) struct Flight<'a> {
     renamed: Vec<(String, String)>,
     dropped: Vec<String>,
     timings: Timings,
+    asking: bool,
     context: Option<CallContext>,
     landed: bool,
 }
@@ -51,6 +56,7 @@ impl<'a> Flight<'a> {
             renamed: Vec::new(),
             dropped: Vec::new(),
             timings: Timings::default(),
+            asking: false,
             context: None,
             landed: false,
         }
@@ -67,7 +73,12 @@ impl<'a> Flight<'a> {
         self.timings.check = self.started.elapsed();
     }
 
-    pub(crate) fn approved(&mut self) {
+    pub(crate) fn asks(&mut self) {
+        self.asking = true;
+    }
+
+    pub(crate) fn answered(&mut self) {
+        self.asking = false;
         self.timings.approval = self.started.elapsed() - self.timings.check;
     }
 
@@ -100,13 +111,7 @@ impl<'a> Flight<'a> {
 
     pub(crate) async fn land(mut self, result: Result<ToolOutput, ToolError>) -> ToolOutcome {
         let record = self.record(result);
-        tell(
-            self.executor.observers(),
-            self.executor.limits().observer,
-            |observer| observer.finished(&record),
-        )
-        .await;
-        record.outcome
+        Landing::of(self.executor, record).await
     }
 
     /// Closes the flight: from here on it counts as landed.
@@ -116,8 +121,10 @@ impl<'a> Flight<'a> {
             // Work that lives on in a thread or on a server learns that nobody waits for it any more.
             context.cancellation().cancel();
         }
-        let total = self.started.elapsed();
-        let elapsed = total - self.timings.approval;
+        if self.asking {
+            self.answered();
+        }
+        let elapsed = self.started.elapsed() - self.timings.approval;
         match self.context {
             Some(_) => self.timings.invoke = elapsed - self.timings.check,
             None => self.timings.check = elapsed,
@@ -143,24 +150,55 @@ impl<'a> Flight<'a> {
 }
 
 impl Drop for Flight<'_> {
-    /// The caller is gone. Its call is recorded all the same, by a task of its own where there is a runtime to run it.
+    /// The caller is gone. Its call is recorded all the same.
     fn drop(&mut self) {
-        if self.landed {
-            return;
+        if !self.landed {
+            let tool = self.tool_name.clone();
+            let record = self.record(Err(ToolError::Cancelled { tool }));
+            drop(Landing::of(self.executor, record));
         }
-        let record = self.record(Err(ToolError::Cancelled {
-            tool: self.tool_name.clone(),
-        }));
-        let executor = self.executor.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                tell(
-                    executor.observers(),
-                    executor.limits().observer,
-                    |observer| observer.finished(&record),
-                )
-                .await;
-            });
+    }
+}
+
+/// Tells the observers. Dropped before it is done, it goes on in a task of its own where there is a runtime to run it.
+struct Landing(Option<BoxFuture<'static, ToolOutcome>>);
+
+impl Landing {
+    fn of(executor: &ToolExecutor, record: CallRecord) -> Self {
+        let executor = executor.clone();
+        Self(Some(Box::pin(async move {
+            tell(
+                executor.observers(),
+                executor.limits().observer,
+                |observer| observer.finished(&record),
+            )
+            .await;
+            record.outcome
+        })))
+    }
+}
+
+impl Future for Landing {
+    type Output = ToolOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolOutcome> {
+        let Some(telling) = &mut self.0 else {
+            return Poll::Pending; // Nobody polls a future that is done.
+        };
+        let outcome = ready!(telling.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        // Most observers have nothing to wait for: they hear of it even if the runtime is about to end.
+        if let Some(mut telling) = self.0.take()
+            && telling.as_mut().now_or_never().is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(telling);
         }
     }
 }

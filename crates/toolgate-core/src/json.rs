@@ -10,6 +10,11 @@ use crate::schema::json_type;
 use crate::{Arguments, ToolError, Violation};
 
 /// Why bytes are not the JSON that was expected.
+///
+/// ```
+/// let error = toolgate_core::parse_json(br#"{"a": 1, "a": 2}"#).unwrap_err();
+/// assert_eq!(error.to_string(), "'a' given twice");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
@@ -52,6 +57,10 @@ impl From<JsonError> for ToolError {
 }
 
 /// Parses one JSON value; duplicate keys and nesting beyond 128 are errors. A leading byte-order mark is allowed.
+///
+/// ```
+/// assert_eq!(toolgate_core::parse_json(b"[1, 2.5]").unwrap(), serde_json::json!([1, 2.5]));
+/// ```
 pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let duplicate = RefCell::new(None);
@@ -71,6 +80,11 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
 }
 
 /// Parses a JSON object.
+///
+/// ```
+/// assert!(toolgate_core::parse_object(b"{}").unwrap().is_empty());
+/// assert!(toolgate_core::parse_object(b"[]").is_err());
+/// ```
 pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     match parse_json(bytes)? {
         Value::Object(object) => Ok(object),

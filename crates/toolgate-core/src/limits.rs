@@ -9,8 +9,18 @@ use serde::{Deserialize, Deserializer, de};
 use crate::units::{self, BytesText, DurationText};
 
 /// Bounds of a call. The defaults are the documented ones of the configuration's `limits`.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_core::{Limits, ToolLimits};
+///
+/// let mut limits = Limits::default();
+/// assert_eq!(limits.timeout, Duration::from_secs(30));
+/// limits.per_tool.insert("slow_tool".to_owned(), ToolLimits::timeout(Duration::from_secs(120)));
+/// ```
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(description = "Bounds of a call")]
 #[non_exhaustive]
 pub struct Limits {
     /// How long a call may take unless its tool or its caller says otherwise. Progress starts it anew.
@@ -51,8 +61,16 @@ pub struct Limits {
 }
 
 /// What a tool has of its own.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_core::ToolLimits;
+///
+/// assert_eq!(ToolLimits::timeout(Duration::from_secs(2)).timeout, Some(Duration::from_secs(2)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(description = "What a tool has of its own")]
 #[non_exhaustive]
 pub struct ToolLimits {
     /// Instead of `limits.timeout`.
@@ -62,16 +80,24 @@ pub struct ToolLimits {
 }
 
 /// Bounds of a schema, counted before it is compiled, so that every accepted schema validates in bounded time on the spot.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Schema, SchemaLimits};
+///
+/// let mut limits = SchemaLimits::default();
+/// limits.subschemas = 2;
+/// let wide = json!({ "properties": { "a": {}, "b": {}, "c": {} } });
+/// assert!(Schema::compile(wide, &limits).is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaLimits {
     /// Nesting of the schema document.
     pub depth: usize,
-    /// Sub-schemas that one value can meet, references and combinators expanded.
-    pub width: u64,
-    /// Sub-schemas in all, references expanded.
+    /// Sub-schemas in all, references and combinators expanded.
     pub subschemas: usize,
-    /// Size of one regular expression, repetitions expanded.
+    /// Size of all regular expressions, repetitions expanded.
     pub pattern: u64,
     /// Steps that one validation may take; what would take more is refused before it starts.
     pub steps: u64,
@@ -114,9 +140,8 @@ impl Default for SchemaLimits {
     fn default() -> Self {
         Self {
             depth: 64,
-            width: 10_000,
             subschemas: 10_000,
-            pattern: 5_000,
+            pattern: 50_000,
             steps: 20_000_000,
         }
     }

@@ -14,6 +14,15 @@ const PREVIEW: usize = 500;
 
 /// Writes one structured record per call through `tracing`: INFO for a success, WARN for a slow one and for what the caller
 /// did wrong, ERROR for a failing tool. Secrets are taken out, long values cut, control characters escaped.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolManager};
+///
+/// let log = LogObserver::new(Duration::from_secs(1)).redactor(Redactor::new(["my-api-token".to_owned()]));
+/// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).observer(log).build();
+/// ```
 #[derive(Debug, Clone)]
 pub struct LogObserver {
     slow_after: Duration,
@@ -39,12 +48,11 @@ impl LogObserver {
 
 impl Observer for LogObserver {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        let outcome = &record.outcome;
-        let slow = outcome.elapsed > self.slow_after;
-        let level = match &outcome.result {
+        let slow = record.outcome.elapsed > self.slow_after;
+        let level = match &record.outcome.result {
             Ok(_) if slow => Level::WARN,
             Ok(_) => Level::INFO,
-            Err(error) => level_of(error),
+            Err(error) => level_of(error, slow),
         };
         // The fields cost more than the call of a small tool: they are made only for someone who listens.
         let listening = match level {
@@ -61,44 +69,47 @@ impl Observer for LogObserver {
 
 impl LogObserver {
     fn write(&self, record: &CallRecord, level: Level, slow: bool) {
-        let outcome = &record.outcome;
-        let call = outcome.call_id;
-        let tool = self.redactor.line(&outcome.tool_name, 200);
+        let call = record.outcome.call_id;
+        let tool = self.redactor.line(&record.outcome.tool_name, 200);
         let source = record
             .definition()
             .map(|definition| display(definition.source()));
         let origin = record.origin;
-        let elapsed_ms = outcome.execution_time_ms();
+        let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
         let arguments = self.redactor.json(&record.asked, PREVIEW);
         let changes = self.changes(record).map(display);
-        match &outcome.result {
+        match &record.outcome.result {
             Ok(output) => {
-                let result = self.redactor.json(&output.to_result(), PREVIEW);
+                let outcome = "success";
+                let result = self.redactor.json(&output.as_result(), PREVIEW);
                 match level {
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, %arguments, changes, %result, "slow tool call");
+                        warn!(%call, %tool, source, %origin, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, elapsed_ms, %arguments, changes, %result, "tool call");
+                        info!(%call, %tool, source, %origin, elapsed_ms, %outcome, %arguments, changes, %result, "tool call");
                     }
                 };
             }
             Err(failure) => {
-                let kind = failure.kind();
+                let outcome = failure.kind();
                 let error = self.redactor.line(&chain(failure), 2 * PREVIEW);
                 let details = failure
                     .details()
                     .map(|details| display(self.redactor.line(details, 8 * PREVIEW)));
                 match level {
                     Level::ERROR => {
-                        error!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, changes, %error, details, "tool call failed");
+                        error!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, details, "tool call failed");
+                    }
+                    Level::WARN if outcome != ErrorKind::Cancelled => {
+                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call refused");
                     }
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, changes, %error, "tool call refused");
+                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "slow tool call cancelled");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, elapsed_ms, slow, %kind, %arguments, %error, "tool call cancelled");
+                        info!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call cancelled");
                     }
                 }
             }
@@ -117,8 +128,9 @@ impl LogObserver {
     }
 }
 
-fn level_of(error: &ToolError) -> Level {
+fn level_of(error: &ToolError, slow: bool) -> Level {
     match error.kind() {
+        ErrorKind::Cancelled if slow => Level::WARN,
         ErrorKind::Cancelled => Level::INFO,
         ErrorKind::Overloaded => Level::WARN,
         _ if error.is_callers_fault() => Level::WARN,

@@ -35,6 +35,13 @@ pub struct ToolManager {
 }
 
 /// The tools at one moment.
+///
+/// ```
+/// use toolgate_core::ToolManager;
+///
+/// let tools = ToolManager::new().tools();
+/// assert!(tools.is_empty() && tools.find("echo").is_none());
+/// ```
 #[derive(Clone, Default)]
 pub struct Tools {
     by_name: IndexMap<String, Arc<dyn Tool>>,
@@ -54,13 +61,10 @@ impl Tools {
         }
     }
 
-    /// The names of all tools whose original name this is.
-    pub fn sharing(&self, original_name: &str) -> Vec<&str> {
+    /// All tools that have this name on their servers and another one here.
+    pub fn sharing(&self, original_name: &str) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let indexes = self.by_original.get(original_name).into_iter().flatten();
-        indexes
-            .filter_map(|index| self.by_name.get_index(*index))
-            .map(|(name, _)| name.as_str())
-            .collect()
+        indexes.map(|index| &self.by_name[*index])
     }
 
     /// All of them, as they are, in order.

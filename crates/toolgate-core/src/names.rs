@@ -16,6 +16,10 @@ use crate::redact::cut;
 pub(crate) type Renames = Vec<(String, String)>;
 
 /// When names are rewritten.
+///
+/// ```
+/// assert_eq!(toolgate_core::Normalize::default(), toolgate_core::Normalize::Never);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Normalize {
@@ -29,6 +33,17 @@ pub enum Normalize {
 }
 
 /// How the parameters of one tool are renamed. Pure: the same names always give the same result.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use serde_json::json;
+/// use toolgate_core::{Normalize, ParameterNames, ToolDefinition};
+///
+/// let names = ParameterNames::new(Normalize::Undeclared, HashMap::from([("command".to_owned(), "action".to_owned())]));
+/// let parameters = json!({ "type": "object", "properties": { "action": {}, "deviceName": {} } });
+/// ToolDefinition::builder("control", "Controls a device", parameters).names(names).build()?;
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ParameterNames {
     mode: Normalize,

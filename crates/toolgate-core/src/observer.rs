@@ -9,6 +9,21 @@ use serde_json::Value;
 use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome};
 
 /// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome.
+///
+/// ```
+/// use futures::future::BoxFuture;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use toolgate_core::{CallRecord, Observer};
+///
+/// struct Failures(AtomicU64);
+///
+/// impl Observer for Failures {
+///     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+///         self.0.fetch_add(u64::from(!record.outcome.is_success()), Ordering::Relaxed);
+///         None
+///     }
+/// }
+/// ```
 pub trait Observer: Send + Sync {
     /// A call is about to run. A future is awaited before the tool is invoked; `None`: nothing to wait for.
     fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
@@ -20,6 +35,14 @@ pub trait Observer: Send + Sync {
 }
 
 /// A call that is about to run.
+///
+/// ```
+/// use toolgate_core::CallStarted;
+///
+/// fn title(call: &CallStarted) -> String {
+///     format!("{} {} from {}", call.id, call.tool_name, call.origin)
+/// }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallStarted {
@@ -42,6 +65,14 @@ pub struct CallStarted {
 }
 
 /// A call that has ended.
+///
+/// ```
+/// use toolgate_core::CallRecord;
+///
+/// fn source(record: &CallRecord) -> String {
+///     record.definition().map_or("none".to_owned(), |tool| tool.source().to_string())
+/// }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRecord {
@@ -75,6 +106,11 @@ impl CallRecord {
 }
 
 /// How long each step of a call took.
+///
+/// ```
+/// let timings = toolgate_core::Timings::default();
+/// assert!(timings.approval.is_zero());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Timings {

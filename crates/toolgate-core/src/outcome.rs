@@ -8,6 +8,16 @@ use serde_json::Value;
 use crate::{CallId, ToolCall, ToolError, ToolOutput};
 
 /// What came of a call. Serialized, it is the envelope `{success, result | error, tool_name, execution_time_ms, …}`.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{ToolCall, ToolError, ToolOutcome};
+///
+/// let outcome = ToolOutcome::refused(&ToolCall::new("echo", json!({})), ToolError::failed("Out of paper"));
+/// let envelope = outcome.to_envelope();
+/// assert_eq!((&envelope["success"], &envelope["error"]), (&json!(false), &json!("Out of paper")));
+/// assert_eq!(outcome.to_model_text(), "Out of paper");
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolOutcome {
@@ -124,11 +134,7 @@ impl Serialize for ToolOutcome {
         let mut envelope = serializer.serialize_map(None)?;
         envelope.serialize_entry("success", &self.is_success())?;
         match &self.result {
-            Ok(ToolOutput {
-                structured: Some(value),
-                ..
-            }) => envelope.serialize_entry("result", value)?,
-            Ok(output) => envelope.serialize_entry("result", &output.to_result())?,
+            Ok(output) => envelope.serialize_entry("result", &*output.as_result())?,
             Err(error) => envelope.serialize_entry("error", &error.to_string())?,
         }
         envelope.serialize_entry("tool_name", &self.tool_name)?;

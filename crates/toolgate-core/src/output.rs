@@ -1,11 +1,21 @@
 //! What a tool answers.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::Size;
 
 /// The answer of a tool: content blocks as MCP has them, or a JSON value, or both.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::ToolOutput;
+///
+/// assert_eq!(ToolOutput::text("21 °C").to_result(), "21 °C");
+/// assert_eq!(ToolOutput::json(json!({ "celsius": 21 })).to_text(), r#"{"celsius":21}"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ToolOutput {
@@ -16,6 +26,14 @@ pub struct ToolOutput {
 }
 
 /// One block of a tool's answer, in MCP's wire form.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::Content;
+///
+/// let block = Content::Text { text: "hello".to_owned() };
+/// assert_eq!(serde_json::to_value(block).unwrap(), json!({ "type": "text", "text": "hello" }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -82,10 +100,15 @@ impl ToolOutput {
 
     /// The envelope's `result`: the structured value if there is one, else the text of a single text block, else the blocks.
     pub fn to_result(&self) -> Value {
+        self.as_result().into_owned()
+    }
+
+    /// The same, copied only where it has to be made.
+    pub(crate) fn as_result(&self) -> Cow<'_, Value> {
         match (&self.structured, self.content.as_slice()) {
-            (Some(value), _) => value.clone(),
-            (None, [Content::Text { text }]) => Value::String(text.clone()),
-            (None, blocks) => serde_json::to_value(blocks).unwrap_or_default(),
+            (Some(value), _) => Cow::Borrowed(value),
+            (None, [Content::Text { text }]) => Cow::Owned(Value::String(text.clone())),
+            (None, blocks) => Cow::Owned(serde_json::to_value(blocks).unwrap_or_default()),
         }
     }
 

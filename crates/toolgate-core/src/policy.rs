@@ -7,8 +7,19 @@ use crate::{Source, ToolDefinition};
 
 /// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
 /// listing showed. Patterns match a tool's original name and server, never the name it happens to be listed under.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Decision, Policy, ToolDefinition};
+///
+/// let policy: Policy = serde_json::from_value(json!({ "ask": ["*_lock"], "deny": ["reset"] })).unwrap();
+/// let unlock = ToolDefinition::builder("control_lock", "Locks", json!({ "type": "object" })).build()?;
+/// assert_eq!(policy.decide(&unlock), Decision::Ask);
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(description = "Which tools exist, and which wait for your approval; a pattern is a name or server/name, * stands for anything")]
 #[non_exhaustive]
 pub struct Policy {
     /// Only these exist.
@@ -23,6 +34,18 @@ pub struct Policy {
 }
 
 /// What a policy says of a tool.
+///
+/// ```
+/// use toolgate_core::Decision;
+///
+/// fn mark(decision: Decision) -> &'static str {
+///     match decision {
+///         Decision::Allow => "",
+///         Decision::Ask => "asks first",
+///         Decision::Hide => "hidden",
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Go ahead.
@@ -56,6 +79,15 @@ impl Policy {
 }
 
 /// `name` or `server/name`; `*` stands for any characters.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Pattern, Source, ToolDefinition};
+///
+/// let tool = ToolDefinition::builder("unlock", "Unlocks", json!({})).source(Source::Mcp("house".to_owned())).build()?;
+/// assert!(Pattern::new("house/*").matches(&tool));
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     server: Option<String>,

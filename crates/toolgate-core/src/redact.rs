@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,7 +11,18 @@ use crate::arguments::Size;
 
 const HIDDEN: &str = "[REDACTED]";
 
+/// What is nested deeper is not gone through: arguments are recorded as they were asked, however deep that was.
+const DEEPEST: usize = 512;
+
 /// Takes secrets out of what is logged: by the name of a key, and by value wherever one turns up. Cheap to clone.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::Redactor;
+///
+/// let redactor = Redactor::new(["tok-12345".to_owned()]);
+/// assert_eq!(redactor.json(&json!({ "password": "x", "url": "/?t=tok-12345" }), 100), r#"{"password":"[REDACTED]","url":"/?t=[REDACTED]"}"#);
+/// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Arc<[String]>,
@@ -32,9 +44,9 @@ impl Redactor {
         }
     }
 
-    /// A text without the known secrets.
+    /// A text without the known secrets, and without those that JSON inside of it names as such.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut text = Cow::Borrowed(text);
+        let mut text = without_named(text);
         for secret in &*self.secrets {
             if text.contains(secret.as_str()) {
                 text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
@@ -59,30 +71,42 @@ impl Redactor {
         if preview.out.len() <= longest {
             return preview.out;
         }
-        let bytes = Size::of(value, usize::MAX)
-            .map(|size| size.bytes)
-            .unwrap_or_default();
-        format!("{}… ({bytes} bytes)", prefix(&preview.out, longest))
+        let size = match Size::of(value, DEEPEST) {
+            Ok(size) => format!("{} bytes", size.bytes),
+            Err(_) => format!("nested deeper than {DEEPEST}"),
+        };
+        format!("{}… ({size})", prefix(&preview.out, longest))
     }
 
     /// A JSON value of the same shape, secrets out.
     pub fn value(&self, value: &Value) -> Value {
+        self.inner_value(value, DEEPEST)
+    }
+
+    fn inner_value(&self, value: &Value, deeper: usize) -> Value {
+        let inner = |value| self.inner_value(value, deeper - 1);
         match value {
-            Value::String(text) => Value::String(self.text(text).into_owned()),
-            Value::Array(array) => array.iter().map(|value| self.value(value)).collect(),
+            Value::Array(_) | Value::Object(_) if deeper == 0 => "…".into(),
+            Value::Array(array) => array.iter().map(inner).collect(),
             Value::Object(object) => {
                 let entries = object.iter().map(|(name, value)| {
                     let shown = if is_secret(name, value) {
                         HIDDEN.into()
                     } else {
-                        self.value(value)
+                        inner(value)
                     };
                     (self.text(name).into_owned(), shown)
                 });
                 Value::Object(entries.collect())
             }
+            Value::String(text) => self.text(text).into(),
+            Value::Number(number) if self.is_known(&number.to_string()) => HIDDEN.into(),
             other => other.clone(),
         }
+    }
+
+    fn is_known(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| text.contains(&**secret))
     }
 }
 
@@ -138,7 +162,7 @@ impl Preview<'_> {
                 }
                 self.out.push('}');
             }
-            scalar => self.out.push_str(&scalar.to_string()),
+            scalar => self.out.push_str(&self.redactor.text(&scalar.to_string())),
         }
     }
 
@@ -158,14 +182,52 @@ impl Preview<'_> {
     }
 }
 
+/// Takes out the values of secret keys in text that is JSON, was meant to be, or contains some: `"password": "…"`.
+fn without_named(text: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(colon) = rest[from..].find(':').map(|at| from + at) {
+        from = colon + 1;
+        if let Some(value) = secret_value(&rest[..colon], &rest[from..]) {
+            shown.push_str(&rest[..from + value.start]);
+            shown.push_str(HIDDEN);
+            rest = &rest[from + value.end..];
+            from = 0;
+        }
+    }
+    if shown.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(shown + rest)
+}
+
+/// Where the value lies in `after`, if `before` ends in a quoted secret name. Quotes may be escaped.
+fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
+    let name = before.trim_end().strip_suffix('"')?.trim_end_matches('\\');
+    let name = &name[name.rfind('"')? + 1..];
+    if !is_secret(name, &Value::String(String::new())) {
+        return None;
+    }
+    let is_opening = |c: char| c.is_whitespace() || c == '\\' || c == '"';
+    let start = after.len() - after.trim_start_matches(is_opening).len();
+    let ends: &[char] = if after[..start].contains('"') {
+        &['"']
+    } else {
+        &[',', '}', ']', '\n']
+    };
+    let end = after[start..].find(ends).unwrap_or(after.len() - start);
+    let value = after[start..start + end].trim_end_matches('\\');
+    Some(start..start + value.len())
+}
+
 /// True if the name of a key says that its value is nobody's business. A count of tokens is not a token.
 fn is_secret(name: &str, value: &Value) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 9] = [
         "password",
         "passwd",
         "passphrase",
         "secret",
-        "token",
         "apikey",
         "authorization",
         "credential",
@@ -181,14 +243,19 @@ fn is_secret(name: &str, value: &Value) -> bool {
         length += 1;
     }
     let plain = str::from_utf8(&plain[..length]).unwrap_or_default();
-    WHOLE.contains(&plain)
-        || (!value.is_number()
-            && !value.is_boolean()
-            && !value.is_null()
-            && WORDS.iter().any(|word| plain.contains(word)))
+    let has = |word: &str| plain.contains(word);
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        _ if WHOLE.contains(&plain) || WORDS.iter().any(|word| has(word)) => true,
+        value => has("token") && !value.is_number(),
+    }
 }
 
 /// Escapes what could forge a log line, hide text or drive a terminal: control, bidirectional and invisible characters.
+///
+/// ```
+/// assert_eq!(toolgate_core::escape("one\nline"), "one\\nline");
+/// ```
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape_into(&mut out, text, false);

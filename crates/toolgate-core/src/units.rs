@@ -42,6 +42,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB are refused.
+///
+/// ```
+/// assert_eq!(toolgate_core::parse_bytes("64KiB"), Ok(65_536));
+/// ```
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = split(text);
     let bytes: f64 = match unit {

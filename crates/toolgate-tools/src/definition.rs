@@ -13,6 +13,13 @@ use crate::Handlers;
 use crate::handlers::{HandlerTool, Implementation};
 
 /// What came of a list of definitions.
+///
+/// ```
+/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
+///
+/// let loaded = Handlers::new(&BuiltinSettings::default()).load(&[]);
+/// assert!(loaded.tools.is_empty() && loaded.problems.is_empty());
+/// ```
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -23,6 +30,14 @@ pub struct Loaded {
 }
 
 /// Something wrong with one entry.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
+///
+/// let loaded = Handlers::new(&BuiltinSettings::default()).load(&[json!({ "name": "x" })]);
+/// assert_eq!(loaded.problems[0].text, "tool 'x' is left out: missing field `description`");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -206,6 +221,7 @@ impl Entry<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -332,5 +348,54 @@ mod tests {
             "tool 't': unknown key 'descripton' is ignored, did you mean 'description'?"
         );
         assert_eq!(loaded.problems[1].path, ["implementation", "mock_respons"]);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[a-z_$./ ]{0,12}".prop_map(Value::from),
+            prop_oneof![
+                Just("object"),
+                Just("mock"),
+                Just("builtin"),
+                Just("internal"),
+                Just("echo"),
+                Just("#")
+            ]
+            .prop_map(Value::from),
+        ];
+        let key = prop_oneof![
+            prop::sample::select(vec![
+                "name",
+                "description",
+                "parameters",
+                "implementation",
+                "type",
+                "handler",
+                "mock_response",
+                "properties",
+                "$ref"
+            ])
+            .prop_map(str::to_owned),
+            "[a-z$]{0,6}",
+        ];
+        leaf.prop_recursive(4, 40, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((key.clone(), inner), 0..6)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_definitions_load_or_are_named(entries in prop::collection::vec(any_json(), 0..4)) {
+            let loaded = load(&entries);
+            let left_out = loaded.problems.iter().filter(|problem| problem.left_out).count();
+            prop_assert_eq!(loaded.tools.len() + left_out, entries.len());
+        }
     }
 }

@@ -12,6 +12,13 @@ use toolgate_core::{
 use crate::builtin::{self, Builtin, BuiltinSettings};
 
 /// Every handler by name: the builtins, and the services the program has added.
+///
+/// ```
+/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
+///
+/// let handlers = Handlers::new(&BuiltinSettings::default());
+/// assert!(handlers.builtin_tools().iter().any(|tool| tool.definition().name() == "echo"));
+/// ```
 pub struct Handlers {
     builtin: BTreeMap<&'static str, Builtin>,
     internal: BTreeMap<String, Arc<dyn Handler>>,

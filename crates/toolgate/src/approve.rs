@@ -6,11 +6,14 @@ use futures::future::BoxFuture;
 use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor};
 
 use crate::say;
+use crate::spinner::Spinner;
 
 /// Asks on stderr and reads the answer from stdin, if both are a terminal.
 pub(crate) struct TerminalApprover {
     /// `--yes`: the person has agreed beforehand.
     pub(crate) agreed: bool,
+    /// Turns while the call waits, and must not turn over the question.
+    pub(crate) spinner: Spinner,
 }
 
 impl Approver for TerminalApprover {
@@ -24,11 +27,14 @@ impl Approver for TerminalApprover {
             }
             let name = toolgate_core::escape(request.tool.name());
             let arguments = Redactor::default().json(request.arguments, 1000);
+            self.spinner.hide();
             say::note(&format!("{name} {arguments}\nRun it? [y/N]"));
             // The read can not be called off; when the wait is over, the program ends without it.
-            match tokio::task::spawn_blocking(answer).await {
-                Ok(true) => Approval::Granted,
-                _ => Approval::Refused,
+            let answer = tokio::task::spawn_blocking(answer).await;
+            if answer.unwrap_or(false) {
+                Approval::Granted
+            } else {
+                Approval::Refused
             }
         })
     }

@@ -1,32 +1,51 @@
 //! JSON Schemas that are safe to use: measured first, then compiled, then asked in the contract's words.
 
 mod cost;
+mod identity;
 mod keywords;
 mod pattern;
+mod rehearsal;
 mod violation;
 
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::arguments::Size;
 use crate::{SchemaLimits, ToolError, ValidArguments};
 
-use cost::Cost;
+use cost::{Cost, MOST_ERRORS, MOST_STACKED};
 pub use violation::Violation;
 
 /// A schema for the arguments of a tool: the document as it was given, and the validator made of it.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Schema, SchemaLimits};
+///
+/// let schema = Schema::compile(json!({ "type": "object", "required": ["city"] }), &SchemaLimits::default())?;
+/// assert_eq!(schema.check(json!({})).unwrap_err().to_string(), "Invalid parameters: missing 'city'");
+/// # Ok::<_, toolgate_core::SchemaError>(())
+/// ```
 #[derive(Clone)]
 pub struct Schema {
     document: Arc<Value>,
     validator: Arc<Validator>,
-    cost: Cost,
+    cost: Arc<Cost>,
     most_steps: u64,
 }
 
 /// Why a schema was refused.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Schema, SchemaLimits};
+///
+/// let error = Schema::compile(json!({ "$ref": "https://example.org/s.json" }), &SchemaLimits::default()).unwrap_err();
+/// assert_eq!(error.to_string(), "'$ref' at '/' to 'https://example.org/s.json' does not stay inside the schema");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -64,19 +83,16 @@ impl Schema {
     /// Measures and compiles a schema. Nothing is fetched or read: a reference must stay inside the document.
     pub fn compile(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         expect_object(&document)?;
-        let cost = Cost::measure(&document, limits)?;
-        let validator = jsonschema::options()
-            // Its engine is linear in the input: no pattern can make it backtrack.
-            .with_pattern_options(PatternOptions::regex())
-            .should_validate_formats(false)
-            .build(&without_identity(&document))
-            .map_err(|error| SchemaError::Invalid {
-                problem: crate::redact::cut(&error.to_string(), 300),
-            })?;
+        expect_shallow(&document, limits.depth)?;
+        let plain = identity::plain(&document)?;
+        let cost = Cost::measure(&plain, limits)?;
+        let validator = build(&plain).map_err(|error| SchemaError::Invalid {
+            problem: crate::redact::cut(&error.to_string(), 300),
+        })?;
         Ok(Self {
             document: Arc::new(document),
             validator: Arc::new(validator),
-            cost,
+            cost: Arc::new(cost),
             most_steps: limits.steps,
         })
     }
@@ -98,24 +114,47 @@ impl Schema {
         arguments: Arc<Value>,
         size: Size,
     ) -> Result<ValidArguments, ToolError> {
-        if self.cost.steps(size) > self.most_steps {
+        let bill = self.cost.bill(&arguments, size);
+        if bill.steps > self.most_steps || bill.stacked > MOST_STACKED {
             return Err(ToolError::invalid(
                 "arguments",
-                "are too large to be checked against this schema",
+                "are too large or nested too deeply to be checked against this schema",
             ));
         }
-        if self.validator.is_valid(&arguments) {
+        if self.validator.is_valid(&*arguments) {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         }
-        let (arguments, dropped) =
-            violation::without_the_not_given(&self.validator, &self.document, arguments);
-        if !dropped.is_empty() && self.validator.is_valid(&arguments) {
-            return Ok(ValidArguments::new(arguments, dropped));
+        if bill.errors > MOST_ERRORS {
+            return Err(ToolError::invalid(
+                "arguments",
+                "do not fit the schema, and are too large to say where",
+            ));
         }
-        Err(ToolError::InvalidArguments {
-            violations: violation::all(&self.validator, &self.document, &arguments),
+        self.check_again(arguments)
+    }
+
+    /// Leaves out what counts as not given; says what is wrong if that does not help.
+    #[cold]
+    fn check_again(&self, arguments: Arc<Value>) -> Result<ValidArguments, ToolError> {
+        let errors: Vec<_> = self.validator.iter_errors(&*arguments).collect();
+        let spare = violation::not_given(&errors, &self.document);
+        if spare.is_empty() {
+            return Err(self.invalid(violation::all(errors, &self.document, &arguments)));
+        }
+        drop(errors);
+        let (kept, dropped) = violation::without(arguments, &spare);
+        if self.validator.is_valid(&kept) {
+            return Ok(ValidArguments::new(Arc::new(kept), dropped));
+        }
+        let errors = self.validator.iter_errors(&kept).collect();
+        Err(self.invalid(violation::all(errors, &self.document, &kept)))
+    }
+
+    fn invalid(&self, violations: Vec<Violation>) -> ToolError {
+        ToolError::InvalidArguments {
+            violations,
             required: self.required(),
-        })
+        }
     }
 
     /// Every required parameter with its type.
@@ -181,27 +220,48 @@ fn expect_object(document: &Value) -> Result<(), SchemaError> {
     })
 }
 
-/// A copy to compile. An unknown `$schema` would be refused, and an `$id` would move the base of the references that were
-/// measured; neither says anything about arguments.
-fn without_identity(document: &Value) -> Value {
-    let mut copy = document.clone();
-    if let Value::Object(schema) = &mut copy {
-        let known = |uri: &Value| {
-            let uri = uri.as_str().unwrap_or_default().trim_end_matches('#');
-            ["draft-04", "draft-06", "draft-07"]
-                .iter()
-                .any(|draft| uri == format!("http://json-schema.org/{draft}/schema"))
-                || ["2019-09", "2020-12"]
-                    .iter()
-                    .any(|draft| uri == format!("https://json-schema.org/draft/{draft}/schema"))
-        };
-        if !schema.get("$schema").is_some_and(known) {
-            schema.shift_remove("$schema");
+/// Before anything recurses over the document.
+fn expect_shallow(document: &Value, deepest: usize) -> Result<(), SchemaError> {
+    let mut ahead = vec![(document, 0, "")];
+    while let Some((value, depth, keyword)) = ahead.pop() {
+        if depth > deepest * 2 {
+            let problem = format!("is nested deeper than {deepest} schemas");
+            return Err(SchemaError::Keyword {
+                keyword: crate::redact::cut(keyword, 60),
+                path: "…".to_owned(),
+                problem,
+            });
         }
-        schema.shift_remove("$id");
-        schema.shift_remove("id");
+        match value {
+            Value::Object(object) => ahead.extend(
+                object
+                    .iter()
+                    .map(|(name, value)| (value, depth + 1, name.as_str())),
+            ),
+            Value::Array(array) => {
+                ahead.extend(array.iter().map(|value| (value, depth + 1, keyword)));
+            }
+            _ => {}
+        }
     }
-    copy
+    Ok(())
+}
+
+/// Compiles by the draft that the schema declares. One that declares none is read by the newest that it is valid in.
+fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    let options = || {
+        jsonschema::options()
+            // Its engine is linear in the input: no pattern can make it backtrack.
+            .with_pattern_options(PatternOptions::regex())
+            .should_validate_formats(false)
+    };
+    options().build(schema).or_else(|error| {
+        let older = [Draft::Draft7, Draft::Draft4].into_iter();
+        let mut older = older.filter(|_| schema.get("$schema").is_none());
+        older
+            .find_map(|draft| options().with_draft(draft).build(schema).ok())
+            .ok_or(error)
+    })
 }
 
 pub(crate) fn json_type(value: &Value) -> &'static str {

@@ -1,11 +1,12 @@
 //! Violations of a schema in the contract's words.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::redact::cut;
@@ -14,6 +15,13 @@ use crate::redact::cut;
 const MOST: usize = 50;
 
 /// One thing that is wrong with arguments.
+///
+/// ```
+/// use toolgate_core::Violation;
+///
+/// assert_eq!(Violation::missing("city").to_string(), "missing 'city'");
+/// assert_eq!(Violation::new("level", "must be at most 100").to_string(), "'level' must be at most 100");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     parameter: String,
@@ -55,16 +63,16 @@ impl fmt::Display for Violation {
 }
 
 /// All violations: missing ones first, then in the order of the arguments.
-pub(super) fn all(validator: &Validator, schema: &Value, arguments: &Value) -> Vec<Violation> {
+pub(super) fn all(
+    errors: Vec<ValidationError<'_>>,
+    schema: &Value,
+    arguments: &Value,
+) -> Vec<Violation> {
     let mut found: Vec<(Vec<usize>, Violation)> = Vec::new();
-    for error in validator.iter_errors(arguments) {
+    for error in errors {
         let violation = describe(&error, schema);
-        if !found
-            .iter()
-            .rev()
-            .take(MOST)
-            .any(|(_, other)| *other == violation)
-        {
+        let mut last = found.iter().rev().take(MOST);
+        if !last.any(|(_, other)| *other == violation) {
             found.push((position(arguments, error.instance_path()), violation));
         }
         if found.len() > 10 * MOST {
@@ -86,39 +94,45 @@ pub(super) fn all(validator: &Validator, schema: &Value, arguments: &Value) -> V
     violations
 }
 
-/// Leaves out what counts as not given, and names it.
-pub(super) fn without_the_not_given(
-    validator: &Validator,
-    schema: &Value,
-    arguments: Arc<Value>,
-) -> (Arc<Value>, Vec<String>) {
-    let mut removals: Vec<(Location, String)> = Vec::new();
-    for error in validator.iter_errors(&arguments).take(10 * MOST) {
+/// Names that count as not given, by the object they are in.
+pub(super) type Spare = BTreeMap<Location, HashSet<String>>;
+
+pub(super) fn not_given(errors: &[ValidationError<'_>], schema: &Value) -> Spare {
+    let mut spare = Spare::new();
+    for error in errors {
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                removals.extend(
-                    unexpected
-                        .iter()
-                        .map(|name| (error.instance_path().clone(), name.clone())),
-                );
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => spare
+                .entry(error.instance_path().clone())
+                .or_default()
+                .extend(unexpected.iter().cloned()),
+            _ => {
+                if let Some(name) = optional_null(error, schema) {
+                    spare.entry(Location::new()).or_default().insert(name);
+                }
             }
-            _ => removals.extend(optional_null(&error, schema).map(|name| (Location::new(), name))),
         }
     }
-    if removals.is_empty() {
-        return (arguments, Vec::new());
-    }
+    spare
+}
+
+/// The arguments without these names, and the paths of what was left out.
+pub(super) fn without(arguments: Arc<Value>, spare: &Spare) -> (Value, Vec<String>) {
     let mut kept = Arc::unwrap_or_clone(arguments);
     let mut dropped = Vec::new();
-    for (object, name) in removals {
-        if let Some(Value::Object(object)) = kept.pointer_mut(object.as_str())
-            && object.shift_remove(&name).is_some()
-        {
-            dropped.push(name);
+    // Inner objects first: an outer one may be left out as a whole.
+    for (object, names) in spare.iter().rev() {
+        if let Some(Value::Object(properties)) = kept.pointer_mut(object.as_str()) {
+            properties.retain(|name, _| {
+                let leave_out = names.contains(name);
+                if leave_out {
+                    dropped.push(path(object, Some(name)));
+                }
+                !leave_out
+            });
         }
     }
-    (Arc::new(kept), dropped)
+    (kept, dropped)
 }
 
 /// The name of a parameter that was given as `null`, does not allow it, and need not be given.

@@ -13,6 +13,13 @@ mod volume;
 pub use search::{SearchBackend, SearchSettings};
 
 /// A function that ships: what stands in the list of tools, and what runs.
+///
+/// ```
+/// use toolgate_tools::builtin::{BuiltinSettings, all};
+///
+/// let echo = all(&BuiltinSettings::default()).into_iter().find(|builtin| builtin.name == "echo").unwrap();
+/// assert_eq!(echo.parameters["type"], "object");
+/// ```
 #[non_exhaustive]
 pub struct Builtin {
     /// Its name, as a tool and as a handler.
@@ -28,6 +35,14 @@ pub struct Builtin {
 }
 
 /// Settings of the builtins that have any.
+///
+/// ```
+/// use toolgate_tools::builtin::{BuiltinSettings, SearchBackend};
+///
+/// let mut settings = BuiltinSettings::default();
+/// settings.search.backend = SearchBackend::Searxng;
+/// settings.search.url = "http://127.0.0.1:8080".to_owned();
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BuiltinSettings {
@@ -36,6 +51,13 @@ pub struct BuiltinSettings {
 }
 
 /// Every builtin, sorted by name.
+///
+/// ```
+/// use toolgate_tools::builtin::{BuiltinSettings, all};
+///
+/// let names: Vec<&str> = all(&BuiltinSettings::default()).iter().map(|builtin| builtin.name).collect();
+/// assert!(names.is_sorted() && names.contains(&"datetime"));
+/// ```
 pub fn all(settings: &BuiltinSettings) -> Vec<Builtin> {
     vec![
         datetime::builtin(),

@@ -21,13 +21,12 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     }
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
-    let executor = wiring::executor(
-        &config,
-        &tools,
-        TerminalApprover {
-            agreed: options.yes,
-        },
-    );
+    let spinner = Spinner::new(&options.tool);
+    let approver = TerminalApprover {
+        agreed: options.yes,
+        spinner: spinner.clone(),
+    };
+    let executor = wiring::executor(&config, &tools, approver);
     let mut call = call(options, &executor)?.origin(Origin::CommandLine);
     if let Some(timeout) = options.timeout {
         call = call.timeout(timeout);
@@ -36,7 +35,7 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
         return Ok(rehearse(&executor, &call));
     }
     let runtime = runtime().context("cannot start")?;
-    let (outcome, interrupted) = runtime.block_on(execute(&executor, call));
+    let (outcome, interrupted) = runtime.block_on(execute(&executor, call, &spinner));
     // A thread that waits for an answer at the terminal must not hold up the end.
     runtime.shutdown_background();
     print(&outcome);
@@ -94,21 +93,27 @@ fn stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one ends the program at once.
-async fn execute(executor: &ToolExecutor, call: ToolCall) -> (ToolOutcome, bool) {
+async fn execute(
+    executor: &ToolExecutor,
+    call: ToolCall,
+    spinner: &Spinner,
+) -> (ToolOutcome, bool) {
     let cancellation = CancellationToken::new();
-    let spinner = Spinner::new(&toolgate_core::escape(call.name()));
     let progress = spinner.clone();
     let call = call
         .cancellation(cancellation.clone())
         .on_progress(move |step| progress.show(step));
     let running = executor.execute(call);
     tokio::pin!(running);
-    tokio::select! {
-        outcome = &mut running => return (outcome, false),
+    let finished = tokio::select! {
+        outcome = &mut running => Some(outcome),
         never = spinner.turn() => match never {},
-        _ = tokio::signal::ctrl_c() => {}
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    spinner.hide();
+    if let Some(outcome) = finished {
+        return (outcome, false);
     }
-    drop(spinner);
     say::note(
         "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
     );

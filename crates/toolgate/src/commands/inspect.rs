@@ -55,22 +55,25 @@ fn described(tool: &ToolDefinition, timeout: f64) -> String {
     };
     let parameters = match parameters(tool.parameters()) {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
-        rows => {
-            let mut table = Table::new();
-            table
-                .load_style(NOTHING)
-                .set_content_arrangement(ContentArrangement::Dynamic);
-            table
-                .set_header(["PARAMETER", "TYPE", "", "MEANING"])
-                .add_rows(rows);
-            table.to_string()
-        }
+        rows => table(rows)
+            .set_header(["PARAMETER", "TYPE", "", "MEANING"])
+            .to_string(),
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        escape(tool.description()),
+        table(vec![[escape(tool.description())]]),
         example(tool.parameters()),
     )
+}
+
+/// Fits its rows to the width of the terminal.
+fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .add_rows(rows);
+    table
 }
 
 /// Name, type, whether it is required, and what it means.

@@ -45,8 +45,16 @@ pub(super) fn builtin(settings: &SearchSettings) -> Builtin {
 }
 
 /// The configuration's `search` section.
+///
+/// ```
+/// use toolgate_tools::builtin::SearchSettings;
+///
+/// let settings: SearchSettings = serde_json::from_str(r#"{ "backend": "brave", "key": "s3cret" }"#).unwrap();
+/// assert!(!format!("{settings:?}").contains("s3cret"));
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(description = "Web search")]
 #[non_exhaustive]
 pub struct SearchSettings {
     /// Who is asked.
@@ -74,8 +82,13 @@ impl fmt::Debug for SearchSettings {
 }
 
 /// Who answers a search.
+///
+/// ```
+/// assert_eq!(toolgate_tools::builtin::SearchBackend::default(), toolgate_tools::builtin::SearchBackend::Duckduckgo);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(description = "Who answers a search")]
 #[non_exhaustive]
 pub enum SearchBackend {
     /// DuckDuckGo's instant answers: no key, no set-up, topics rather than pages.

@@ -34,8 +34,16 @@ const DEFAULT_RESULTS: usize = 5;
 const MAX_RESULTS: usize = 50;
 
 /// The section `documents` of the configuration.
+///
+/// ```
+/// use toolgate_tools::internal::DocumentsSettings;
+///
+/// let settings: DocumentsSettings = serde_json::from_str(r#"{ "folders": ["notes"] }"#).unwrap();
+/// assert_eq!(settings.folders.len(), 1);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(description = "Full-text search over folders")]
 pub struct DocumentsSettings {
     /// Folders to search, with all they contain.
     #[serde(default)]
@@ -46,6 +54,12 @@ pub struct DocumentsSettings {
 }
 
 /// Why a search was not possible.
+///
+/// ```
+/// use toolgate_tools::internal::DocumentsError;
+///
+/// assert_eq!(DocumentsError::NoFolder.to_string(), "no folder is configured; set documents.folders in the configuration");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentsError {
@@ -64,6 +78,17 @@ pub enum DocumentsError {
 }
 
 /// Searches documents; the internal service [`NAME`](Self::NAME).
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_tools::internal::{Documents, DocumentsSettings};
+/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
+///
+/// let mut settings = DocumentsSettings::default();
+/// settings.folders.push("notes".into());
+/// let mut handlers = Handlers::new(&BuiltinSettings::default());
+/// handlers.add_service(Documents::NAME, Arc::new(Documents::new(settings)));
+/// ```
 pub struct Documents {
     folders: Arc<[PathBuf]>,
     limits: ScanLimits,
