@@ -144,7 +144,9 @@ impl Size {
                 self.depth = self.depth.max(depth + 1);
                 self.bytes += BRACKETS + (array.len() as u64).saturating_sub(1);
                 return depth < deepest
-                    && array.iter().all(|value| self.add(value, depth + 1, deepest));
+                    && array
+                        .iter()
+                        .all(|value| self.add(value, depth + 1, deepest));
             }
             Value::Object(object) => {
                 self.depth = self.depth.max(depth + 1);

@@ -193,7 +193,8 @@ impl ToolExecutor {
             arguments: arguments.as_value(),
         };
         // The call of `ask` itself may panic, not only its future.
-        let answer = async { tokio::time::timeout(self.limits().approval, approver.ask(request)).await };
+        let answer =
+            async { tokio::time::timeout(self.limits().approval, approver.ask(request)).await };
         flight.asks();
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,

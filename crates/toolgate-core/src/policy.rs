@@ -19,7 +19,9 @@ use crate::{Source, ToolDefinition};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(description = "Which tools exist, and which wait for your approval; a pattern is a name or server/name, * stands for anything")]
+#[schemars(
+    description = "Which tools exist, and which wait for your approval; a pattern is a name or server/name, * stands for anything"
+)]
 #[non_exhaustive]
 pub struct Policy {
     /// Only these exist.

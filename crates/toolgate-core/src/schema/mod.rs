@@ -104,9 +104,10 @@ impl Schema {
 
     /// Checks arguments. What counts as not given is left out: an optional `null` that the schema does not allow, and a
     /// name it does not know where it allows no others.
-    pub fn check(&self, arguments: Value) -> Result<ValidArguments, ToolError> {
+    pub fn check(&self, arguments: impl Into<Arc<Value>>) -> Result<ValidArguments, ToolError> {
+        let arguments = arguments.into();
         let size = Size::of(&arguments, crate::Limits::default().max_depth)?;
-        self.check_sized(Arc::new(arguments), size)
+        self.check_sized(arguments, size)
     }
 
     pub(crate) fn check_sized(

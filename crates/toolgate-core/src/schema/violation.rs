@@ -102,10 +102,12 @@ pub(super) fn not_given(errors: &[ValidationError<'_>], schema: &Value) -> Spare
     for error in errors {
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => spare
-                .entry(error.instance_path().clone())
-                .or_default()
-                .extend(unexpected.iter().cloned()),
+            | ValidationErrorKind::UnevaluatedProperties { unexpected }
+                if forbids_all(error, schema) =>
+            {
+                let names = spare.entry(error.instance_path().clone()).or_default();
+                names.extend(unexpected.iter().cloned());
+            }
             _ => {
                 if let Some(name) = optional_null(error, schema) {
                     spare.entry(Location::new()).or_default().insert(name);
@@ -116,7 +118,12 @@ pub(super) fn not_given(errors: &[ValidationError<'_>], schema: &Value) -> Spare
     spare
 }
 
-/// The arguments without these names, and the paths of what was left out.
+/// True if the keyword allows no others at all, rather than only others of some form.
+fn forbids_all(error: &ValidationError<'_>, schema: &Value) -> bool {
+    schema.pointer(error.schema_path().as_str()) == Some(&Value::Bool(false))
+}
+
+/// The arguments without these names, and what was left out: names, or paths if they are deeper inside.
 pub(super) fn without(arguments: Arc<Value>, spare: &Spare) -> (Value, Vec<String>) {
     let mut kept = Arc::unwrap_or_clone(arguments);
     let mut dropped = Vec::new();
@@ -126,7 +133,12 @@ pub(super) fn without(arguments: Arc<Value>, spare: &Spare) -> (Value, Vec<Strin
             properties.retain(|name, _| {
                 let leave_out = names.contains(name);
                 if leave_out {
-                    dropped.push(path(object, Some(name)));
+                    let is_parameter = object.as_str().is_empty();
+                    dropped.push(if is_parameter {
+                        name.clone()
+                    } else {
+                        path(object, Some(name))
+                    });
                 }
                 !leave_out
             });

@@ -1,0 +1,119 @@
+//! Measures what other runtimes measure, for a comparison side by side. The last line of output is one JSON object.
+//!
+//! ```text
+//! bench_slots inproc SECONDS            {"us": …}: lookup, JSON parsing, validation and call of an echo tool
+//! bench_slots schema SECONDS FIXTURES   {"valid_ns": …, "invalid_ns": …}: all errors of one realistic schema collected
+//! ```
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_core::{
+    CallContext, Schema, SchemaLimits, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture,
+    ToolManager, ToolOutput, ValidArguments, parse_json,
+};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let measured = match arguments.as_slice() {
+        ["inproc", seconds] => inproc(seconds.parse()?)?,
+        ["schema", seconds, fixtures] => schema(seconds.parse()?, &std::fs::read(fixtures)?)?,
+        _ => return Err("usage: bench_slots inproc SECONDS | schema SECONDS FIXTURES".into()),
+    };
+    println(&measured);
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the measurement is the output")]
+fn println(measured: &Value) {
+    println!("{measured}");
+}
+
+struct Echo(ToolDefinition);
+
+impl Tool for Echo {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        let message = arguments.get("message").cloned().unwrap_or_default();
+        Box::pin(std::future::ready(Ok(ToolOutput::json(message))))
+    }
+}
+
+fn inproc(seconds: f64) -> Result<Value, Failure> {
+    const TEXT: &[u8] = br#"{"message":"hello from the benchmark","count":3,"loud":false}"#;
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "message": { "type": "string" },
+            "count": { "type": "integer" },
+            "loud": { "type": "boolean" },
+        },
+        "required": ["message", "count", "loud"],
+    });
+    let definition = ToolDefinition::builder("echo", "Returns the message", parameters).build()?;
+    let manager = ToolManager::new();
+    manager.add(Echo(definition));
+    // As in production: with the log as observer, and nobody who listens to its level.
+    let executor = ToolExecutor::new(Arc::new(manager));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    runtime.block_on(async {
+        let call = || executor.execute(ToolCall::from_json("echo", black_box(TEXT)));
+        let answer = call().await.to_envelope();
+        if answer["result"] != "hello from the benchmark" {
+            return Err(format!("unexpected answer: {answer}").into());
+        }
+        let mut mean = Duration::ZERO;
+        for time in [seconds / 3.0, seconds] {
+            let begin = Instant::now();
+            let mut calls = 0_u32;
+            while begin.elapsed().as_secs_f64() < time {
+                for _ in 0..64 {
+                    black_box(call().await);
+                }
+                calls += 64;
+            }
+            mean = begin.elapsed() / calls;
+        }
+        Ok(json!({ "us": mean.as_nanos() as f64 / 1000.0 }))
+    })
+}
+
+fn schema(seconds: f64, fixtures: &[u8]) -> Result<Value, Failure> {
+    let fixtures = parse_json(fixtures)?;
+    let schema = Schema::compile(fixtures["schema"].clone(), &SchemaLimits::default())?;
+    let mut measured = json!({});
+    for (name, instance, is_valid) in [
+        ("valid_ns", &fixtures["valid"], true),
+        ("invalid_ns", &fixtures["invalid"], false),
+    ] {
+        let instance = Arc::new(instance.clone());
+        if schema.check(Arc::clone(&instance)).is_ok() != is_valid {
+            return Err(format!("the fixture is not as it should be: {instance}").into());
+        }
+        let mut mean = 0.0;
+        for time in [seconds / 3.0, seconds] {
+            let begin = Instant::now();
+            let mut runs = 0_u32;
+            while begin.elapsed().as_secs_f64() < time {
+                for _ in 0..64 {
+                    let verdict = schema.check(Arc::clone(black_box(&instance)));
+                    black_box(verdict.is_ok());
+                }
+                runs += 64;
+            }
+            mean = begin.elapsed().as_secs_f64() * 1e9 / f64::from(runs);
+        }
+        measured[name] = mean.into();
+    }
+    Ok(measured)
+}

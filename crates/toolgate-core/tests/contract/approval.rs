@@ -1,0 +1,215 @@
+//! Policy and approval: what is hidden is not found, what is asked waits for a person.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::json;
+use toolgate_core::{
+    Approval, ApprovalRequest, Approver, Decision, Policy, Source, ToolCall, ToolExecutor,
+};
+
+use crate::support::{Recorder, builder_of, echo, executor_of, open, scripted, secs, with_schema};
+
+/// Answers after a while.
+struct Person(Duration, Approval);
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async {
+            tokio::time::sleep(self.0).await;
+            self.1
+        })
+    }
+}
+
+fn policy(text: serde_json::Value) -> Policy {
+    serde_json::from_value(text).unwrap()
+}
+
+fn asking(approver: impl Approver + 'static, recorder: &Recorder) -> ToolExecutor {
+    builder_of([echo(open("lock"))])
+        .policy(policy(json!({ "ask": ["lock"] })))
+        .approver(approver)
+        .observer(recorder.clone())
+        .build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_a_person_decides() {
+    for (answer, expected) in [
+        (Approval::Granted, None),
+        (
+            Approval::Refused,
+            Some("Tool 'lock' was refused by the person who was asked"),
+        ),
+        (Approval::Nobody, Some("Tool 'lock' needs approval")),
+    ] {
+        let recorder = Recorder::default();
+        let executor = asking(Person(secs(3), answer), &recorder);
+        let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
+        assert_eq!(outcome.error().as_deref(), expected);
+        assert_eq!(recorder.started().len(), usize::from(expected.is_none()));
+    }
+}
+
+#[tokio::test]
+async fn nobody_to_ask_means_denied() {
+    let executor = builder_of([scripted(open("lock"), |_, _| async { panic!("ran") })])
+        .policy(policy(json!({ "ask": ["lock"] })))
+        .build();
+    let envelope = executor
+        .execute(ToolCall::new("lock", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["error"], "Tool 'lock' needs approval");
+    assert_eq!(envelope["error_kind"], "denied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeout() {
+    let recorder = Recorder::default();
+    let executor = asking(Person(secs(100), Approval::Granted), &recorder);
+    let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
+    assert!(outcome.is_success());
+    assert_eq!(outcome.execution_time_ms(), 0.0);
+    assert_eq!(recorder.only().timings.approval, secs(100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_has_two_minutes() {
+    let recorder = Recorder::default();
+    let executor = asking(Person(secs(1_000), Approval::Granted), &recorder);
+    let begin = tokio::time::Instant::now();
+    let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
+    assert_eq!(
+        outcome.error().unwrap(),
+        "Tool 'lock' needs approval, and nobody answered in time"
+    );
+    assert_eq!(begin.elapsed().as_secs(), 120);
+}
+
+#[tokio::test]
+async fn ex9_an_approver_that_panics_counts_as_nobody() {
+    struct AtOnce;
+    impl Approver for AtOnce {
+        fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            panic!("no terminal")
+        }
+    }
+    struct Later;
+    impl Approver for Later {
+        fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            Box::pin(async { panic!("no terminal") })
+        }
+    }
+    let recorder = Recorder::default();
+    for executor in [asking(AtOnce, &recorder), asking(Later, &recorder)] {
+        let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
+        assert_eq!(outcome.error().unwrap(), "Tool 'lock' needs approval");
+    }
+    assert_eq!(recorder.records().len(), 2);
+}
+
+#[tokio::test]
+async fn the_person_sees_exactly_what_the_tool_would_get() {
+    struct Curious(std::sync::mpsc::Sender<serde_json::Value>);
+    impl Approver for Curious {
+        fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            self.0.send(request.arguments.clone()).unwrap();
+            Box::pin(std::future::ready(Approval::Granted))
+        }
+    }
+    let (sender, asked) = std::sync::mpsc::channel();
+    let schema =
+        json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false });
+    let executor = builder_of([echo(with_schema("t", schema))])
+        .policy(policy(json!({ "ask": ["*"] })))
+        .approver(Curious(sender))
+        .build();
+    let arguments = json!({ "x": 1, "a": "b" });
+    let outcome = executor.execute(ToolCall::new("t", arguments)).await;
+    assert_eq!(asked.recv().unwrap(), json!({ "a": "b" }));
+    assert_eq!(outcome.to_envelope()["result"], json!({ "a": "b" }));
+}
+
+#[tokio::test]
+async fn invalid_arguments_bother_nobody() {
+    let recorder = Recorder::default();
+    struct Never;
+    impl Approver for Never {
+        fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            panic!("asked")
+        }
+    }
+    let executor = asking(Never, &recorder);
+    let outcome = executor.execute(ToolCall::from_json("lock", b"[]")).await;
+    assert_eq!(outcome.to_envelope()["error_kind"], "invalid_arguments");
+}
+
+#[tokio::test]
+async fn a_hidden_tool_leaves_no_trace() {
+    let executor = builder_of([
+        echo(open("unlock_door")),
+        echo(open("unlock_cat")),
+        echo(open("echo")),
+    ])
+    .policy(policy(json!({ "deny": ["unlock_door"] })))
+    .build();
+    for name in ["unlock_door", "unlock_doors", "unlock_dor"] {
+        for call in [
+            ToolCall::new(name, json!({})),
+            ToolCall::from_json(name, b"{"),
+        ] {
+            let outcome = executor.execute(call).await;
+            assert_eq!(outcome.error().unwrap(), format!("Tool '{name}' not found"));
+            let mut shown = outcome.to_envelope().to_string();
+            shown.push_str(&outcome.to_model_text());
+            shown.push_str(&outcome.to_speech());
+            let leaked = shown.replace(name, "").contains("unlock_door");
+            assert!(!leaked, "{shown}");
+        }
+    }
+    let rehearsed = executor.rehearse(&ToolCall::new("unlock_door", json!({})));
+    assert_eq!(
+        rehearsed.err().unwrap().to_string(),
+        "Tool 'unlock_door' not found"
+    );
+}
+
+#[tokio::test]
+async fn a_hidden_tool_does_not_make_the_name_of_another_ambiguous() {
+    let of = |server: &str| {
+        echo(
+            open(&format!("{server}__lamp"))
+                .original_name("lamp")
+                .source(Source::Mcp(server.to_owned())),
+        )
+    };
+    let executor = builder_of([of("attic"), of("cellar")])
+        .policy(policy(json!({ "deny": ["cellar/*"] })))
+        .build();
+    assert!(
+        executor
+            .execute(ToolCall::new("lamp", json!({})))
+            .await
+            .is_success()
+    );
+    assert!(
+        !executor
+            .execute(ToolCall::new("cellar__lamp", json!({})))
+            .await
+            .is_success()
+    );
+}
+
+#[tokio::test]
+async fn a_rehearsal_says_whether_a_person_would_be_asked() {
+    let executor = executor_of([echo(open("t"))]);
+    let call = ToolCall::new("t", json!({}));
+    assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Allow);
+    let recorder = Recorder::default();
+    let executor = asking(Person(secs(1), Approval::Granted), &recorder);
+    let call = ToolCall::new("lock", json!({}));
+    assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Ask);
+    assert!(recorder.records().is_empty());
+}

@@ -1,0 +1,190 @@
+//! Many calls at once, and tools that block their thread.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use futures::future::join_all;
+use serde_json::json;
+use tokio::time::Instant;
+use toolgate_core::{FunctionTool, Limits, ToolCall, ToolError, ToolExecutor, ToolManager};
+
+use crate::support::{builder_of, echo, executor_of, hung, open, secs, sleeping};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+fn with_slots(slots: usize) -> ToolExecutor {
+    let mut limits = Limits::default();
+    limits.concurrency = slots;
+    builder_of([
+        sleeping(open("second"), secs(1)),
+        hung(open("hung")),
+        echo(open("echo")),
+    ])
+    .limits(limits)
+    .build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_calls_run_side_by_side_as_far_as_there_are_slots() {
+    for (slots, seconds) in [(100, 1), (1_000, 1), (50, 2), (1, 100)] {
+        let executor = with_slots(slots);
+        let begin = Instant::now();
+        let calls = (0..100)
+            .map(|_| executor.execute(ToolCall::new("second", json!({})).timeout(secs(200))));
+        let outcomes = join_all(calls).await;
+        assert!(outcomes.iter().all(toolgate_core::ToolOutcome::is_success));
+        assert_eq!(begin.elapsed().as_secs(), seconds, "{slots} slots");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_gets_no_slot_within_its_timeout_is_overloaded() {
+    let executor = with_slots(2);
+    let hung = || executor.execute(ToolCall::new("hung", json!({})));
+    let late = executor.execute(ToolCall::new("echo", json!({})).timeout(secs(5)));
+    let begin = Instant::now();
+    let (_, _, envelope) = tokio::join!(hung(), hung(), async {
+        let envelope = late.await.to_envelope();
+        assert_eq!(begin.elapsed().as_secs(), 5);
+        envelope
+    });
+    assert_eq!(
+        envelope["error"],
+        "Tool 'echo' did not run: 2 calls are running already, which is the limit"
+    );
+    assert_eq!(envelope["error_kind"], "overloaded");
+    assert!(
+        executor
+            .execute(ToolCall::new("echo", json!({})))
+            .await
+            .is_success()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex9_a_hung_tool_holds_up_no_other_call() {
+    let executor = executor_of([hung(open("hung")), echo(open("echo"))]);
+    let hung = executor.execute(ToolCall::new("hung", json!({})));
+    let others = async {
+        let begin = Instant::now();
+        for _ in 0..100 {
+            assert!(
+                executor
+                    .execute(ToolCall::new("echo", json!({})))
+                    .await
+                    .is_success()
+            );
+        }
+        begin.elapsed()
+    };
+    let (outcome, others) = tokio::join!(hung, others);
+    assert!(!outcome.is_success());
+    assert_eq!(others.as_secs(), 0);
+}
+
+/// A blocking tool that waits until it is released, and an async one.
+fn blocking() -> (ToolExecutor, mpsc::Sender<()>) {
+    let (release, wait) = mpsc::channel();
+    let wait = Arc::new(Mutex::new(wait));
+    let blocking = FunctionTool::blocking("blocking", "Waits", move |_: Nothing, _| {
+        wait.lock().unwrap().recv().unwrap();
+        Ok::<_, ToolError>("released")
+    });
+    let manager = ToolManager::new();
+    manager.add(blocking.unwrap());
+    manager.add(echo(open("echo")));
+    let executor = ToolExecutor::builder(Arc::new(manager))
+        .unobserved()
+        .build();
+    (executor, release)
+}
+
+#[tokio::test]
+async fn ex9_a_tool_that_blocks_its_thread_holds_up_no_other_call() {
+    // One thread for everything: if the tool blocked it, nobody would ever release the tool.
+    let (executor, release) = blocking();
+    let others = async {
+        for _ in 0..100 {
+            assert!(
+                executor
+                    .execute(ToolCall::new("echo", json!({})))
+                    .await
+                    .is_success()
+            );
+        }
+        release.send(()).unwrap();
+    };
+    let (outcome, ()) = tokio::join!(
+        executor.execute(ToolCall::new("blocking", json!({}))),
+        others
+    );
+    assert_eq!(outcome.to_model_text(), "released");
+}
+
+#[tokio::test]
+async fn ex9_a_tool_that_never_ends_holds_eight_threads_at_most() {
+    let (executor, release) = blocking();
+    let call = || executor.execute(ToolCall::new("blocking", json!({})));
+    let nine = join_all((0..9).map(|_| call()));
+    let releasing = async {
+        tokio::task::yield_now().await;
+        for _ in 0..8 {
+            release.send(()).unwrap();
+        }
+    };
+    let (outcomes, ()) = tokio::join!(nine, releasing);
+    let refused: Vec<String> = outcomes
+        .iter()
+        .filter_map(toolgate_core::ToolOutcome::error)
+        .collect();
+    assert_eq!(
+        refused,
+        ["Tool 'blocking' did not run: 8 calls are running already, which is the limit"]
+    );
+    release.send(()).unwrap();
+    assert!(call().await.is_success(), "the threads are free again");
+}
+
+#[tokio::test]
+async fn ex9_a_blocking_tool_that_panics_is_contained_and_gives_its_thread_back() {
+    let panics = FunctionTool::blocking(
+        "panics",
+        "Panics",
+        |_: Nothing, _| -> Result<(), ToolError> { panic!("on a thread") },
+    );
+    let manager = ToolManager::new();
+    manager.add(panics.unwrap());
+    let executor = ToolExecutor::builder(Arc::new(manager))
+        .unobserved()
+        .build();
+    for _ in 0..20 {
+        let envelope = executor
+            .execute(ToolCall::new("panics", json!({})))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["error"], "Tool 'panics' failed unexpectedly");
+        assert_eq!(envelope["details"], "on a thread");
+    }
+}
+
+#[tokio::test]
+async fn ex6_a_blocking_tool_learns_that_nobody_waits_any_more() {
+    let (told, tell) = mpsc::channel();
+    let tool = FunctionTool::blocking("t", "Waits", move |_: Nothing, context| {
+        while !context.cancellation().is_cancelled() {
+            std::thread::yield_now();
+        }
+        told.send(()).unwrap();
+        Ok::<_, ToolError>(())
+    });
+    let manager = ToolManager::new();
+    manager.add(tool.unwrap());
+    let executor = ToolExecutor::builder(Arc::new(manager))
+        .unobserved()
+        .build();
+    let call = ToolCall::new("t", json!({})).timeout(std::time::Duration::from_millis(20));
+    let outcome = executor.execute(call).await;
+    assert_eq!(outcome.error().unwrap(), "Tool 't' timed out after 0.02 s");
+    tell.recv().unwrap();
+}

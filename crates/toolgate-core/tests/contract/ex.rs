@@ -1,0 +1,669 @@
+//! EX: the executor.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{
+    Content, ErrorKind, HandlerKind, Limits, Origin, Policy, Tool, ToolCall, ToolError,
+    ToolExecutor, ToolManager, ToolOutput,
+};
+
+use crate::support::{
+    answering, builder_of, echo, executor_of, hung, millis, open, scripted, secs, sleeping,
+    with_schema,
+};
+
+fn failing(error: ToolError) -> ToolExecutor {
+    executor_of([answering(open("t"), Err(error))])
+}
+
+async fn outcome_of(answer: Result<ToolOutput, ToolError>) -> toolgate_core::ToolOutcome {
+    let executor = executor_of([answering(open("t"), answer)]);
+    executor.execute(ToolCall::new("t", json!({}))).await
+}
+
+#[tokio::test]
+async fn ex1_runs_the_tool_exactly_once() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let executor = executor_of([scripted(open("t"), move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(ToolOutput::json(1)) }
+    })]);
+    for calls in 1..=3 {
+        executor.execute(ToolCall::new("t", json!({}))).await;
+        assert_eq!(count.load(Ordering::SeqCst), calls);
+    }
+}
+
+#[tokio::test]
+async fn ex1_returns_the_result_of_the_tool() {
+    let arguments = json!({ "b": [1, { "c": null }], "a": "é" });
+    let executor = executor_of([echo(open("echo"))]);
+    let outcome = executor
+        .execute(ToolCall::new("echo", arguments.clone()))
+        .await;
+    assert_eq!(outcome.to_envelope()["result"], arguments);
+}
+
+#[tokio::test]
+async fn ex1_a_call_can_run_in_a_task_and_from_a_clone() {
+    let executor = executor_of([echo(open("echo"))]);
+    let clone = executor.clone();
+    let task = tokio::spawn(async move { clone.execute(ToolCall::new("echo", json!({}))).await });
+    assert!(task.await.unwrap().is_success());
+}
+
+#[tokio::test]
+async fn ex1_the_tool_knows_its_call() {
+    let executor = executor_of([scripted(open("t"), |_, context| async move {
+        Ok(ToolOutput::json(json!([
+            context.tool_name(),
+            context.id().to_string(),
+            context.origin().to_string(),
+            context.trace_parent(),
+        ])))
+    })]);
+    let call = ToolCall::new("t", json!({}))
+        .origin(Origin::Voice)
+        .trace_parent("00-a-b-01");
+    let id = call.id().to_string();
+    let envelope = executor.execute(call).await.to_envelope();
+    assert_eq!(envelope["result"], json!(["t", id, "voice", "00-a-b-01"]));
+    assert_eq!(envelope["call_id"], id);
+}
+
+#[tokio::test]
+async fn ex3_an_unknown_tool_is_an_outcome_with_the_exact_text() {
+    let outcome = executor_of([])
+        .execute(ToolCall::new("frobnicate", json!({})))
+        .await;
+    assert_eq!(outcome.error().unwrap(), "Tool 'frobnicate' not found");
+    assert_eq!(outcome.to_envelope()["error_kind"], "not_found");
+}
+
+#[tokio::test]
+async fn ex3_the_hint_has_up_to_three_nearest_names() {
+    let names = [
+        "get_weather",
+        "get_weather_1",
+        "get_weather_2",
+        "get_weather_3",
+        "volume",
+    ];
+    let executor = executor_of(names.map(|name| echo(open(name))));
+    let envelope = executor
+        .execute(ToolCall::new("getWeather", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(
+        envelope["hint"],
+        "Did you mean 'get_weather' or 'get_weather_1' or 'get_weather_2'?"
+    );
+    let envelope = executor
+        .execute(ToolCall::new("xyz", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope.get("hint"), None);
+}
+
+#[tokio::test]
+async fn ex3_the_text_for_a_model_says_that_it_is_unknown_and_which_there_are() {
+    let executor = executor_of([echo(open("echo")), echo(open("volume"))]);
+    let outcome = executor.execute(ToolCall::new("ecko", json!({}))).await;
+    assert_eq!(
+        outcome.to_model_text(),
+        "Unknown tool: 'ecko'. Did you mean 'echo'? Available tools: echo, volume"
+    );
+    let outcome = executor_of([]).execute(ToolCall::new("x", json!({}))).await;
+    assert_eq!(
+        outcome.to_model_text(),
+        "Unknown tool: 'x'. Available tools: none"
+    );
+}
+
+#[tokio::test]
+async fn ex3_speech_says_that_it_is_unknown_and_which_there_are() {
+    let executor = executor_of([echo(open("echo")), echo(open("volume"))]);
+    let outcome = executor.execute(ToolCall::new("lamp", json!({}))).await;
+    assert_eq!(
+        outcome.to_speech(),
+        "I know of no tool called lamp. There are: echo, volume."
+    );
+}
+
+#[tokio::test]
+async fn ex3_thousands_of_long_look_alikes_are_searched_in_no_time() {
+    let long = |i: usize| format!("{}{i:06}", "ab".repeat(61));
+    let executor = executor_of((0..2_000).map(|i| echo(open(&long(i)))));
+    let begin = tokio::time::Instant::now();
+    let outcome = executor
+        .execute(ToolCall::new("ba".repeat(64), json!({})))
+        .await;
+    assert_eq!(outcome.to_envelope()["error_kind"], "not_found");
+    assert!(begin.elapsed() < secs(5), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn ex4_the_tools_own_message_is_unchanged() {
+    let message = "Gerät 'Flur' antwortet nicht\n\tseit 5 min (E42)";
+    let outcome = failing(ToolError::failed(message))
+        .execute(ToolCall::new("t", json!({})))
+        .await;
+    assert_eq!(outcome.error().unwrap(), message);
+    assert_eq!(outcome.to_model_text(), message);
+    assert_eq!(outcome.to_speech(), message);
+}
+
+#[tokio::test]
+async fn ex4_a_cause_is_not_part_of_the_sentence() {
+    let cause = std::io::Error::from_raw_os_error(111);
+    let outcome = failing(ToolError::failed_because("The lamp did not answer", cause))
+        .execute(ToolCall::new("t", json!({})))
+        .await;
+    assert_eq!(outcome.error().unwrap(), "The lamp did not answer");
+    let line = outcome.to_operator_line();
+    assert!(line.contains("os error 111"), "an operator sees it: {line}");
+}
+
+#[tokio::test]
+async fn ex4_details_go_to_the_envelope_but_never_to_a_model_or_into_speech() {
+    let details = "exit status 3; stderr: cannot open /dev/ttyUSB0";
+    for error in [
+        ToolError::failed("It failed").with_details(details),
+        ToolError::unavailable("t", "no radio").with_details(details),
+        ToolError::ServerStopped {
+            server: "zwave".to_owned(),
+            status: "exit status 3".to_owned(),
+            details: Some(details.to_owned()),
+        },
+        ToolError::Panicked {
+            tool: "t".to_owned(),
+            panic: details.to_owned(),
+        },
+    ] {
+        let outcome = failing(error).execute(ToolCall::new("t", json!({}))).await;
+        assert_eq!(outcome.to_envelope()["details"], details);
+        for text in [
+            outcome.to_model_text(),
+            outcome.to_speech(),
+            outcome.error().unwrap(),
+        ] {
+            assert!(!text.contains("ttyUSB0"), "{text}");
+        }
+        assert!(outcome.to_operator_line().contains("ttyUSB0"));
+    }
+}
+
+/// One call for each kind of failure, as it comes about in real life where that can be done.
+async fn one_of_each() -> Vec<(ErrorKind, Value)> {
+    let stopped = || ToolError::ServerStopped {
+        server: "s".to_owned(),
+        status: "exit status 3".to_owned(),
+        details: None,
+    };
+    let handler = || ToolError::HandlerNotFound {
+        kind: HandlerKind::Builtin,
+        name: "nope".to_owned(),
+    };
+    let interrupted = || ToolError::Interrupted {
+        tool: "t".to_owned(),
+    };
+    let gone = CancellationToken::new();
+    gone.cancel();
+    let ask: Policy = serde_json::from_value(json!({ "ask": ["asked"] })).unwrap();
+    let mut limits = Limits::default();
+    limits.max_result = 10;
+    limits.concurrency = 1;
+    let executor = builder_of([
+        echo(open("asked")),
+        echo(with_schema("typed", json!({ "required": ["x"] }))),
+        echo(open("echo")),
+        hung(open("hung")),
+        answering(open("stopped"), Err(stopped())),
+        answering(open("handler"), Err(handler())),
+        answering(open("failed"), Err(ToolError::failed("no"))),
+        answering(open("interrupted"), Err(interrupted())),
+        answering(open("big"), Ok(ToolOutput::text("x".repeat(11)))),
+        scripted(open("panics"), |_, _| async { panic!("oh") }),
+    ])
+    .policy(ask)
+    .limits(limits)
+    .build();
+    let mut envelopes = Vec::new();
+    for (kind, call) in [
+        (ErrorKind::NotFound, ToolCall::new("nope", json!({}))),
+        (
+            ErrorKind::InvalidArguments,
+            ToolCall::new("typed", json!({})),
+        ),
+        (
+            ErrorKind::InvalidArguments,
+            ToolCall::from_json("echo", b"{"),
+        ),
+        (
+            ErrorKind::InvalidArguments,
+            ToolCall::new("echo", json!([1])),
+        ),
+        (ErrorKind::Denied, ToolCall::new("asked", json!({}))),
+        (ErrorKind::Unavailable, ToolCall::new("stopped", json!({}))),
+        (ErrorKind::Timeout, ToolCall::new("hung", json!({}))),
+        (
+            ErrorKind::Cancelled,
+            ToolCall::new("hung", json!({})).cancellation(gone),
+        ),
+        (
+            ErrorKind::HandlerNotFound,
+            ToolCall::new("handler", json!({})),
+        ),
+        (ErrorKind::ToolError, ToolCall::new("failed", json!({}))),
+        (ErrorKind::Panicked, ToolCall::new("panics", json!({}))),
+        (ErrorKind::TooLarge, ToolCall::new("big", json!({}))),
+        (
+            ErrorKind::Interrupted,
+            ToolCall::new("interrupted", json!({})),
+        ),
+    ] {
+        let name = call.name().to_owned();
+        let envelope = executor.execute(call).await.to_envelope();
+        assert_eq!(envelope["tool_name"], *name);
+        envelopes.push((kind, envelope));
+    }
+    let (_, overloaded) = tokio::join!(
+        executor.execute(ToolCall::new("hung", json!({})).timeout(secs(9))),
+        executor.execute(ToolCall::new("echo", json!({})).timeout(secs(1))),
+    );
+    envelopes.push((ErrorKind::Overloaded, overloaded.to_envelope()));
+    envelopes
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex5_every_failure_ends_in_the_envelope() {
+    let envelopes = one_of_each().await;
+    for (kind, envelope) in &envelopes {
+        assert_eq!(envelope["error_kind"], kind.as_str(), "{envelope}");
+        assert_eq!(envelope["success"], false);
+        assert!(!envelope["error"].as_str().unwrap().is_empty());
+        assert!(envelope["tool_name"].is_string());
+        assert!(envelope["execution_time_ms"].is_number());
+        assert_eq!(envelope["call_id"].as_str().unwrap().len(), 32);
+    }
+    let mut kinds: Vec<&str> = envelopes.iter().map(|(kind, _)| kind.as_str()).collect();
+    kinds.dedup();
+    assert_eq!(kinds.len(), 12, "every kind was there: {kinds:?}");
+}
+
+#[test]
+fn ex5_the_kinds_have_these_names() {
+    for (kind, name) in [
+        (ErrorKind::NotFound, "not_found"),
+        (ErrorKind::InvalidArguments, "invalid_arguments"),
+        (ErrorKind::Denied, "denied"),
+        (ErrorKind::Unavailable, "unavailable"),
+        (ErrorKind::Timeout, "timeout"),
+        (ErrorKind::Cancelled, "cancelled"),
+        (ErrorKind::HandlerNotFound, "handler_not_found"),
+        (ErrorKind::ToolError, "tool_error"),
+        (ErrorKind::Panicked, "panicked"),
+        (ErrorKind::TooLarge, "too_large"),
+        (ErrorKind::Overloaded, "overloaded"),
+        (ErrorKind::Interrupted, "interrupted"),
+    ] {
+        assert_eq!(kind.to_string(), name);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex5_the_unused_one_of_result_and_error_is_absent() {
+    for (_, envelope) in one_of_each().await {
+        assert_eq!(envelope.get("result"), None);
+    }
+    let envelope = outcome_of(Ok(ToolOutput::json(1))).await.to_envelope();
+    let keys: Vec<&str> = envelope
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "success",
+            "result",
+            "tool_name",
+            "execution_time_ms",
+            "call_id"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn ex5_a_null_result_is_present() {
+    let envelope = outcome_of(Ok(ToolOutput::json(Value::Null)))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["success"], true);
+    assert_eq!(envelope.get("result"), Some(&Value::Null));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex5_extra_fields_are_only_the_documented_ones() {
+    const KNOWN: [&str; 9] = [
+        "success",
+        "result",
+        "error",
+        "tool_name",
+        "execution_time_ms",
+        "error_kind",
+        "call_id",
+        "hint",
+        "details",
+    ];
+    for (_, envelope) in one_of_each().await {
+        for key in envelope.as_object().unwrap().keys() {
+            assert!(KNOWN.contains(&key.as_str()), "{key}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn ex5_tool_name_is_the_name_that_was_asked_for() {
+    let executor = executor_of([echo(open("house__lamp").original_name("lamp"))]);
+    for name in ["lamp", "house__lamp", "nope"] {
+        let envelope = executor
+            .execute(ToolCall::new(name, json!({})))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["tool_name"], name);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex5_the_execution_time_keeps_fractions() {
+    let time = std::time::Duration::from_micros(1_250_500);
+    let executor = executor_of([scripted(open("t"), move |_, _| async move {
+        tokio::time::advance(time).await;
+        Ok(ToolOutput::json(1))
+    })]);
+    let envelope = executor
+        .execute(ToolCall::new("t", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["execution_time_ms"], 1250.5);
+}
+
+#[tokio::test]
+async fn ex5_the_execution_time_covers_validation_and_execution() {
+    // A second of validation can not be had under a paused clock; the sum of the parts can.
+    let recorder = crate::support::Recorder::default();
+    let large = json!({ "a": vec![1; 50_000] });
+    let schema = json!({ "properties": { "a": { "items": { "type": "integer" } } } });
+    let executor = builder_of([echo(with_schema("t", schema))])
+        .observer(recorder.clone())
+        .build();
+    executor.execute(ToolCall::new("t", large)).await;
+    let record = recorder.only();
+    assert!(record.timings.check > millis(0));
+    assert_eq!(
+        record.outcome.elapsed,
+        record.timings.check + record.timings.invoke
+    );
+}
+
+#[tokio::test]
+async fn ex5_bad_json_ends_in_the_envelope() {
+    let executor = executor_of([echo(open("echo"))]);
+    for (json, expected) in [
+        (
+            &b"{\"a\":"[..],
+            "Invalid parameters: 'arguments' must be a JSON object: EOF while parsing a value at line 1 column 5",
+        ),
+        (
+            b"",
+            "Invalid parameters: 'arguments' must be a JSON object: EOF while parsing a value at line 1 column 0",
+        ),
+        (b"[1]", "Invalid parameters: 'arguments' must be object"),
+        (b"\"{}\"", "Invalid parameters: 'arguments' must be object"),
+        (b"null", "Invalid parameters: 'arguments' must be object"),
+        (b"{\"a\":1,\"a\":1}", "Invalid parameters: 'a' given twice"),
+    ] {
+        let envelope = executor
+            .execute(ToolCall::from_json("echo", json))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["error"], expected);
+        assert_eq!(envelope["error_kind"], "invalid_arguments");
+        assert_eq!(envelope["tool_name"], "echo");
+    }
+    let envelope = executor
+        .execute(ToolCall::from_json("echo", b"\xff\xfe"))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["error_kind"], "invalid_arguments");
+}
+
+#[tokio::test]
+async fn ex5_the_result_is_the_structured_value_else_the_text_else_the_blocks() {
+    let text = |text: &str| Content::Text {
+        text: text.to_owned(),
+    };
+    let mut both = ToolOutput::text("4");
+    both.structured = Some(json!({ "sum": 4 }));
+    for (output, expected) in [
+        (both, json!({ "sum": 4 })),
+        (ToolOutput::text("four"), json!("four")),
+        (
+            ToolOutput::blocks(vec![text("a"), text("b")]),
+            json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]),
+        ),
+        (ToolOutput::blocks(vec![]), json!([])),
+    ] {
+        assert_eq!(
+            outcome_of(Ok(output)).await.to_envelope()["result"],
+            expected
+        );
+    }
+}
+
+#[tokio::test]
+async fn ex8_texts_are_exact() {
+    for (error, kind, expected) in [
+        (
+            ToolError::unavailable("search", "no network"),
+            "unavailable",
+            "The search service is currently unavailable: no network",
+        ),
+        (
+            ToolError::ServerStopped {
+                server: "zwave".to_owned(),
+                status: "exit status 3".to_owned(),
+                details: None,
+            },
+            "unavailable",
+            "MCP server 'zwave' stopped during the call (exit status 3)",
+        ),
+        (
+            ToolError::HandlerNotFound {
+                kind: HandlerKind::Builtin,
+                name: "calc".to_owned(),
+            },
+            "handler_not_found",
+            "Builtin handler 'calc' not found",
+        ),
+        (
+            ToolError::HandlerNotFound {
+                kind: HandlerKind::Internal,
+                name: "docs".to_owned(),
+            },
+            "handler_not_found",
+            "Internal handler 'docs' not found",
+        ),
+    ] {
+        let envelope = failing(error)
+            .execute(ToolCall::new("t", json!({})))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["error"], expected);
+        assert_eq!(envelope["error_kind"], kind);
+    }
+}
+
+#[tokio::test]
+async fn ex8_the_text_for_a_model_adds_every_required_parameter_with_its_type() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "city": { "type": "string" },
+            "days": { "type": ["integer", "null"] },
+            "unit": { "enum": ["C", "F"] },
+            "free": {},
+            "optional": { "type": "string" },
+        },
+        "required": ["city", "days", "unit", "free", "undeclared"],
+    });
+    let executor = executor_of([echo(with_schema("weather", schema))]);
+    let arguments = json!({ "city": 5, "days": 1, "unit": "C", "free": 1, "undeclared": 1 });
+    let outcome = executor.execute(ToolCall::new("weather", arguments)).await;
+    assert_eq!(
+        outcome.error().unwrap(),
+        "Invalid parameters: 'city' must be string"
+    );
+    assert_eq!(
+        outcome.to_model_text(),
+        "Invalid parameters: 'city' must be string. Required parameters: 'city' (string), 'days' (integer or null), \
+         'unit' (one of: C, F), 'free' (any), 'undeclared' (any)"
+    );
+}
+
+#[tokio::test]
+async fn ex9_a_panic_anywhere_in_a_tool_is_contained() {
+    let at_once: Box<dyn Fn() -> ToolOutput + Send + Sync> = Box::new(|| panic!("boom {}", 1));
+    let executor = executor_of([
+        scripted(open("in_invoke"), move |_, _| {
+            let output = at_once();
+            async { Ok(output) }
+        }),
+        scripted(open("in_future"), |_, _| async { panic!("boom 1") }),
+        scripted(open("later"), |_, _| async {
+            tokio::task::yield_now().await;
+            panic!("boom 1")
+        }),
+        echo(open("echo")),
+    ]);
+    for name in ["in_invoke", "in_future", "later"] {
+        let outcome = executor.execute(ToolCall::new(name, json!({}))).await;
+        assert_eq!(
+            outcome.error().unwrap(),
+            format!("Tool '{name}' failed unexpectedly")
+        );
+        assert_eq!(outcome.to_envelope()["details"], "boom 1");
+        assert!(
+            executor
+                .execute(ToolCall::new("echo", json!({})))
+                .await
+                .is_success()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex9_a_panic_while_a_tool_is_stopped_is_contained() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in drop");
+        }
+    }
+    let executor = executor_of([scripted(open("t"), |_, _| async {
+        let _bomb = Bomb;
+        std::future::pending().await
+    })]);
+    let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+    assert_eq!(outcome.error().unwrap(), "Tool 't' timed out after 30 s");
+}
+
+#[tokio::test]
+async fn ex10_the_text_of_a_success_is_the_string_the_joined_blocks_or_compact_json() {
+    let text = |text: &str| Content::Text {
+        text: text.to_owned(),
+    };
+    for (output, expected) in [
+        (ToolOutput::json("as it is\n"), "as it is\n"),
+        (ToolOutput::text("as it is\n"), "as it is\n"),
+        (ToolOutput::blocks(vec![text("a"), text("b")]), "a\nb"),
+        (
+            ToolOutput::json(json!({ "b": [1, 2.5], "a": null })),
+            r#"{"b":[1,2.5],"a":null}"#,
+        ),
+        (ToolOutput::json(7), "7"),
+        (ToolOutput::json(false), "false"),
+        (ToolOutput::json(Value::Null), "(no output)"),
+        (ToolOutput::json(""), "(no output)"),
+        (ToolOutput::blocks(vec![]), "(no output)"),
+    ] {
+        let outcome = outcome_of(Ok(output)).await;
+        assert_eq!(outcome.to_model_text(), expected);
+        assert_eq!(outcome.to_speech(), expected);
+    }
+}
+
+#[tokio::test]
+async fn results_over_the_limit_are_refused() {
+    let mut limits = Limits::default();
+    limits.max_result = 1_000;
+    let deep = (0..600).fold(json!(1), |inner, _| json!([inner]));
+    for (output, expected) in [
+        (
+            ToolOutput::text("x".repeat(1_001)),
+            Some("The result of 't' takes 1001 bytes; the limit is 1000"),
+        ),
+        (ToolOutput::text("x".repeat(1_000)), None),
+        (ToolOutput::json(json!(vec![1; 499])), None),
+        (
+            ToolOutput::json(json!(vec![1; 500])),
+            Some("The result of 't' takes 1001 bytes; the limit is 1000"),
+        ),
+        (
+            ToolOutput::json(deep),
+            Some("The result of 't' is nested deeper than 512"),
+        ),
+    ] {
+        let executor = builder_of([answering(open("t"), Ok(output))])
+            .limits(limits.clone())
+            .build();
+        let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+        assert_eq!(outcome.error().as_deref(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_rehearsal_finds_renames_and_validates_but_runs_nothing() {
+    let executor = executor_of([scripted(open("t"), |_, _| async { panic!("ran") })]);
+    let rehearsal = executor
+        .rehearse(&ToolCall::new("t", json!({ "a": 1 })))
+        .unwrap();
+    assert_eq!(rehearsal.tool.definition().name(), "t");
+    assert_eq!(rehearsal.arguments.as_value(), &json!({ "a": 1 }));
+    let unknown = executor.rehearse(&ToolCall::new("nope", json!({})));
+    assert_eq!(unknown.err().unwrap().to_string(), "Tool 'nope' not found");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_replaced_while_it_runs_still_answers() {
+    let manager = Arc::new(ToolManager::new());
+    manager.add(sleeping(open("t"), secs(1)));
+    let executor = ToolExecutor::builder(Arc::clone(&manager))
+        .unobserved()
+        .build();
+    let running = executor.execute(ToolCall::new("t", json!({})));
+    let replacing = async {
+        tokio::time::sleep(millis(500)).await;
+        manager.add(hung(open("t")));
+    };
+    let (outcome, ()) = tokio::join!(running, replacing);
+    assert_eq!(outcome.to_model_text(), "done");
+    let tool: Arc<dyn Tool> = manager.find("t").unwrap();
+    assert_eq!(tool.definition().name(), "t");
+}

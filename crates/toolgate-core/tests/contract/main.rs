@@ -1,0 +1,20 @@
+//! The contract, clause by clause: each test that proves one begins with its ID.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod approval;
+mod cancellation;
+mod concurrency;
+mod dependencies;
+mod ex;
+mod hostile_arguments;
+mod hostile_schemas;
+mod log;
+mod names;
+mod observers;
+mod properties;
+mod real_schemas;
+mod support;
+mod timeouts;
+mod tm;
+mod va;

@@ -1,0 +1,129 @@
+//! Observers see every call, and what they do wrong stays with them.
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use toolgate_core::{CallRecord, CallStarted, Observer, Origin, ToolCall};
+
+use crate::support::{Recorder, builder_of, echo, millis, open, secs, sleeping, with_schema};
+
+#[tokio::test]
+async fn every_call_is_recorded_with_all_there_is_to_know() {
+    let recorder = Recorder::default();
+    let schema = json!({ "properties": { "a": { "type": "string" }, "b": { "type": "string" } } });
+    let executor = builder_of([echo(with_schema("t", schema))])
+        .observer(recorder.clone())
+        .build();
+    let asked = json!({ "b": null, "a": "x" });
+    let call = ToolCall::new("t", asked.clone())
+        .origin(Origin::Chat)
+        .trace_parent("tp");
+    let id = call.id();
+    executor.execute(call).await;
+
+    let record = recorder.only();
+    assert_eq!(record.origin, Origin::Chat);
+    assert_eq!(record.trace_parent.as_deref(), Some("tp"));
+    assert_eq!(record.definition().unwrap().name(), "t");
+    assert_eq!(*record.asked, asked);
+    assert_eq!(record.executed.as_deref(), Some(&json!({ "a": "x" })));
+    assert_eq!(record.dropped, ["b"]);
+    assert_eq!(record.outcome.call_id, id);
+
+    let started = recorder.started();
+    assert_eq!(started.len(), 1);
+    assert_eq!((started[0].id, started[0].tool_name.as_str()), (id, "t"));
+    assert_eq!(*started[0].executed, json!({ "a": "x" }));
+    assert_eq!(started[0].started_at, record.started_at);
+}
+
+#[tokio::test]
+async fn calls_that_never_start_are_recorded_too() {
+    let recorder = Recorder::default();
+    let executor = builder_of([echo(open("t"))])
+        .observer(recorder.clone())
+        .build();
+    executor
+        .execute(ToolCall::new("nope", json!({ "a": 1 })))
+        .await;
+    executor.execute(ToolCall::from_json("t", b"{broken")).await;
+    let records = recorder.records();
+    assert_eq!(*records[0].asked, json!({ "a": 1 }));
+    assert!(records[0].tool.is_none());
+    assert_eq!(*records[1].asked, Value::from("{broken"), "as it came");
+    assert!(records.iter().all(|record| record.executed.is_none()));
+    assert!(recorder.started().is_empty());
+}
+
+/// Misbehaves in every way there is.
+#[derive(Clone, Copy)]
+enum Rude {
+    PanicsAtOnce,
+    PanicsLater,
+    Hangs,
+}
+
+impl Rude {
+    fn behave<'a>(self) -> Option<BoxFuture<'a, ()>> {
+        match self {
+            Self::PanicsAtOnce => panic!("rude"),
+            Self::PanicsLater => Some(Box::pin(async { panic!("rude") })),
+            Self::Hangs => Some(Box::pin(std::future::pending())),
+        }
+    }
+}
+
+impl Observer for Rude {
+    fn started<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        self.behave()
+    }
+    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.behave()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panicking_or_hanging_observer_changes_no_outcome() {
+    for rude in [Rude::PanicsAtOnce, Rude::PanicsLater, Rude::Hangs] {
+        let recorder = Recorder::default();
+        let executor = builder_of([sleeping(open("t"), millis(500))])
+            .observer(rude)
+            .observer(recorder.clone())
+            .build();
+        let begin = tokio::time::Instant::now();
+        // Less than the patience with an observer: its time is not the tool's.
+        let call = ToolCall::new("t", json!({})).timeout(secs(1));
+        let outcome = executor.execute(call).await;
+        assert_eq!(outcome.error(), None);
+        assert!(begin.elapsed() <= secs(11), "{:?}", begin.elapsed());
+        assert!(
+            recorder.only().outcome.is_success(),
+            "the others are told all the same"
+        );
+        assert_eq!(recorder.started().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tool_waits_until_its_start_is_written() {
+    struct Journal(Recorder);
+    impl Observer for Journal {
+        fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+            Some(Box::pin(async move {
+                tokio::time::sleep(millis(100)).await;
+                assert!(Observer::started(&self.0, call).is_none());
+            }))
+        }
+        fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+            None
+        }
+    }
+    let recorder = Recorder::default();
+    let seen = recorder.clone();
+    let tool = crate::support::scripted(open("t"), move |_, _| {
+        let written = seen.started().len();
+        async move { Ok(toolgate_core::ToolOutput::json(written)) }
+    });
+    let executor = builder_of([tool]).observer(Journal(recorder)).build();
+    let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+    assert_eq!(outcome.to_envelope()["result"], 1);
+}

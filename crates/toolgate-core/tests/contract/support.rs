@@ -1,0 +1,241 @@
+//! What every test here needs: tools made of closures, an observer that remembers, a log that can be read.
+
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use toolgate_core::{
+    CallContext, CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor, Tool,
+    ToolDefinition, ToolError, ToolExecutor, ToolExecutorBuilder, ToolFuture, ToolManager,
+    ToolOutput, ValidArguments,
+};
+use tracing::subscriber::DefaultGuard;
+
+type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+    + Send
+    + Sync;
+
+/// A tool whose behaviour is a closure.
+pub(crate) struct Scripted {
+    definition: ToolDefinition,
+    run: Box<Run>,
+}
+
+impl Tool for Scripted {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        (self.run)(arguments, context.clone())
+    }
+}
+
+pub(crate) fn scripted<F>(
+    definition: DefinitionBuilder,
+    run: impl Fn(ValidArguments, CallContext) -> F + Send + Sync + 'static,
+) -> Scripted
+where
+    F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    Scripted {
+        definition: definition.build().unwrap(),
+        run: Box::new(move |arguments, context| Box::pin(run(arguments, context))),
+    }
+}
+
+/// A definition that takes any arguments.
+pub(crate) fn open(name: &str) -> DefinitionBuilder {
+    with_schema(name, json!({ "type": "object" }))
+}
+
+pub(crate) fn with_schema(name: &str, parameters: Value) -> DefinitionBuilder {
+    ToolDefinition::builder(name, "For tests", parameters)
+}
+
+/// Answers with its arguments.
+pub(crate) fn echo(definition: DefinitionBuilder) -> Scripted {
+    scripted(definition, |arguments, _| async move {
+        Ok(ToolOutput::json(arguments.as_value().clone()))
+    })
+}
+
+/// Always answers the same.
+pub(crate) fn answering(
+    definition: DefinitionBuilder,
+    answer: Result<ToolOutput, ToolError>,
+) -> Scripted {
+    scripted(definition, move |_, _| {
+        std::future::ready(match &answer {
+            Ok(output) => Ok(output.clone()),
+            Err(error) => Err(error.clone()),
+        })
+    })
+}
+
+/// Takes its time, then answers `"done"`.
+pub(crate) fn sleeping(definition: DefinitionBuilder, time: Duration) -> Scripted {
+    scripted(definition, move |_, _| async move {
+        tokio::time::sleep(time).await;
+        Ok(ToolOutput::text("done"))
+    })
+}
+
+/// Never answers.
+pub(crate) fn hung(definition: DefinitionBuilder) -> Scripted {
+    scripted(definition, |_, _| std::future::pending())
+}
+
+pub(crate) fn manager_of(tools: impl IntoIterator<Item = Scripted>) -> Arc<ToolManager> {
+    let manager = ToolManager::new();
+    manager.add_all(
+        tools
+            .into_iter()
+            .map(|tool| Arc::new(tool) as Arc<dyn Tool>),
+    );
+    Arc::new(manager)
+}
+
+pub(crate) fn builder_of(tools: impl IntoIterator<Item = Scripted>) -> ToolExecutorBuilder {
+    ToolExecutor::builder(manager_of(tools)).unobserved()
+}
+
+pub(crate) fn executor_of(tools: impl IntoIterator<Item = Scripted>) -> ToolExecutor {
+    builder_of(tools).build()
+}
+
+pub(crate) fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub(crate) fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Remembers what it was told.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder {
+    started: Arc<Mutex<Vec<CallStarted>>>,
+    finished: Arc<Mutex<Vec<CallRecord>>>,
+}
+
+impl Recorder {
+    pub(crate) fn records(&self) -> Vec<CallRecord> {
+        self.finished.lock().unwrap().clone()
+    }
+
+    pub(crate) fn started(&self) -> Vec<CallStarted> {
+        self.started.lock().unwrap().clone()
+    }
+
+    /// The only record there is.
+    pub(crate) fn only(&self) -> CallRecord {
+        let mut records = self.records();
+        assert_eq!(records.len(), 1, "exactly one record");
+        records.remove(0)
+    }
+}
+
+impl Observer for Recorder {
+    fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        self.started.lock().unwrap().push(call.clone());
+        None
+    }
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.finished.lock().unwrap().push(record.clone());
+        None
+    }
+}
+
+/// Collects what is logged on this thread while it lives.
+pub(crate) struct Log {
+    written: Arc<Mutex<Vec<u8>>>,
+    _guard: DefaultGuard,
+}
+
+impl Log {
+    pub(crate) fn text() -> Self {
+        Self::made(|written| {
+            let format = tracing_subscriber::fmt().with_ansi(false).without_time();
+            tracing::subscriber::set_default(
+                format
+                    .with_writer(move || Sink(Arc::clone(&written)))
+                    .finish(),
+            )
+        })
+    }
+
+    pub(crate) fn json() -> Self {
+        Self::made(|written| {
+            let format = tracing_subscriber::fmt().json();
+            tracing::subscriber::set_default(
+                format
+                    .with_writer(move || Sink(Arc::clone(&written)))
+                    .finish(),
+            )
+        })
+    }
+
+    fn made(subscribe: impl FnOnce(Arc<Mutex<Vec<u8>>>) -> DefaultGuard) -> Self {
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        Self {
+            _guard: subscribe(Arc::clone(&written)),
+            written,
+        }
+    }
+
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        // Only `\n` ends a line here: whatever else could would be a forgery.
+        let written = self.written();
+        written.split_terminator('\n').map(str::to_owned).collect()
+    }
+
+    /// The only record there is, as JSON.
+    pub(crate) fn only(&self) -> Value {
+        let lines = self.lines();
+        assert_eq!(lines.len(), 1, "exactly one line: {lines:#?}");
+        serde_json::from_str(&lines[0]).unwrap()
+    }
+}
+
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An executor that logs, and knows these secrets.
+pub(crate) fn logging(tools: impl IntoIterator<Item = Scripted>, secrets: &[&str]) -> ToolExecutor {
+    let secrets = secrets.iter().map(|secret| (*secret).to_owned());
+    let log = LogObserver::new(secs(1)).redactor(Redactor::new(secrets));
+    builder_of(tools).observer(log).build()
+}
+
+/// Runs on a thread as small as those of the runtime, and fails if it takes much too long.
+pub(crate) fn on_a_small_stack<T: Send + 'static>(
+    what: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    const STACK: usize = 2 << 20;
+    const MUCH_TOO_LONG: Duration = Duration::from_secs(60);
+    let (done, result) = std::sync::mpsc::channel();
+    std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || done.send(run()))
+        .unwrap();
+    result
+        .recv_timeout(MUCH_TOO_LONG)
+        .unwrap_or_else(|_| panic!("{what}: panicked or hung"))
+}

@@ -1,0 +1,384 @@
+//! TM: the tool manager.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_core::{
+    DefinitionError, FunctionTool, SchemaError, Source, Tool, ToolCall, ToolDefinition, ToolError,
+    ToolExecutor, ToolManager,
+};
+
+use crate::support::{
+    Log, answering, echo, executor_of, manager_of, millis, open, scripted, with_schema,
+};
+
+fn names(manager: &ToolManager) -> Vec<String> {
+    let tools = manager.tools();
+    tools
+        .iter()
+        .map(|tool| tool.definition().name().to_owned())
+        .collect()
+}
+
+fn of_server(server: &str, listed: &str, original: &str) -> crate::support::Scripted {
+    echo(
+        open(listed)
+            .original_name(original)
+            .source(Source::Mcp(server.to_owned())),
+    )
+}
+
+#[test]
+fn tm1_tools_of_all_sources_live_in_one_ordered_collection() {
+    let manager = manager_of([
+        echo(open("b").source(Source::Builtin)),
+        echo(open("m").source(Source::Mock)),
+        echo(open("i").source(Source::Internal)),
+        of_server("zwave", "z", "z"),
+        echo(open("a").source(Source::Custom)),
+    ]);
+    assert_eq!(names(&manager), ["b", "m", "i", "z", "a"]);
+    let sources: Vec<String> = manager
+        .tools()
+        .iter()
+        .map(|tool| tool.definition().source().to_string())
+        .collect();
+    assert_eq!(
+        sources,
+        ["builtin", "mock", "internal", "mcp:zwave", "custom"]
+    );
+    manager.remove(&Source::Internal);
+    assert_eq!(names(&manager), ["b", "m", "z", "a"]);
+}
+
+#[test]
+fn tm1_there_is_no_second_copy_of_a_tool() {
+    let manager = ToolManager::new();
+    let tool: Arc<dyn Tool> = Arc::new(of_server("s", "s__t", "t"));
+    manager.add_all([Arc::clone(&tool)]);
+    let all = manager.tools();
+    for found in [
+        manager.find("s__t").unwrap(),
+        manager.find("t").unwrap(),
+        Arc::clone(all.iter().next().unwrap()),
+    ] {
+        assert!(Arc::ptr_eq(&found, &tool));
+    }
+}
+
+#[tokio::test]
+async fn tm3_a_custom_tool_gets_its_arguments_directly() {
+    let executor = executor_of([scripted(open("t"), |arguments, _| async move {
+        assert_eq!(arguments.get("input"), None);
+        Ok(toolgate_core::ToolOutput::json(arguments.into_map()))
+    })]);
+    let envelope = executor
+        .execute(ToolCall::new("t", json!({ "x": 1 })))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["result"], json!({ "x": 1 }));
+}
+
+#[tokio::test]
+async fn tm3_a_function_is_the_same_kind_of_tool() {
+    /// What a model reads.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Add {
+        /// The first.
+        a: i64,
+        b: Option<i64>,
+    }
+    let add = FunctionTool::new("add", "Adds", |add: Add, context| async move {
+        assert_eq!(context.tool_name(), "add");
+        Ok::<_, ToolError>(add.a + add.b.unwrap_or_default())
+    })
+    .unwrap();
+    let definition = add.definition();
+    assert_eq!(
+        (definition.name(), definition.description()),
+        ("add", "Adds")
+    );
+    assert_eq!(definition.parameters()["type"], "object");
+    assert_eq!(definition.parameters()["required"], json!(["a"]));
+    assert_eq!(
+        definition.parameters()["properties"]["a"]["description"],
+        "The first."
+    );
+
+    let manager = ToolManager::new();
+    manager.add(add);
+    let executor = ToolExecutor::builder(Arc::new(manager))
+        .unobserved()
+        .build();
+    for (arguments, expected) in [
+        (json!({ "a": 1, "b": 2 }), json!(3)),
+        (json!({ "a": 1 }), json!(1)),
+        (json!({ "a": 1, "b": null }), json!(1)),
+        (json!({ "a": 1.0, "b": 2.0, "extra": true }), json!(3)),
+    ] {
+        let envelope = executor
+            .execute(ToolCall::new("add", arguments))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["result"], expected);
+    }
+    let envelope = executor
+        .execute(ToolCall::new("add", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["error"], "Invalid parameters: missing 'a'");
+}
+
+#[test]
+fn tm4_tools_are_returned_as_they_are() {
+    let parameters: Value = serde_json::from_str(
+        r##"{"title":"T","type":"object","$schema":"http://json-schema.org/draft-07/schema#","$id":"http://x.example/",
+            "properties":{"z":{"type":"string","x-own":[1]},"a":{"$ref":"#/definitions/a"}},"definitions":{"a":{}}}"##,
+    )
+    .unwrap();
+    let manager = manager_of([echo(with_schema("t", parameters.clone()))]);
+    let tool = manager.find("t").unwrap();
+    assert_eq!(
+        tool.definition().parameters().to_string(),
+        parameters.to_string(),
+        "to the order of the keys"
+    );
+}
+
+#[test]
+fn tm5_a_tool_is_found_by_its_name_and_by_its_original_name() {
+    let manager = manager_of([
+        of_server("house", "house__lamp", "lamp"),
+        echo(open("echo")),
+    ]);
+    for (asked, found) in [
+        ("echo", Some("echo")),
+        ("house__lamp", Some("house__lamp")),
+        ("lamp", Some("house__lamp")),
+        ("Lamp", None),
+        ("", None),
+        ("lamp ", None),
+    ] {
+        let tool = manager.find(asked);
+        assert_eq!(
+            tool.as_ref().map(|tool| tool.definition().name()),
+            found,
+            "{asked}"
+        );
+    }
+}
+
+#[test]
+fn tm5_an_exact_listed_name_wins() {
+    let manager = manager_of([
+        of_server("house", "house__lamp", "lamp"),
+        echo(open("lamp").source(Source::Builtin)),
+        of_server("attic", "attic__lamp", "lamp"),
+    ]);
+    let tool = manager.find("lamp").unwrap();
+    assert_eq!(tool.definition().source(), &Source::Builtin);
+}
+
+#[tokio::test]
+async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_them() {
+    let executor = executor_of([
+        of_server("attic", "attic__lamp", "lamp"),
+        of_server("cellar", "cellar__lamp", "lamp"),
+        echo(open("lamb")),
+    ]);
+    assert!(executor.manager().find("lamp").is_none());
+    let envelope = executor
+        .execute(ToolCall::new("lamp", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["error"], "Tool 'lamp' not found");
+    assert_eq!(
+        envelope["hint"],
+        "Did you mean 'attic__lamp' or 'cellar__lamp'?"
+    );
+}
+
+#[test]
+fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other() {
+    let manager = manager_of([
+        of_server("attic", "attic__lamp", "lamp"),
+        of_server("cellar", "cellar__lamp", "lamp"),
+    ]);
+    manager.remove(&Source::Mcp("attic".to_owned()));
+    let tool = manager.find("lamp").unwrap();
+    assert_eq!(tool.definition().name(), "cellar__lamp");
+}
+
+#[test]
+fn tm6_a_definition_without_a_name_a_description_or_an_object_schema_is_refused() {
+    let object = || json!({ "type": "object" });
+    let long = "x".repeat(129);
+    for (name, description, parameters, expected) in [
+        ("", "d", object(), "tool name '' is empty".to_owned()),
+        (&*long, "d", object(), format!("tool name '{long}' is longer than 128 characters")),
+        ("a b", "d", object(), "tool name 'a b' may only have letters, digits and _ - . / :".to_owned()),
+        ("a\nb", "d", object(), r"tool name 'a\nb' may only have letters, digits and _ - . / :".to_owned()),
+        ("$(id)", "d", object(), "tool name '$(id)' may only have letters, digits and _ - . / :".to_owned()),
+        ("t", "", object(), "tool 't' has no description".to_owned()),
+        ("t", " \n\t", object(), "tool 't' has no description".to_owned()),
+        ("t", "d", Value::Null, "parameters of tool 't': must be a JSON Schema object, not null".to_owned()),
+        ("t", "d", json!(true), "parameters of tool 't': must be a JSON Schema object, not boolean".to_owned()),
+        ("t", "d", json!([]), "parameters of tool 't': must be a JSON Schema object, not array".to_owned()),
+        ("t", "d", json!("object"), "parameters of tool 't': must be a JSON Schema object, not string".to_owned()),
+        (
+            "t",
+            "d",
+            json!({ "type": "string" }),
+            "parameters of tool 't': must describe an object, but its type is \"string\"".to_owned(),
+        ),
+        (
+            "t",
+            "d",
+            json!({ "type": ["string", "null"] }),
+            "parameters of tool 't': must describe an object, but its type is [\"string\",\"null\"]".to_owned(),
+        ),
+        (
+            "t",
+            "d",
+            json!({ "type": "object", "properties": { "a": { "type": "strin" } } }),
+            "parameters of tool 't': is no valid JSON Schema: \"strin\" is not valid under any of the schemas listed in \
+             the 'anyOf' keyword"
+                .to_owned(),
+        ),
+    ] {
+        let error = ToolDefinition::builder(name, description, parameters).build().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn tm6_the_rest_still_load() {
+    let definitions = [
+        open("good"),
+        open(""),
+        with_schema("bad", Value::Null),
+        ToolDefinition::builder("mute", "", json!({ "type": "object" })),
+        open("fine"),
+    ];
+    let built: Vec<Result<ToolDefinition, DefinitionError>> = definitions
+        .into_iter()
+        .map(toolgate_core::DefinitionBuilder::build)
+        .collect();
+    let loaded: Vec<&str> = built.iter().flatten().map(ToolDefinition::name).collect();
+    assert_eq!(loaded, ["good", "fine"]);
+}
+
+#[test]
+fn tm6_an_object_schema_may_be_said_in_several_ways() {
+    for parameters in [
+        json!({}),
+        json!({ "type": "object" }),
+        json!({ "type": ["object", "null"] }),
+        json!({ "properties": {} }),
+        json!({ "$ref": "#/$defs/a", "$defs": { "a": { "type": "object" } } }),
+    ] {
+        with_schema("t", parameters).build().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn tm6_an_unknown_schema_uri_is_ignored_and_kept() {
+    for uri in [
+        json!("https://example.org/my-dialect"),
+        json!("http://json-schema.org/draft-99/schema#"),
+        json!(""),
+        json!(7),
+    ] {
+        let schema = json!({ "$schema": uri, "type": "object", "required": ["a"] });
+        let definition = with_schema("t", schema.clone()).build().unwrap();
+        assert_eq!(definition.parameters(), &schema);
+        let error = definition.schema().check(json!({})).unwrap_err();
+        assert_eq!(error.to_string(), "Invalid parameters: missing 'a'");
+    }
+}
+
+#[test]
+fn tm6_a_refusal_says_which_keyword_is_to_blame() {
+    let schema = json!({ "properties": { "a": { "$ref": "http://example.org/a" } } });
+    let DefinitionError::Schema { error, .. } = with_schema("t", schema).build().unwrap_err()
+    else {
+        panic!("another error");
+    };
+    assert_eq!(
+        error,
+        SchemaError::Keyword {
+            keyword: "$ref".to_owned(),
+            path: "/properties/a".to_owned(),
+            problem: "to 'http://example.org/a' does not stay inside the schema".to_owned(),
+        }
+    );
+}
+
+#[tokio::test]
+async fn tm7_registering_a_name_again_replaces_in_place_and_warns() {
+    let log = Log::json();
+    let manager = manager_of(["a", "b", "c"].map(|name| echo(open(name))));
+    assert_eq!(log.lines().len(), 0);
+    manager.add(answering(
+        open("b").source(Source::Mock),
+        Ok(toolgate_core::ToolOutput::text("new")),
+    ));
+    assert_eq!(names(&manager), ["a", "b", "c"]);
+    assert_eq!(manager.tools().len(), 3);
+
+    let warning = log.only();
+    assert_eq!(warning["level"], "WARN");
+    let fields = &warning["fields"];
+    assert_eq!(
+        (&fields["tool"], &fields["old"], &fields["new"]),
+        (&json!("b"), &json!("custom"), &json!("mock"))
+    );
+
+    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let outcome = executor.execute(ToolCall::new("b", json!({}))).await;
+    assert_eq!(outcome.to_model_text(), "new");
+}
+
+#[test]
+fn tm8_local_tools_stay_first_however_many_servers_come_and_go() {
+    let manager = manager_of([
+        echo(open("echo").source(Source::Builtin)),
+        echo(open("now").source(Source::Builtin)),
+    ]);
+    assert!(manager.find("echo").is_some(), "before there is any server");
+    for _ in 0..3 {
+        manager.add(of_server("zwave", "lamp", "lamp"));
+        assert_eq!(names(&manager), ["echo", "now", "lamp"]);
+        manager.remove(&Source::Mcp("zwave".to_owned()));
+        assert_eq!(names(&manager), ["echo", "now"]);
+    }
+}
+
+#[test]
+fn tm9_lookup_takes_no_time_with_20_and_with_10_000_tools() {
+    const LOOKUPS: usize = 1_000;
+    for count in [20, 10_000] {
+        let manager = manager_of((0..count).map(|i| echo(open(&format!("tool_{i}")))));
+        let wanted: Vec<String> = (0..LOOKUPS)
+            .map(|i| format!("tool_{}", i * 7 % count))
+            .collect();
+        let begin = Instant::now();
+        for name in &wanted {
+            assert!(manager.find(name).is_some());
+            assert!(manager.find("absent").is_none());
+        }
+        let each = begin.elapsed() / (2 * LOOKUPS as u32);
+        assert!(each < millis(1), "{each:?} with {count}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_the_tools_can_be_awaited() {
+    let manager = manager_of([]);
+    let mut changes = manager.subscribe();
+    assert!(!changes.has_changed().unwrap());
+    manager.add(echo(open("t")));
+    changes.changed().await.unwrap();
+    assert!(!manager.tools().is_empty());
+}
