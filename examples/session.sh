@@ -3,8 +3,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 cargo build --release --locked --package toolgate
-toolgate=$PWD/target/release/toolgate
-cd "$(mktemp -d)" # so that no configuration of yours is in the way
+toolgate=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)/toolgate
+
+# A folder and a configuration of its own, so that none of yours is in the way.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+echo '{}' > toolgate.json
+export TOOLGATE_CONFIG="$folder/toolgate.json"
 
 show() {
     printf '\n$ toolgate'
@@ -12,7 +18,11 @@ show() {
         case $word in *[\ \{]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
     done
     printf '\n'
-    "$toolgate" --quiet "$@" || printf '(exit code %s)\n' "$?"
+    "$toolgate" "$@" 2>/dev/null || {
+        code=$?
+        printf '(exit code %s)\n' "$code"
+        [ "$code" -le 2 ]
+    }
 }
 
 show list

@@ -59,8 +59,11 @@ impl ToolCall {
         let arguments = match parse_object(json) {
             Ok(object) => Given::Object(Arc::new(Value::Object(object))),
             Err(error) => {
-                let raw = String::from_utf8_lossy(&json[..json.len().min(RAW_FOR_THE_RECORD)])
-                    .into_owned();
+                let shown = &json[..json.len().min(RAW_FOR_THE_RECORD)];
+                let mut raw = String::from_utf8_lossy(shown).into_owned();
+                if shown.len() < json.len() {
+                    raw.insert_str(0, &format!("({} bytes) ", json.len()));
+                }
                 Given::Unusable {
                     raw: Arc::new(Value::String(raw)),
                     error: error.into(),

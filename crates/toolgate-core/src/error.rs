@@ -292,10 +292,19 @@ impl ToolError {
 
     /// True if the caller, not the tool, has to change something.
     pub fn is_callers_fault(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::NotFound | ErrorKind::InvalidArguments | ErrorKind::Denied
-        )
+        let kinds = [
+            ErrorKind::NotFound,
+            ErrorKind::InvalidArguments,
+            ErrorKind::Denied,
+        ];
+        let sent_too_much = matches!(
+            self,
+            Self::TooLarge {
+                what: "arguments",
+                ..
+            }
+        );
+        sent_too_much || kinds.contains(&self.kind())
     }
 
     /// For an operator only: exit status, tail of stderr, the words of a panic.

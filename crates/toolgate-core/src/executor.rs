@@ -119,8 +119,8 @@ impl ToolExecutor {
         &self.shared.observers
     }
 
-    /// A tool that the policy hides is not found, so that nothing is learnt of it.
-    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+    /// The first step of a call: a tool by name. One that the policy hides is not found, so that nothing is learnt of it.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
         let visible = |tool: &Arc<dyn Tool>| self.is_visible(tool.definition());
         match self.shared.manager.find(name).filter(visible) {
             Some(tool) => Ok(tool),

@@ -81,7 +81,7 @@ pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::ToolOutcome;
 pub use output::{Content, ToolOutput};
 pub use policy::{Decision, Pattern, Policy};
-pub use redact::{Redactor, escape};
+pub use redact::{Redactor, escape, is_unseen};
 pub use schema::{Schema, SchemaError, Violation};
 pub use tool::{Tool, ToolFuture};
 pub use units::{parse_bytes, parse_duration};

@@ -1,5 +1,8 @@
 //! Suggestions for names that do not exist.
 
+/// How similar a suggestion must be.
+const ALIKE: f64 = 0.6;
+
 /// Up to `most` candidates that look like `wanted`, best first: the same but for case and separators, one inside the other,
 /// or a few typing errors away.
 ///
@@ -11,7 +14,8 @@ pub fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<String> {
-    const LONGEST: usize = 200;
+    /// The time goes with the square of it, for each candidate.
+    const LONGEST: usize = 100;
     if wanted.is_empty() || wanted.len() > LONGEST {
         return Vec::new();
     }
@@ -20,7 +24,7 @@ pub fn nearest<'a>(
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| (similarity(&wanted, &plain(candidate)), candidate))
-        .filter(|(score, _)| *score >= 0.6)
+        .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
     scored
@@ -39,7 +43,6 @@ fn plain(name: &str) -> String {
 
 /// From 0 to 1.
 fn similarity(wanted: &str, candidate: &str) -> f64 {
-    let typed = strsim::normalized_damerau_levenshtein(wanted, candidate);
     let (short, long) = if wanted.len() < candidate.len() {
         (wanted, candidate)
     } else {
@@ -47,6 +50,12 @@ fn similarity(wanted: &str, candidate: &str) -> f64 {
     };
     // "time" for "datetime", "get_weather" for "weather"; two letters are inside of anything.
     let inside = short.len() >= 3 && long.contains(short);
+    let length = long.len().max(1) as f64;
+    let typed = match short.len() as f64 / length {
+        // Letters that are missing are typing errors already.
+        hopeless if hopeless < ALIKE => hopeless,
+        _ => 1.0 - strsim::osa_distance(short, long) as f64 / length,
+    };
     if inside { typed.max(0.7) } else { typed }
 }
 

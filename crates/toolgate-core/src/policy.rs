@@ -1,5 +1,7 @@
 //! Who may use what.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
@@ -120,6 +122,15 @@ impl Pattern {
             && glob(&self.name, tool.original_name());
         // A tool's own name may hold a slash.
         on_server || glob(&format!("{server}/{}", self.name), tool.original_name())
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => write!(f, "{server}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
     }
 }
 

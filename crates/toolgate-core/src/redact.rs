@@ -223,7 +223,12 @@ fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
 
 /// True if the name of a key says that its value is nobody's business. A count of tokens is not a token.
 fn is_secret(name: &str, value: &Value) -> bool {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 14] = [
+        "accesskey",
+        "bearer",
+        "passcode",
+        "pwd",
+        "sshkey",
         "password",
         "passwd",
         "passphrase",
@@ -234,7 +239,9 @@ fn is_secret(name: &str, value: &Value) -> bool {
         "privatekey",
         "cookie",
     ];
-    const WHOLE: [&str; 6] = ["pin", "pincode", "usercode", "otp", "auth", "key"];
+    const WHOLE: [&str; 8] = [
+        "pin", "pincode", "usercode", "otp", "auth", "key", "pass", "session",
+    ];
     let is = |c: &char| c.is_ascii_alphanumeric();
     let mut plain = [0_u8; 64];
     let mut length = 0;
@@ -276,6 +283,10 @@ fn prefix(text: &str, longest: usize) -> &str {
 }
 
 fn escape_into(out: &mut String, text: &str, quotes: bool) {
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        return out.push_str(text);
+    }
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),
@@ -288,7 +299,12 @@ fn escape_into(out: &mut String, text: &str, quotes: bool) {
     }
 }
 
-fn is_unseen(c: char) -> bool {
+/// True for characters that a terminal does not show but may obey.
+///
+/// ```
+/// assert!(toolgate_core::is_unseen('\u{202e}') && !toolgate_core::is_unseen('é'));
+/// ```
+pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

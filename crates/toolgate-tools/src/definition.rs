@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 use toolgate_core::{DefinitionError, HandlerKind, Source, Tool, ToolDefinition, nearest};
 
 use crate::Handlers;
@@ -68,7 +69,15 @@ enum WrittenImplementation {
 }
 
 const KEYS: [&str; 4] = ["name", "description", "parameters", "implementation"];
-const IMPLEMENTATION_KEYS: [&str; 3] = ["type", "mock_response", "handler"];
+
+/// The keys an implementation of a type may have.
+fn implementation_keys(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "mock" => &["type", "mock_response"],
+        "builtin" | "internal" => &["type", "handler"],
+        _ => &["type", "mock_response", "handler"],
+    }
+}
 
 impl Handlers {
     /// Makes tools of definitions as they stand in a file.
@@ -101,17 +110,30 @@ struct Entry<'a> {
 impl Entry<'_> {
     /// The tool, perhaps with something to warn about.
     fn tool(&self, handlers: &Handlers) -> Result<(Arc<dyn Tool>, Option<Problem>), Problem> {
+        if !self.value.is_object() {
+            let text = format!("{} is left out: it must be an object", self.title());
+            return Err(self.problem([], &text, true));
+        }
         let written: Written = serde_path_to_error::deserialize(self.value)
             .map_err(|error| self.unreadable(&error))?;
+        let find = |kind, name: &str| {
+            handlers.find(kind, name).map_err(|error| {
+                let text = format!(
+                    "{} is left out: {kind} handler '{name}' {error}",
+                    self.title()
+                );
+                self.problem(["implementation", "handler"], &text, true)
+            })
+        };
         let (source, implementation) = match written.implementation {
             WrittenImplementation::Mock { mock_response } => {
                 (Source::Mock, Implementation::Mock(mock_response))
             }
             WrittenImplementation::Builtin { handler } => {
-                (Source::Builtin, handlers.builtin(&handler))
+                (Source::Builtin, find(HandlerKind::Builtin, &handler)?)
             }
             WrittenImplementation::Internal { handler } => {
-                (Source::Internal, handlers.internal(&handler))
+                (Source::Internal, find(HandlerKind::Internal, &handler)?)
             }
         };
         let definition =
@@ -130,9 +152,13 @@ impl Entry<'_> {
 
     fn unknown_keys(&self) -> Vec<Problem> {
         let inner = self.value.get("implementation").unwrap_or(&Value::Null);
+        let kind = inner
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let places = [
             (self.value, &[][..], &KEYS[..]),
-            (inner, &["implementation"], &IMPLEMENTATION_KEYS),
+            (inner, &["implementation"], implementation_keys(kind)),
         ];
         let mut problems = Vec::new();
         for (object, way, known) in places {
@@ -160,13 +186,12 @@ impl Entry<'_> {
     }
 
     fn unreadable(&self, error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
-        let path = error.path().to_string();
-        let way = path.split('.').filter(|name| !name.is_empty());
-        self.problem(
-            way,
-            &format!("{} is left out: {}", self.title(), error.inner()),
-            true,
-        )
+        let way = error.path().iter().filter_map(|segment| match segment {
+            Segment::Map { key } => Some(key.as_str()),
+            _ => None,
+        });
+        let text = format!("{} is left out: {}", self.title(), error.inner());
+        self.problem(way, &text, true)
     }
 
     fn refused(&self, error: &DefinitionError) -> Problem {
@@ -262,7 +287,7 @@ mod tests {
             (
                 json!(5),
                 vec![],
-                "tool number 1 is left out: invalid type: integer `5`, expected struct Written",
+                "tool number 1 is left out: it must be an object",
             ),
             (
                 json!({ "name": "x" }),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::{
-    CallContext, Handler, HandlerKind, Schema, SchemaLimits, Source, Tool, ToolDefinition,
-    ToolError, ToolFuture, ToolOutput, ValidArguments,
+    CallContext, Handler, HandlerKind, Schema, SchemaError, SchemaLimits, Source, Tool,
+    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments,
 };
 
 use crate::builtin::{self, Builtin, BuiltinSettings};
@@ -21,7 +21,14 @@ use crate::builtin::{self, Builtin, BuiltinSettings};
 /// ```
 pub struct Handlers {
     builtin: BTreeMap<&'static str, Builtin>,
-    internal: BTreeMap<String, Arc<dyn Handler>>,
+    internal: BTreeMap<String, Service>,
+}
+
+/// A service inside the program.
+struct Service {
+    /// The JSON Schema of what it takes.
+    parameters: Value,
+    handler: Arc<dyn Handler>,
 }
 
 impl Handlers {
@@ -37,9 +44,20 @@ impl Handlers {
         }
     }
 
-    /// Adds a service that definitions of type `internal` may name.
-    pub fn add_service(&mut self, name: impl Into<String>, service: Arc<dyn Handler>) {
-        self.internal.insert(name.into(), service);
+    /// Adds a service that definitions of type `internal` may name; `parameters` is the JSON Schema of what it takes.
+    pub fn add_service(
+        &mut self,
+        name: impl Into<String>,
+        parameters: Value,
+        handler: Arc<dyn Handler>,
+    ) {
+        self.internal.insert(
+            name.into(),
+            Service {
+                parameters,
+                handler,
+            },
+        );
     }
 
     /// Names of the services, sorted.
@@ -59,10 +77,11 @@ impl Handlers {
             .annotations(builtin.annotations)
             .build();
             match definition {
-                Ok(definition) => Some(HandlerTool::shared(
-                    definition,
-                    Implementation::Handler(Arc::clone(&builtin.handler)),
-                )),
+                Ok(definition) => {
+                    let implementation =
+                        Implementation::Handler(Arc::clone(&builtin.handler), None);
+                    Some(HandlerTool::shared(definition, implementation))
+                }
                 Err(error) => {
                     tracing::error!(%error, "a builtin tool is left out");
                     None
@@ -72,30 +91,36 @@ impl Handlers {
         tools.collect()
     }
 
-    /// The implementation behind a builtin's name; a name that is not there becomes an error of each call.
-    pub(crate) fn builtin(&self, name: &str) -> Implementation {
-        let Some(builtin) = self.builtin.get(name) else {
-            return Implementation::Missing(HandlerKind::Builtin, name.to_owned());
+    /// The implementation behind a handler's name; a name that is not there becomes an error of each call.
+    ///
+    /// The definition that refers to it may let through what the handler can not take, so the handler's own schema is asked too.
+    pub(crate) fn find(
+        &self,
+        kind: HandlerKind,
+        name: &str,
+    ) -> Result<Implementation, SchemaError> {
+        let found = match kind {
+            HandlerKind::Internal => self
+                .internal
+                .get(name)
+                .map(|service| (&service.handler, &service.parameters)),
+            _ => self
+                .builtin
+                .get(name)
+                .map(|builtin| (&builtin.handler, &builtin.parameters)),
         };
-        match Schema::compile(builtin.parameters.clone(), &SchemaLimits::default()) {
-            Ok(schema) => Implementation::Builtin(Arc::clone(&builtin.handler), schema),
-            Err(_) => Implementation::Handler(Arc::clone(&builtin.handler)),
-        }
-    }
-
-    /// The implementation behind a service's name.
-    pub(crate) fn internal(&self, name: &str) -> Implementation {
-        match self.internal.get(name) {
-            Some(service) => Implementation::Handler(Arc::clone(service)),
-            None => Implementation::Missing(HandlerKind::Internal, name.to_owned()),
-        }
+        let Some((handler, parameters)) = found else {
+            return Ok(Implementation::Missing(kind, name.to_owned()));
+        };
+        let accepts = Schema::compile(parameters.clone(), &SchemaLimits::default())?;
+        Ok(Implementation::Handler(Arc::clone(handler), Some(accepts)))
     }
 
     /// All names of one kind, for suggestions.
     pub(crate) fn names(&self, kind: HandlerKind) -> Vec<&str> {
         match kind {
-            HandlerKind::Builtin => self.builtin.keys().copied().collect(),
-            _ => self.services().collect(),
+            HandlerKind::Internal => self.services().collect(),
+            _ => self.builtin.keys().copied().collect(),
         }
     }
 }
@@ -104,10 +129,8 @@ impl Handlers {
 pub(crate) enum Implementation {
     /// A canned answer.
     Mock(Value),
-    /// A service, or a builtin under its own definition.
-    Handler(Arc<dyn Handler>),
-    /// A builtin under a definition of somebody else's, which may have let through what the function can not take.
-    Builtin(Arc<dyn Handler>, Schema),
+    /// A handler, and its own schema where the definition is somebody else's.
+    Handler(Arc<dyn Handler>, Option<Schema>),
     /// A name without a handler.
     Missing(HandlerKind, String),
 }
@@ -137,9 +160,9 @@ impl Tool for HandlerTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         let answer = match &self.implementation {
-            Implementation::Handler(handler) => return handler.call(arguments, context),
-            Implementation::Builtin(handler, schema) => {
-                match schema.check(arguments.into_map().into()) {
+            Implementation::Handler(handler, None) => return handler.call(arguments, context),
+            Implementation::Handler(handler, Some(accepts)) => {
+                match accepts.check(Value::Object(arguments.into_map())) {
                     Ok(arguments) => return handler.call(arguments, context),
                     Err(error) => Err(error),
                 }

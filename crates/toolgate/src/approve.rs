@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor};
+use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, escape};
 
 use crate::say;
 use crate::spinner::Spinner;
@@ -14,6 +14,8 @@ pub(crate) struct TerminalApprover {
     pub(crate) agreed: bool,
     /// Turns while the call waits, and must not turn over the question.
     pub(crate) spinner: Spinner,
+    /// Takes secrets out of the question.
+    pub(crate) redactor: Redactor,
 }
 
 impl Approver for TerminalApprover {
@@ -25,12 +27,16 @@ impl Approver for TerminalApprover {
             if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
                 return Approval::Nobody;
             }
-            let name = toolgate_core::escape(request.tool.name());
-            let arguments = Redactor::default().json(request.arguments, 1000);
-            self.spinner.hide();
-            say::note(&format!("{name} {arguments}\nRun it? [y/N]"));
+            // All of the arguments, however long: nobody should agree to what can not be seen.
+            let arguments = escape(&self.redactor.value(request.arguments).to_string());
+            self.spinner.pause();
+            say::line(&format!(
+                "{} {arguments}\nRun it? [y/N]",
+                escape(request.tool.name())
+            ));
             // The read can not be called off; when the wait is over, the program ends without it.
             let answer = tokio::task::spawn_blocking(answer).await;
+            self.spinner.resume();
             if answer.unwrap_or(false) {
                 Approval::Granted
             } else {

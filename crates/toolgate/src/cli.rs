@@ -34,7 +34,7 @@ pub(crate) struct Global {
     /// Configuration file [default: $TOOLGATE_CONFIG, ./toolgate.json, ./.mcp.json, the user's]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
-    /// Log more; twice for everything
+    /// Log every call; twice for more
     #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
     /// Log errors only
@@ -89,7 +89,8 @@ Examples:
   toolgate doctor
   toolgate --config house.json doctor
 
-Exit code 1 if a check failed; what is only missing and optional is a warning.")]
+Asks the tools themselves, which sends one web search. Exit code 1 if a check failed; what is only
+missing and optional is a warning.")]
     Doctor,
     /// Print a completion script for a shell
     #[command(after_help = "\
@@ -123,8 +124,8 @@ pub(crate) struct CallOptions {
     /// key=value pairs, one JSON object, or - for stdin
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
-    /// Give up after this long, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration)]
+    /// Give up when the tool has run this long, such as 500ms, 5s or 2m; waiting for approval does not count
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
     /// Show what would be sent, and run nothing
     #[arg(long)]

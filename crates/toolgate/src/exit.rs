@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
 /// Help and version go to stdout and are a success; the rest is usage.
 pub(crate) fn from_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        say::note(error.render().ansi().to_string().trim_end());
+        say::line(error.render().ansi().to_string().trim_end());
         return Exit::Usage.into();
     }
     say::result(error.render().ansi().to_string().trim_end());

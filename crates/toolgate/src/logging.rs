@@ -1,34 +1,30 @@
 //! The log: stderr only, because stdout belongs to results and protocols.
 
-use std::io::IsTerminal;
-
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Global, LogFormat};
+use crate::{say, spinner};
 
-/// WARN for commands that end by themselves; `-v` shows every call, `-vv` everything of ours.
+/// WARN for commands that end by themselves; `-v` shows every call, `-vv` more.
 pub(crate) fn start(options: &Global) {
     let ours = match (options.quiet, options.verbose) {
         (true, _) => LevelFilter::ERROR,
         (_, 0) => LevelFilter::WARN,
         (_, 1) => LevelFilter::INFO,
-        (_, 2) => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
+        _ => LevelFilter::DEBUG,
     };
     let others = ours.min(LevelFilter::WARN);
     let filter = Targets::new()
         .with_default(others)
         .with_target("toolgate", ours);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_target(false);
-    let colour = std::io::stderr().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let lines = match options.log_format {
-        LogFormat::Text => lines.with_ansi(colour).without_time().boxed(),
+        LogFormat::Text => lines.with_ansi(say::colours()).without_time().boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry()
@@ -36,4 +32,9 @@ pub(crate) fn start(options: &Global) {
         .init();
     // A contained panic of a tool is told by the record of its call; the hook's own text would tear the log apart.
     std::panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "panic")));
+}
+
+fn writer() -> std::io::Stderr {
+    spinner::clear_line();
+    std::io::stderr()
 }

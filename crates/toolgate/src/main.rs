@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };
+    say::follow(&cli.global);
     logging::start(&cli.global);
     let result = run(&cli);
     let exit = result.unwrap_or_else(|error| {

@@ -1,23 +1,28 @@
 //! `key=value` on the command line, typed by the tool's schema.
 
 use serde_json::{Map, Value};
-use toolgate_core::ToolError;
+use toolgate_core::{JsonError, ToolError, parse_json};
 
-/// Makes arguments of pairs. A value becomes what the schema says of its key; where it says nothing, JSON if it is JSON, else
-/// text. What does not fit stays text, and validation tells what was wanted.
+/// Makes arguments of pairs. A value becomes what the schema says of its key; where it says nothing, JSON if it is JSON other
+/// than text. What does not fit stays text, and validation tells what was wanted.
 pub(crate) fn typed(
     pairs: &[(&str, &str)],
-    schema: Option<&Value>,
+    schema: &Value,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut arguments = Map::new();
     for (key, text) in pairs {
-        let declared = schema.and_then(|schema| schema.get("properties")?.get(key));
-        let value = match declared {
-            Some(declared) => by_schema(text, declared, schema.unwrap_or(declared)),
-            None => serde_json::from_str(text).unwrap_or_else(|_| Value::from(*text)),
-        };
-        if arguments.insert((*key).to_owned(), value).is_some() {
-            return Err(ToolError::invalid(*key, "given twice"));
+        let declared = schema
+            .get("properties")
+            .and_then(|all| all.get(key))
+            .unwrap_or(&Value::Null);
+        if arguments
+            .insert((*key).to_owned(), by_schema(text, declared, schema)?)
+            .is_some()
+        {
+            return Err(JsonError::Duplicate {
+                key: (*key).to_owned(),
+            }
+            .into());
         }
     }
     Ok(arguments)
@@ -28,63 +33,43 @@ pub(crate) fn split(argument: &str) -> Option<(&str, &str)> {
     argument.split_once('=').filter(|(key, _)| !key.is_empty())
 }
 
-fn by_schema(text: &str, declared: &Value, document: &Value) -> Value {
+fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, ToolError> {
     let mut types = Vec::new();
     collect_types(declared, document, 8, &mut types);
-    let json = serde_json::from_str::<Value>(text).ok();
-    match json {
-        Some(json) if fits(&json, &types) || (types.is_empty() && !json.is_string()) => json,
-        _ => Value::from(text),
+    // Text is taken as it was typed, quotes and all.
+    let fits =
+        |json: &Value| !json.is_string() && (types.is_empty() || types.contains(&type_name(json)));
+    match parse_json(text.as_bytes()) {
+        Ok(json) if fits(&json) => Ok(json),
+        Err(twice @ JsonError::Duplicate { .. }) if types != ["string"] => Err(twice.into()),
+        _ => Ok(Value::from(text)),
     }
 }
 
-fn fits(value: &Value, types: &[String]) -> bool {
-    let name = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => {
-            return types
-                .iter()
-                .any(|name| name == "number" || name == "integer");
-        }
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-        // Text is taken as it was typed, quotes and all.
-        Value::String(_) => return false,
-    };
-    types.iter().any(|wanted| wanted == name)
-}
-
-/// The types a schema names, also behind references, combinators and enumerations.
-fn collect_types(schema: &Value, document: &Value, deeper: usize, types: &mut Vec<String>) {
+/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here.
+fn collect_types(schema: &Value, document: &Value, deeper: usize, types: &mut Vec<&'static str>) {
     if deeper == 0 {
         return;
     }
-    match schema.get("type") {
-        Some(Value::String(name)) => types.push(name.clone()),
-        Some(Value::Array(names)) => {
-            types.extend(names.iter().filter_map(Value::as_str).map(str::to_owned));
-        }
-        _ => {
-            for option in schema
-                .get("enum")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                types.push(type_name(option).to_owned());
-            }
-        }
-    }
-    for keyword in ["anyOf", "oneOf", "allOf"] {
-        for part in schema
+    let list = |keyword| {
+        schema
             .get(keyword)
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
-        {
-            collect_types(part, document, deeper - 1, types);
-        }
+    };
+    match schema.get("type") {
+        Some(Value::String(name)) => types.extend(known_type(name)),
+        Some(Value::Array(names)) => types.extend(
+            names
+                .iter()
+                .filter_map(Value::as_str)
+                .filter_map(known_type),
+        ),
+        _ => types.extend(list("enum").chain(schema.get("const")).map(type_name)),
+    }
+    for part in ["anyOf", "oneOf", "allOf"].into_iter().flat_map(list) {
+        collect_types(part, document, deeper - 1, types);
     }
     let reference = schema
         .get("$ref")
@@ -93,6 +78,13 @@ fn collect_types(schema: &Value, document: &Value, deeper: usize, types: &mut Ve
     if let Some(target) = reference.and_then(|pointer| document.pointer(pointer)) {
         collect_types(target, document, deeper - 1, types);
     }
+}
+
+fn known_type(name: &str) -> Option<&'static str> {
+    let name = if name == "integer" { "number" } else { name };
+    ["null", "boolean", "number", "string", "array", "object"]
+        .into_iter()
+        .find(|known| *known == name)
 }
 
 fn type_name(value: &Value) -> &'static str {
@@ -142,6 +134,9 @@ mod tests {
             ("e", "one", json!("one")),
             ("any", "5", json!(5)),
             ("any", "plain", json!("plain")),
+            ("any", "\"q\"", json!("\"q\"")),
+            ("unknown", "\"q\"", json!("\"q\"")),
+            ("s", r#"{"x":1,"x":2}"#, json!(r#"{"x":1,"x":2}"#)),
             ("r", "7", json!(7)),
             ("u", "7", json!(7)),
             ("u", "07", json!("07")),
@@ -149,7 +144,7 @@ mod tests {
             ("unknown", "012", json!("012")),
         ] {
             assert_eq!(
-                typed(&[(key, text)], Some(&schema)).unwrap()[key],
+                typed(&[(key, text)], &schema).unwrap()[key],
                 expected,
                 "{key}={text}"
             );
@@ -158,8 +153,10 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_refused() {
-        let error = typed(&[("a", "1"), ("a", "2")], None).unwrap_err();
+        let error = typed(&[("a", "1"), ("a", "2")], &Value::Null).unwrap_err();
         assert_eq!(error.to_string(), "Invalid parameters: 'a' given twice");
+        let error = typed(&[("o", r#"{"x":1,"x":2}"#)], &Value::Null).unwrap_err();
+        assert_eq!(error.to_string(), "Invalid parameters: 'x' given twice");
     }
 
     #[test]

@@ -1,37 +1,96 @@
 //! The only place that prints. stdout carries results, stderr everything a person reads beside them.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 
+use crate::cli::{Global, LogFormat};
 use crate::exit::Exit;
+use crate::spinner::clear_line;
+
+/// How remarks look; set once, from the command line.
+static MANNER: OnceLock<Manner> = OnceLock::new();
+
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    Plain,
+    /// `--quiet`: errors only.
+    Quiet,
+    /// `--log-format json`: every line on stderr is JSON.
+    Json,
+}
+
+/// Remarks follow the options for the log.
+pub(crate) fn follow(options: &Global) {
+    let manner = match (options.log_format, options.quiet) {
+        (LogFormat::Json, _) => Manner::Json,
+        (_, true) => Manner::Quiet,
+        _ => Manner::Plain,
+    };
+    // Set once, by main.
+    MANNER.get_or_init(|| manner);
+}
+
+fn manner() -> Manner {
+    MANNER.get().copied().unwrap_or(Manner::Plain)
+}
 
 /// A result, on stdout. If nobody reads on, the program ends quietly: that is how pipes work.
 pub(crate) fn result(text: &str) {
-    let mut out = AutoStream::new(std::io::stdout().lock(), colour(&std::io::stdout()));
+    clear_line();
+    let mut out = AutoStream::new(
+        std::io::stdout().lock(),
+        AutoStream::choice(&std::io::stdout()),
+    );
     if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush()) {
         if error.kind() != ErrorKind::BrokenPipe {
-            note(&format!("cannot write the result: {error}"));
+            complain(&format!("cannot write the result: {error}"));
         }
         std::process::exit(i32::from(Exit::Failure.code()));
     }
 }
 
-/// A remark, on stderr. If that is closed, there is nobody left to tell.
+/// A remark, on stderr.
 pub(crate) fn note(text: &str) {
-    let mut err = AutoStream::new(std::io::stderr().lock(), colour(&std::io::stderr()));
-    drop(writeln!(err, "{text}"));
+    match manner() {
+        Manner::Plain => line(text),
+        Manner::Quiet => {}
+        Manner::Json => tracing::warn!("{text}"),
+    }
 }
 
 /// An error and its causes, on stderr.
 pub(crate) fn error(error: &anyhow::Error) {
+    complain(&format!("{error:#}"));
+}
+
+fn complain(text: &str) {
+    if manner() == Manner::Json {
+        return tracing::error!("{text}");
+    }
     let style = anstyle::Style::new()
         .bold()
         .fg_color(Some(anstyle::AnsiColor::Red.into()));
-    note(&format!("{style}error:{style:#} {error:#}"));
+    line(&format!("{style}error:{style:#} {text}"));
 }
 
-/// Colour for terminals, as `NO_COLOR` and its friends wish.
-fn colour(stream: &impl anstream::stream::RawStream) -> ColorChoice {
-    AutoStream::choice(stream)
+/// A line of ours on stderr, as it is. If stderr is closed, there is nobody left to tell.
+pub(crate) fn line(text: &str) {
+    clear_line();
+    let mut err = AutoStream::new(
+        std::io::stderr().lock(),
+        AutoStream::choice(&std::io::stderr()),
+    );
+    drop(writeln!(err, "{text}"));
+}
+
+/// True if colours on stderr are wanted: a terminal, and what `NO_COLOR` and its friends say.
+pub(crate) fn colours() -> bool {
+    AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
+}
+
+/// True if a person looks at stdout.
+pub(crate) fn is_watched() -> bool {
+    std::io::stdout().is_terminal()
 }

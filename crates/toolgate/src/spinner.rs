@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const TURN: Duration = Duration::from_millis(100);
 const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
 
+/// True while a spinner stands on the last line of the terminal.
+static DRAWN: AtomicBool = AtomicBool::new(false);
+
 /// A line on stderr with the elapsed time. On anything but a terminal it draws nothing. Clones are the same spinner.
 #[derive(Clone)]
 pub(crate) struct Spinner(Arc<Mutex<Line>>);
@@ -20,22 +24,34 @@ pub(crate) struct Spinner(Arc<Mutex<Line>>);
 struct Line {
     title: String,
     message: String,
-    hidden: bool,
+    paused: bool,
+}
+
+/// Gives the last line back, for whoever has something to say.
+pub(crate) fn clear_line() {
+    if DRAWN.swap(false, Ordering::Relaxed) {
+        // If stderr is gone, nobody looks.
+        drop(std::io::stderr().write_all(b"\r\x1b[2K"));
+    }
 }
 
 impl Spinner {
     pub(crate) fn new(title: &str) -> Self {
-        let hidden = !std::io::stderr().is_terminal();
-        Self(Arc::new(Mutex::new(Line {
+        let line = Line {
             title: toolgate_core::escape(title),
             message: String::new(),
-            hidden,
-        })))
+            paused: false,
+        };
+        Self(Arc::new(Mutex::new(line)))
     }
 
     /// Turns, once the call has lasted a little, for as long as it is polled.
     pub(crate) async fn turn(&self) -> Infallible {
         let started = Instant::now();
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if is_dumb || !std::io::stderr().is_terminal() {
+            return std::future::pending().await;
+        }
         tokio::time::sleep(PATIENCE).await;
         for frame in FRAMES.iter().cycle() {
             self.line().draw(*frame, started.elapsed());
@@ -46,23 +62,22 @@ impl Spinner {
 
     /// Shows what the tool says of its progress.
     pub(crate) fn show(&self, progress: &Progress) {
-        const LONGEST: usize = 50;
         let share = progress
             .total
             .map(|total| format!("{}/{total} ", progress.done))
             .unwrap_or_default();
         let message = toolgate_core::escape(progress.message.as_deref().unwrap_or_default());
-        self.line().message = format!(
-            "{share}{}",
-            message.chars().take(LONGEST).collect::<String>()
-        );
+        self.line().message = format!("{share}{message}");
     }
 
-    /// Gives the line back and stays away: for a question, or for good.
-    pub(crate) fn hide(&self) {
-        let mut line = self.line();
-        line.write("");
-        line.hidden = true;
+    /// Stays away while a question is asked.
+    pub(crate) fn pause(&self) {
+        self.line().paused = true;
+    }
+
+    /// Comes back after it.
+    pub(crate) fn resume(&self) {
+        self.line().paused = false;
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -72,19 +87,21 @@ impl Spinner {
 
 impl Line {
     fn draw(&self, frame: char, elapsed: Duration) {
-        self.write(&format!(
+        if self.paused {
+            return;
+        }
+        let text = format!(
             "{frame} {} {:.1} s {}",
             self.title,
             elapsed.as_secs_f64(),
             self.message
-        ));
-    }
-
-    /// Replaces the line. If stderr is gone, nobody looks.
-    fn write(&self, text: &str) {
-        if !self.hidden {
-            let mut err = std::io::stderr().lock();
-            drop(write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush()));
-        }
+        );
+        // One column stays free: a line that wraps could not be taken back.
+        let width = terminal_size::terminal_size_of(std::io::stderr())
+            .map_or(80, |(width, _)| usize::from(width.0));
+        let text: String = text.chars().take(width.saturating_sub(1)).collect();
+        let mut err = std::io::stderr().lock();
+        drop(write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush()));
+        DRAWN.store(true, Ordering::Relaxed);
     }
 }

@@ -15,14 +15,15 @@ use crate::config::{self, Config};
 
 /// The process's environment, as the configuration sees it.
 pub(crate) fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    // Lossy rather than not there: a variable that is ignored without a word would be worse than a path that is not found.
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// Finds and reads the configuration; none is fine.
 pub(crate) fn configuration(global: &Global) -> anyhow::Result<Config> {
     let here = std::env::current_dir().context("the working folder is gone")?;
     match config::find(global.config.as_deref(), &here, &environment) {
-        Some(found) => Ok(Config::read(&shortened(&found.path, &here), &environment)?),
+        Some(path) => Ok(Config::read(&shortened(&path, &here), &environment)?),
         None => Ok(Config::default()),
     }
 }
@@ -46,7 +47,11 @@ pub(crate) fn tools(config: &Config) -> Tools {
     let mut handlers = Handlers::new(&settings);
     let mut documents = config.documents.clone();
     documents.index = config::cache_folder(&environment).map(|folder| folder.join("documents.db"));
-    handlers.add_service(Documents::NAME, Arc::new(Documents::new(documents)));
+    handlers.add_service(
+        Documents::NAME,
+        Documents::parameters(),
+        Arc::new(Documents::new(documents)),
+    );
 
     let manager = Arc::new(ToolManager::new());
     manager.add_all(handlers.builtin_tools());
@@ -71,8 +76,13 @@ pub(crate) fn warn_about(config: &Config, tools: &Tools) {
 
 /// The door, as the command line uses it.
 pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprover) -> ToolExecutor {
-    let log = LogObserver::new(config.limits.slow_after).redactor(Redactor::new(config.secrets()));
+    let log = LogObserver::new(config.limits.slow_after).redactor(redactor(config));
     door(config, tools).approver(approver).observer(log).build()
+}
+
+/// Knows the configuration's secrets.
+pub(crate) fn redactor(config: &Config) -> Redactor {
+    Redactor::new(config.secrets())
 }
 
 /// The door for a look at what works: nobody is asked, nothing is logged.

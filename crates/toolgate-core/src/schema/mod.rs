@@ -4,6 +4,7 @@ mod cost;
 mod identity;
 mod keywords;
 mod pattern;
+mod references;
 mod rehearsal;
 mod violation;
 
@@ -35,6 +36,7 @@ pub struct Schema {
     validator: Arc<Validator>,
     cost: Arc<Cost>,
     most_steps: u64,
+    required: Arc<[(String, String)]>,
 }
 
 /// Why a schema was refused.
@@ -90,6 +92,7 @@ impl Schema {
             problem: crate::redact::cut(&error.to_string(), 300),
         })?;
         Ok(Self {
+            required: required(&document).collect(),
             document: Arc::new(document),
             validator: Arc::new(validator),
             cost: Arc::new(cost),
@@ -104,8 +107,12 @@ impl Schema {
 
     /// Checks arguments. What counts as not given is left out: an optional `null` that the schema does not allow, and a
     /// name it does not know where it allows no others.
-    pub fn check(&self, arguments: impl Into<Arc<Value>>) -> Result<ValidArguments, ToolError> {
-        let arguments = arguments.into();
+    pub fn check(&self, arguments: Value) -> Result<ValidArguments, ToolError> {
+        self.check_shared(Arc::new(arguments))
+    }
+
+    /// The same for arguments that others hold too; they are copied only if something is left out.
+    pub fn check_shared(&self, arguments: Arc<Value>) -> Result<ValidArguments, ToolError> {
         let size = Size::of(&arguments, crate::Limits::default().max_depth)?;
         self.check_sized(arguments, size)
     }
@@ -154,29 +161,13 @@ impl Schema {
     fn invalid(&self, violations: Vec<Violation>) -> ToolError {
         ToolError::InvalidArguments {
             violations,
-            required: self.required(),
+            required: self.required.to_vec(),
         }
     }
 
     /// Every required parameter with its type.
-    pub fn required(&self) -> Vec<(String, String)> {
-        let names = self
-            .document
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let typed = |name: &str| {
-            let declared = self
-                .document
-                .get("properties")
-                .and_then(|all| all.get(name));
-            (
-                name.to_owned(),
-                declared.map_or_else(|| "any".to_owned(), type_of),
-            )
-        };
-        names.filter_map(Value::as_str).map(typed).collect()
+    pub fn required(&self) -> &[(String, String)] {
+        &self.required
     }
 }
 
@@ -200,6 +191,16 @@ pub(crate) fn type_of(schema: &Value) -> String {
             .join(" or "),
         _ => "any".to_owned(),
     }
+}
+
+fn required(document: &Value) -> impl Iterator<Item = (String, String)> {
+    let names = document.get("required").and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.map(|name| {
+        let declared = document.get("properties").and_then(|all| all.get(name));
+        let declared = declared.map_or_else(|| "any".to_owned(), type_of);
+        (name.to_owned(), declared)
+    })
 }
 
 fn expect_object(document: &Value) -> Result<(), SchemaError> {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::cost::{Place, Price};
 use super::keywords::{in_place, named, other_items, other_properties, own_cost, tuple};
+use super::references::References;
 use super::{SchemaError, pattern};
 use crate::SchemaLimits;
 
@@ -23,7 +24,7 @@ struct State<'a> {
 pub(super) struct Rehearsal<'a> {
     document: &'a Value,
     limits: &'a SchemaLimits,
-    anchors: HashMap<&'a str, &'a Value>,
+    references: References<'a>,
     visits: usize,
     patterns: HashMap<&'a str, u64>,
     spent_on_patterns: u64,
@@ -40,14 +41,13 @@ impl<'a> Rehearsal<'a> {
         let mut rehearsal = Self {
             document,
             limits,
-            anchors: HashMap::new(),
+            references: References::of(document)?,
             visits: 0,
             patterns: HashMap::new(),
             spent_on_patterns: 0,
             numbers: HashMap::new(),
             states: Vec::new(),
         };
-        rehearsal.find_anchors(document)?;
         rehearsal.enter(&[document])?;
         let mut places = Vec::new();
         while let Some(state) = rehearsal.states.get(places.len()).cloned() {
@@ -91,11 +91,13 @@ impl<'a> Rehearsal<'a> {
         };
         if within.iter().any(|outer| std::ptr::eq(*outer, schema)) {
             let problem = "leads back to itself without consuming any input";
-            return Err(self.refuse(schema, "$ref", problem));
+            return Err(self.references.refuse(schema, "$ref", problem));
         }
         if within.len() >= self.limits.depth {
             let problem = format!("stacks more than {} schemas", self.limits.depth);
-            return Err(self.refuse(schema, multiplier(keywords), problem));
+            return Err(self
+                .references
+                .refuse(schema, multiplier(keywords), problem));
         }
         self.expect_plain(schema, keywords)?;
         state.schemas.push(keywords);
@@ -138,7 +140,7 @@ impl<'a> Rehearsal<'a> {
         schema: &'a Value,
         keywords: &'a Map<String, Value>,
     ) -> Result<Vec<&'a Value>, SchemaError> {
-        let referred = self.referred(schema, keywords)?;
+        let referred = self.references.target(schema, keywords)?;
         Ok(in_place(keywords).chain(referred).collect())
     }
 
@@ -263,32 +265,6 @@ impl<'a> Rehearsal<'a> {
         Ok(size)
     }
 
-    fn referred(
-        &self,
-        schema: &'a Value,
-        keywords: &'a Map<String, Value>,
-    ) -> Result<Option<&'a Value>, SchemaError> {
-        let Some(Value::String(reference)) = keywords.get("$ref") else {
-            return Ok(None);
-        };
-        let shown = crate::redact::cut(reference, 100);
-        let Some(fragment) = reference.strip_prefix('#') else {
-            let problem = format!("to '{shown}' does not stay inside the schema");
-            return Err(self.refuse(schema, "$ref", problem));
-        };
-        let fragment = percent_decoded(fragment);
-        let target = match fragment.as_str() {
-            pointer if pointer.is_empty() || pointer.starts_with('/') => {
-                self.document.pointer(pointer)
-            }
-            anchor => self.anchors.get(anchor).copied(),
-        };
-        if target.is_none() {
-            return Err(self.refuse(schema, "$ref", format!("to '{shown}' finds nothing")));
-        }
-        Ok(target)
-    }
-
     fn expect_plain(
         &self,
         schema: &'a Value,
@@ -296,42 +272,24 @@ impl<'a> Rehearsal<'a> {
     ) -> Result<(), SchemaError> {
         for keyword in ["$dynamicRef", "$recursiveRef"] {
             if keywords.contains_key(keyword) {
-                return Err(self.refuse(schema, keyword, "is not supported; use '$ref'"));
+                return Err(self.references.refuse(
+                    schema,
+                    keyword,
+                    "is not supported; use '$ref'",
+                ));
             }
         }
         // Schemas were settled before; only a value, such as an example, can still say who it is.
         let says = |keyword| keywords.get(keyword).and_then(Value::as_str);
         let mut identity = ["$schema", "$id", "id"].into_iter().filter_map(says);
         if !std::ptr::eq(schema, self.document) && identity.any(|id| !id.starts_with('#')) {
-            return Err(self.refuse(schema, "$ref", "leads to a value that is no schema"));
+            return Err(self.references.refuse(
+                schema,
+                "$ref",
+                "leads to a value that is no schema",
+            ));
         }
         Ok(())
-    }
-
-    /// Every name for a place, also where it may be none: a name that is given twice could mean either place.
-    fn find_anchors(&mut self, value: &'a Value) -> Result<(), SchemaError> {
-        match value {
-            Value::Object(keywords) => {
-                for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
-                    let name = keywords.get(keyword).and_then(Value::as_str);
-                    let name = match keyword {
-                        "$id" | "id" => name.and_then(|id| id.strip_prefix('#')),
-                        _ => name,
-                    };
-                    if let Some(name) = name
-                        && self.anchors.insert(name, value).is_some()
-                    {
-                        let problem = format!("'{}' is there twice", crate::redact::cut(name, 100));
-                        return Err(self.refuse(value, keyword, problem));
-                    }
-                }
-                keywords
-                    .values()
-                    .try_for_each(|value| self.find_anchors(value))
-            }
-            Value::Array(values) => values.iter().try_for_each(|value| self.find_anchors(value)),
-            _ => Ok(()),
-        }
     }
 
     /// Refuses if there were too many visits with `more` of them.
@@ -343,16 +301,7 @@ impl<'a> Rehearsal<'a> {
             "makes more than {} sub-schemas once references and combinators are expanded",
             self.limits.subschemas
         );
-        Err(self.refuse(at, keyword, problem))
-    }
-
-    fn refuse(&self, at: &Value, keyword: &str, problem: impl Into<String>) -> SchemaError {
-        let path = path_to(self.document, at).filter(|path| !path.is_empty());
-        SchemaError::Keyword {
-            keyword: keyword.to_owned(),
-            path: path.unwrap_or_else(|| "/".to_owned()),
-            problem: problem.into(),
-        }
+        Err(self.references.refuse(at, keyword, problem))
     }
 }
 
@@ -372,33 +321,4 @@ fn multiplier(keywords: &Map<String, Value>) -> &'static str {
     .into_iter()
     .find(|keyword| keywords.contains_key(*keyword))
     .unwrap_or("properties")
-}
-
-fn path_to(from: &Value, to: &Value) -> Option<String> {
-    if std::ptr::eq(from, to) {
-        return Some(String::new());
-    }
-    let step = |name: &str, value| {
-        path_to(value, to).map(|rest| format!("/{}{rest}", crate::redact::cut(name, 60)))
-    };
-    match from {
-        Value::Object(object) => object.iter().find_map(|(name, value)| step(name, value)),
-        Value::Array(array) => array
-            .iter()
-            .enumerate()
-            .find_map(|(index, value)| step(&index.to_string(), value)),
-        _ => None,
-    }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let byte = escaped.and_then(|hex| u8::from_str_radix(str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -585,7 +585,7 @@ fn va5_many_unknown_arguments_are_left_out_in_no_time() {
     );
     let many: serde_json::Map<_, _> = (0..50_000).map(|i| (format!("k{i}"), json!(i))).collect();
     let begin = tokio::time::Instant::now();
-    let valid = schema.check(many.into()).unwrap();
+    let valid = schema.check(Value::Object(many)).unwrap();
     assert_eq!(valid.dropped().len(), 50_000);
     assert_eq!(valid.as_value(), &json!({}));
     assert!(

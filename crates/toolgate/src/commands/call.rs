@@ -3,9 +3,12 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Decision, ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome};
+use toolgate_core::{
+    Decision, ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, nearest,
+};
+use tracing::warn;
 
 use super::{rendered, runtime};
 use crate::approve::TerminalApprover;
@@ -25,6 +28,7 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     let approver = TerminalApprover {
         agreed: options.yes,
         spinner: spinner.clone(),
+        redactor: wiring::redactor(&config),
     };
     let executor = wiring::executor(&config, &tools, approver);
     let mut call = call(options, &executor)?.origin(Origin::CommandLine);
@@ -34,62 +38,124 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     if options.dry_run {
         return Ok(rehearse(&executor, &call));
     }
+    warn_about_unknown(&executor, &call);
     let runtime = runtime().context("cannot start")?;
-    let (outcome, interrupted) = runtime.block_on(execute(&executor, call, &spinner));
+    let exit = runtime.block_on(async {
+        let (outcome, interrupted) = execute(&executor, call, &spinner).await;
+        let exit = match outcome.is_success() {
+            _ if interrupted => Exit::Interrupted,
+            true => Exit::Success,
+            false => Exit::Failure,
+        };
+        // Printing may wait for a reader, and Ctrl-C must end that too.
+        tokio::select! {
+            _ = tokio::task::spawn_blocking(move || print(&outcome)) => exit,
+            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+        }
+    });
     // A thread that waits for an answer at the terminal must not hold up the end.
     runtime.shutdown_background();
-    print(&outcome);
-    Ok(match outcome.is_success() {
-        _ if interrupted => Exit::Interrupted,
-        true => Exit::Success,
-        false => Exit::Failure,
-    })
+    Ok(exit)
 }
 
 /// Pairs, one JSON text, or stdin.
 fn call(options: &CallOptions, executor: &ToolExecutor) -> anyhow::Result<ToolCall> {
     let name = options.tool.as_str();
-    let is_json = |argument: &str| argument.starts_with(['{', '[', '"']) || !argument.contains('=');
+    let unusable = |raw: Value, text: &str| {
+        Ok(ToolCall::refused(
+            name,
+            raw,
+            ToolError::invalid("arguments", text),
+        ))
+    };
     match options.arguments.as_slice() {
         [] => Ok(ToolCall::new(name, json!({}))),
-        [dash] if dash == "-" => Ok(ToolCall::from_json(
-            name,
-            &stdin(executor.limits().max_arguments)?,
-        )),
-        [json] if is_json(json) => Ok(ToolCall::from_json(name, json.as_bytes())),
-        several => {
-            let mut split = Vec::new();
-            for argument in several {
-                let Some(pair) = pairs::split(argument) else {
-                    bail!(
-                        "'{}' is no key=value pair; give pairs, one JSON object, or - for stdin",
-                        toolgate_core::escape(argument)
-                    );
-                };
-                split.push(pair);
-            }
-            let tool = executor.manager().find(name);
-            let schema = tool.as_ref().map(|tool| tool.definition().parameters());
-            match pairs::typed(&split, schema) {
-                Ok(arguments) => Ok(ToolCall::new(name, Value::Object(arguments))),
-                Err(error) => Ok(ToolCall::refused(name, json!(several), error)),
-            }
+        [dash] if dash == "-" => match stdin(executor.limits().max_arguments)? {
+            bytes if bytes.trim_ascii().is_empty() => unusable(
+                Value::Null,
+                "must be a JSON object, and stdin was empty; give {} for none",
+            ),
+            bytes => Ok(ToolCall::from_json(name, &bytes)),
+        },
+        [json] if json.starts_with(['{', '[', '"']) => {
+            Ok(ToolCall::from_json(name, json.as_bytes()))
         }
+        [word] if !word.contains('=') => match toolgate_core::parse_json(word.as_bytes()) {
+            Ok(value) => Ok(ToolCall::new(name, value)),
+            Err(_) => unusable(json!(word), "must be a JSON object, or key=value pairs"),
+        },
+        several => pairs(name, several, executor),
     }
 }
 
-/// One byte more than allowed is enough to know that it is too much.
+fn pairs(name: &str, arguments: &[String], executor: &ToolExecutor) -> anyhow::Result<ToolCall> {
+    let mut split = Vec::new();
+    for argument in arguments {
+        let Some(pair) = pairs::split(argument) else {
+            let shown = toolgate_core::escape(argument);
+            bail!("'{shown}' is no key=value pair; give pairs, one JSON object, or - for stdin");
+        };
+        split.push(pair);
+    }
+    let tool = executor.find(name);
+    let schema = tool
+        .as_ref()
+        .map_or(&Value::Null, |tool| tool.definition().parameters());
+    Ok(match pairs::typed(&split, schema) {
+        Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
+        Err(error) => {
+            // As an object, so that secrets are known by their keys.
+            let asked: Map<String, Value> = split
+                .iter()
+                .map(|(key, text)| ((*key).to_owned(), json!(text)))
+                .collect();
+            ToolCall::refused(name, Value::Object(asked), error)
+        }
+    })
+}
+
+/// White space may double the size of what fits; more can not fit, and is not read.
 fn stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     if std::io::stdin().is_terminal() {
         say::note("reading a JSON object from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(2 * limit as u64 + 1)
-        .read_to_end(&mut bytes)
-        .context("cannot read stdin")?;
+    let mut input = std::io::stdin().lock().take(2 * limit as u64);
+    input.read_to_end(&mut bytes).context("cannot read stdin")?;
     Ok(bytes)
+}
+
+/// A parameter the tool does not know is ignored, as agreed; a person who mistyped it should hear of that.
+fn warn_about_unknown(executor: &ToolExecutor, call: &ToolCall) {
+    let Ok(rehearsal) = executor.rehearse(call) else {
+        return;
+    };
+    let declared = rehearsal
+        .tool
+        .definition()
+        .parameters()
+        .get("properties")
+        .and_then(Value::as_object);
+    let known: Vec<&str> = declared
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
+    for name in rehearsal
+        .arguments
+        .dropped()
+        .iter()
+        .filter(|name| !known.contains(&name.as_str()))
+    {
+        let hint = nearest(name, known.iter().copied(), 1)
+            .pop()
+            .map(|name| format!("; did you mean '{name}'?"));
+        warn!(
+            "'{}' is not a parameter of this tool and is ignored{}",
+            toolgate_core::escape(name),
+            hint.unwrap_or_default()
+        );
+    }
 }
 
 /// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one ends the program at once.
@@ -105,14 +171,10 @@ async fn execute(
         .on_progress(move |step| progress.show(step));
     let running = executor.execute(call);
     tokio::pin!(running);
-    let finished = tokio::select! {
-        outcome = &mut running => Some(outcome),
+    tokio::select! {
+        outcome = &mut running => return (outcome, false),
         never = spinner.turn() => match never {},
-        _ = tokio::signal::ctrl_c() => None,
-    };
-    spinner.hide();
-    if let Some(outcome) = finished {
-        return (outcome, false);
+        _ = tokio::signal::ctrl_c() => {}
     }
     say::note(
         "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
@@ -127,7 +189,7 @@ async fn execute(
 fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Exit {
     match executor.rehearse(call) {
         Ok(rehearsal) => {
-            let renamed: serde_json::Map<String, Value> = rehearsal
+            let renamed: Map<String, Value> = rehearsal
                 .renamed
                 .iter()
                 .map(|(from, to)| (from.clone(), json!(to)))
@@ -154,17 +216,18 @@ fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Exit {
 fn print(outcome: &ToolOutcome) {
     say::result(&rendered(&outcome.to_envelope()));
     // The envelope says it for programs; a person who looks at the terminal is told what to do.
-    if let Err(ToolError::NotFound { .. }) = &outcome.result
-        && std::io::stdout().is_terminal()
-    {
-        say::note("'toolgate list' shows the tools there are");
-    }
-    if outcome.result.as_ref().err().map(ToolError::kind) == Some(ErrorKind::InvalidArguments)
-        && std::io::stdout().is_terminal()
-    {
-        say::note(&format!(
-            "'toolgate inspect {}' shows the parameters",
-            toolgate_core::escape(&outcome.tool_name)
-        ));
+    let Err(error) = &outcome.result else { return };
+    match error.kind() {
+        ErrorKind::Denied => say::note("approve it at a terminal, or beforehand with --yes"),
+        ErrorKind::NotFound if say::is_watched() => {
+            say::note("'toolgate list' shows the tools there are");
+        }
+        ErrorKind::InvalidArguments if say::is_watched() => {
+            say::note(&format!(
+                "'toolgate inspect {}' shows the parameters",
+                toolgate_core::escape(&outcome.tool_name)
+            ));
+        }
+        _ => {}
     }
 }

@@ -34,13 +34,19 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
         show(name, &finding);
     };
     check("configuration", of_file(&config));
-    for error in config
-        .warnings
-        .iter()
-        .chain(&tools.problems)
-        .chain(config.unset())
-    {
+    for oddity in &config.warnings {
+        check("configuration", Finding::Warning(oddity.to_string()));
+    }
+    for error in tools.problems.iter().chain(config.unset()) {
         check("configuration", Finding::Bad(error.to_string()));
+    }
+    for name in unmatched(&config, &tools) {
+        check(
+            "configuration",
+            Finding::Warning(format!(
+                "'{name}' in policy or limits means no tool there is"
+            )),
+        );
     }
     check(
         "tools",
@@ -84,12 +90,29 @@ fn of_file(config: &Config) -> Finding {
     }
 }
 
+/// Names in the policy and the limits that mean nothing, as a typing error would.
+fn unmatched(config: &Config, tools: &wiring::Tools) -> Vec<String> {
+    let all = tools.manager.tools();
+    let policy = &config.policy;
+    let patterns = policy.allow.iter().chain(&policy.deny).chain(&policy.ask);
+    let idle =
+        patterns.filter(|pattern| !all.iter().any(|tool| pattern.matches(tool.definition())));
+    let unknown = config
+        .limits
+        .per_tool
+        .keys()
+        .filter(|name| all.find(name).is_none());
+    idle.map(ToString::to_string)
+        .chain(unknown.cloned())
+        .collect()
+}
+
 fn of_folders(config: &Config) -> Vec<Finding> {
     let folders = config.documents.folders.iter();
-    let finding = |folder: &std::path::PathBuf| match folder.is_dir() {
+    let finding = |folder: &std::path::PathBuf| match std::fs::read_dir(folder).is_ok() {
         true => Finding::Good(format!("{} is there", folder.display())),
         false => Finding::Bad(format!(
-            "{} is no folder; correct documents.folders",
+            "{} can not be read; correct documents.folders",
             folder.display()
         )),
     };

@@ -9,11 +9,15 @@ use crate::cli::InitOptions;
 use crate::exit::Exit;
 use crate::say;
 
-/// Every section with its defaults, and one tool of each kind to copy from. A test reads it with the real reader.
+/// Every section with its defaults, and tools to copy from. A test reads it with the real reader.
 pub(crate) const TEMPLATE: &str = include_str!("init.jsonc");
 
 pub(crate) fn run(options: &InitOptions) -> anyhow::Result<Exit> {
     let path = options.file.display();
+    if let Some(folder) = options.file.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     let mut open = OpenOptions::new();
     open.write(true);
     if options.force {

@@ -1,12 +1,9 @@
 //! `toolgate inspect TOOL`: everything about one tool.
 
-use anyhow::bail;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use serde_json::Value;
-use toolgate_core::{ToolDefinition, escape, nearest};
+use toolgate_core::{ToolDefinition, escape};
 
-use super::{rendered, to_json, visible};
+use super::{rendered, table, to_json};
 use crate::cli::{Global, InspectOptions};
 use crate::exit::Exit;
 use crate::{say, wiring};
@@ -15,24 +12,15 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
-    let visible = visible(&config, &tools);
-    let found = tools.manager.find(&options.tool).filter(|tool| {
-        visible
-            .iter()
-            .any(|other| other.definition().name() == tool.definition().name())
-    });
-    let Some(tool) = found else {
-        let near = nearest(
-            &options.tool,
-            visible.iter().map(|tool| tool.definition().name()),
-            3,
-        );
-        let hint = if near.is_empty() {
-            "'toolgate list' shows all".to_owned()
-        } else {
-            format!("did you mean {}?", near.join(" or "))
-        };
-        bail!("Tool '{}' not found; {hint}", escape(&options.tool));
+    let tool = match wiring::probe(&config, &tools).find(&options.tool) {
+        Ok(tool) => tool,
+        Err(error) => {
+            let hint = error
+                .hint()
+                .unwrap_or_else(|| "'toolgate list' shows all there are".to_owned());
+            say::error(&anyhow::anyhow!("{error}. {hint}"));
+            return Ok(Exit::Failure);
+        }
     };
     let definition = tool.definition();
     if options.json {
@@ -57,23 +45,13 @@ fn described(tool: &ToolDefinition, timeout: f64) -> String {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
         rows => table(rows)
             .set_header(["PARAMETER", "TYPE", "", "MEANING"])
-            .to_string(),
+            .trim_fmt(),
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        table(vec![[escape(tool.description())]]),
+        table(vec![[escape(tool.description())]]).trim_fmt(),
         example(tool.parameters()),
     )
-}
-
-/// Fits its rows to the width of the terminal.
-fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .add_rows(rows);
-    table
 }
 
 /// Name, type, whether it is required, and what it means.

@@ -1,13 +1,10 @@
 //! `toolgate list`: the tools there are.
 
-use std::io::IsTerminal;
-
-use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell};
 use serde_json::Value;
 use toolgate_core::escape;
 
-use super::{rendered, to_json, visible};
+use super::{rendered, table, to_json};
 use crate::cli::{Global, ListOptions};
 use crate::exit::Exit;
 use crate::{say, wiring};
@@ -16,43 +13,38 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
-    let tools = visible(&config, &tools);
+    let executor = wiring::probe(&config, &tools);
+    let all = tools.manager.tools();
+    let visible: Vec<_> = all
+        .iter()
+        .map(|tool| tool.definition())
+        .filter(|tool| executor.is_visible(tool))
+        .collect();
     if options.json {
-        let list: Vec<Value> = tools
-            .iter()
-            .map(|tool| to_json(tool.definition()))
-            .collect();
+        let list: Vec<Value> = visible.into_iter().map(to_json).collect();
         say::result(&rendered(&list.into()));
         return Ok(Exit::Success);
     }
-    let rows = tools.iter().map(|tool| {
-        let tool = tool.definition();
+    if visible.is_empty() {
+        say::note("no tools: the policy hides all there are");
+        return Ok(Exit::Success);
+    }
+    let rows = visible.into_iter().map(|tool| {
         [
             escape(tool.name()),
             escape(&tool.source().to_string()),
             escape(first_sentence(tool.description())),
         ]
     });
-    if std::io::stdout().is_terminal() {
-        say::result(&table(rows).to_string());
+    if say::is_watched() {
+        let titles = ["TOOL", "SOURCE", "WHAT IT DOES"]
+            .map(|title| Cell::new(title).add_attribute(Attribute::Bold));
+        say::result(&table(rows.collect()).set_header(titles).to_string());
     } else {
         let lines: Vec<String> = rows.map(|row| row.join("\t")).collect();
         say::result(&lines.join("\n"));
     }
     Ok(Exit::Success)
-}
-
-fn table(rows: impl Iterator<Item = [String; 3]>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(
-        ["TOOL", "SOURCE", "WHAT IT DOES"]
-            .map(|title| Cell::new(title).add_attribute(Attribute::Bold)),
-    );
-    table.add_rows(rows);
-    table
 }
 
 /// Enough to choose by; `inspect` has the rest.

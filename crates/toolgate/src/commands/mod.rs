@@ -7,28 +7,18 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod list;
 
-use std::sync::Arc;
-
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
-use toolgate_core::{Tool, ToolDefinition};
+use toolgate_core::{ToolDefinition, is_unseen};
 
-use crate::config::Config;
-use crate::wiring::Tools;
+use crate::say;
 
 /// A runtime on this very thread: a command that runs one call needs no more, and starts faster.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-}
-
-/// The tools the policy lets a caller see.
-fn visible(config: &Config, tools: &Tools) -> Vec<Arc<dyn Tool>> {
-    let all = tools.manager.tools();
-    let visible = all
-        .iter()
-        .filter(|tool| config.policy.decide(tool.definition()) != toolgate_core::Decision::Hide);
-    visible.cloned().collect()
 }
 
 /// A tool for programs.
@@ -49,10 +39,29 @@ fn to_json(tool: &ToolDefinition) -> Value {
 
 /// JSON as a terminal or a pipe wants it: for eyes, or one line for programs.
 fn rendered(value: &Value) -> String {
-    use std::io::IsTerminal;
-    if std::io::stdout().is_terminal() {
-        format!("{value:#}")
-    } else {
-        value.to_string()
+    if !say::is_watched() {
+        return value.to_string();
     }
+    let mut shown = String::new();
+    for c in format!("{value:#}").chars() {
+        // Still the same JSON, but nothing in it drives the terminal.
+        if is_unseen(c) && c != '\n' {
+            c.encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Fits its rows to the width of the terminal.
+fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .add_rows(rows);
+    table
 }

@@ -1,6 +1,8 @@
 //! A JSON file with comments, in which every value knows its line.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast;
@@ -24,8 +26,17 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let bytes = std::fs::read(path)
-            .map_err(|error| ConfigError::file(path, format!("cannot be read: {error}")))?;
+        let unreadable =
+            |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
+        // Asked before it is opened: opening a pipe waits for somebody to write.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(ConfigError::file(path, "is no file"));
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(LARGEST as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
         Self::parse(path, &bytes)
     }
 
@@ -60,9 +71,10 @@ impl Document {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &strict).map_err(|error| {
             ConfigError::at(path, error.line_display(), error.kind().to_string())
         })?;
+        let line_ends = text.match_indices('\n').map(|(offset, _)| offset).collect();
         let mut reader = Reader {
             path,
-            text,
+            line_ends,
             lines: HashMap::new(),
         };
         let value = match &parsed.value {
@@ -104,7 +116,7 @@ impl Document {
 
 struct Reader<'a> {
     path: &'a Path,
-    text: &'a str,
+    line_ends: Vec<usize>,
     lines: HashMap<String, usize>,
 }
 
@@ -144,7 +156,7 @@ impl Reader<'_> {
                 return Err(ConfigError::at(
                     self.path,
                     line,
-                    format!("'{}' given twice", toolgate_core::escape(name)),
+                    format!("'{name}' given twice"),
                 ));
             }
             let pointer = format!("{pointer}{}", step(name));
@@ -156,10 +168,7 @@ impl Reader<'_> {
     }
 
     fn line(&self, offset: usize) -> usize {
-        1 + self.text.as_bytes()[..offset.min(self.text.len())]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
+        1 + self.line_ends.partition_point(|end| *end < offset)
     }
 }
 

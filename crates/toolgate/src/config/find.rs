@@ -2,27 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file, and whether the person named it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
-    /// Named by `--config` or `$TOOLGATE_CONFIG`; then it must exist.
-    pub(crate) named: bool,
-}
-
 /// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here, else the user's; none is fine.
 pub(crate) fn find(
     option: Option<&Path>,
     here: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Option<Found> {
+) -> Option<PathBuf> {
     let variable = || {
         environment("TOOLGATE_CONFIG")
             .filter(|path| !path.is_empty())
             .map(PathBuf::from)
     };
     if let Some(path) = option.map(Path::to_owned).or_else(variable) {
-        return Some(Found { path, named: true });
+        return Some(path);
     }
     let user = user_file(environment);
     let candidates = [
@@ -30,11 +22,11 @@ pub(crate) fn find(
         Some(here.join(".mcp.json")),
         user,
     ];
+    // Whatever has the name counts: a file that can not be read must be an error, not a policy that silently is not there.
     candidates
         .into_iter()
         .flatten()
-        .find(|path| path.is_file())
-        .map(|path| Found { path, named: false })
+        .find(|path| path.symlink_metadata().is_ok())
 }
 
 fn user_file(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -76,7 +68,7 @@ mod tests {
         std::fs::create_dir_all(&user).unwrap();
         let config_home = folder.path().join("config").display().to_string();
         let environment = |name: &str| (name == "XDG_CONFIG_HOME").then(|| config_home.clone());
-        let found = || find(None, &here, &environment).map(|found| found.path);
+        let found = || find(None, &here, &environment);
         assert_eq!(found(), None);
         for path in [
             user.join("toolgate.json"),
@@ -87,20 +79,8 @@ mod tests {
             assert_eq!(found(), Some(path));
         }
         let by_variable = |name: &str| (name == "TOOLGATE_CONFIG").then(|| "/x.json".to_owned());
-        assert_eq!(
-            find(None, &here, &by_variable),
-            Some(Found {
-                path: "/x.json".into(),
-                named: true
-            })
-        );
+        assert_eq!(find(None, &here, &by_variable), Some("/x.json".into()));
         let by_option = find(Some(Path::new("/y.json")), &here, &by_variable);
-        assert_eq!(
-            by_option,
-            Some(Found {
-                path: "/y.json".into(),
-                named: true
-            })
-        );
+        assert_eq!(by_option, Some("/y.json".into()));
     }
 }

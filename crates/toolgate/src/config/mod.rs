@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolgate_core::{Limits, Policy, nearest};
+use serde_path_to_error::Segment;
+use toolgate_core::{Limits, Policy, escape, nearest};
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
@@ -63,15 +64,17 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.display();
+        // Names and values come from the file: none may forge a line or drive a terminal.
+        let file = escape(&self.file.to_string_lossy());
+        let text = escape(&self.text);
         match self.line {
-            Some(line) => write!(f, "{file}:{line}: {}", self.text),
-            None => write!(f, "{file}: {}", self.text),
+            Some(line) => write!(f, "{file}:{line}: {text}"),
+            None => write!(f, "{file}: {text}"),
         }
     }
 }
 
-/// Every key at the root, and whether a section is strict.
+/// Every key at the root.
 const ROOT_KEYS: [&str; 8] = [
     "$schema",
     "documents",
@@ -116,11 +119,8 @@ impl Config {
             environment,
             unset: Vec::new(),
         };
-        config.limits = sections.read("limits")?;
-        config.policy = sections.read("policy")?;
-        if let Some((_, error)) = sections.unset.first() {
-            return Err(error.clone());
-        }
+        config.limits = sections.needed("limits")?;
+        config.policy = sections.needed("policy")?;
         config.search = sections.read("search")?;
         config.documents = sections.read("documents")?;
         config.unset = sections.unset;
@@ -168,12 +168,27 @@ impl Config {
         self.unset.iter().map(|(_, error)| error)
     }
 
-    /// Values that must never be shown.
+    /// Values that must never be shown: keys, and a login inside an address.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        [&self.search.key]
+        let login = self
+            .search
+            .url
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once('@'));
+        let login = login
+            .map(|(login, _)| login)
+            .filter(|login| !login.contains('/'));
+        let password = login.map(|login| {
+            login
+                .split_once(':')
+                .map_or(login, |(_, password)| password)
+        });
+        let secrets = [Some(self.search.key.as_str()), password];
+        secrets
             .into_iter()
+            .flatten()
             .filter(|secret| !secret.is_empty())
-            .cloned()
+            .map(str::to_owned)
             .collect()
     }
 }
@@ -194,7 +209,15 @@ fn unknown_root_keys(
             );
             warnings.push(document.error_at(&[key], text));
         } else if !ROOT_KEYS.contains(&key.as_str()) {
-            let error = document.error_at(&[key], unknown_key(key, key, &ROOT_KEYS));
+            let unknown = unknown_key(key, key, &ROOT_KEYS);
+            let error = document.error_at(
+                &[key],
+                if foreign {
+                    format!("'{key}' is not ours and is ignored")
+                } else {
+                    unknown
+                },
+            );
             if !foreign {
                 return Err(error);
             }
@@ -212,6 +235,19 @@ struct Sections<'a> {
 }
 
 impl Sections<'_> {
+    /// A section that every command uses: an unset variable is an error.
+    fn needed<T: DeserializeOwned + Default>(
+        &mut self,
+        section: &'static str,
+    ) -> Result<T, ConfigError> {
+        let settings = self.read(section)?;
+        match self.unset.pop() {
+            Some((_, error)) => Err(error),
+            None => Ok(settings),
+        }
+    }
+
+    /// A section that only some commands use: unset variables are kept for them.
     fn read<T: DeserializeOwned + Default>(
         &mut self,
         section: &'static str,
@@ -219,6 +255,11 @@ impl Sections<'_> {
         let Some(value) = self.document.value().get(section) else {
             return Ok(T::default());
         };
+        if !value.is_object() {
+            return Err(self
+                .document
+                .error_at(&[section], format!("{section}: must be an object")));
+        }
         let mut value = value.clone();
         let unset = variables::expand(&mut value, self.environment);
         for variable in &unset {
@@ -237,26 +278,31 @@ impl Sections<'_> {
         if !unset.is_empty() {
             return Ok(T::default());
         }
-        serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = error.path().to_string();
-            let way: Vec<&str> = [section]
-                .into_iter()
-                .chain(
-                    path.split('.')
-                        .filter(|name| !name.is_empty() && *name != "?"),
-                )
-                .collect();
-            let key = way.join(".");
-            let problem = error.inner().to_string();
-            let quoted = in_backticks(&problem);
-            let text = match quoted.split_first() {
-                Some((unknown, known)) if problem.starts_with("unknown field") => {
-                    unknown_key(&key, unknown, known)
-                }
-                _ => format!("{key}: {}", without_position(&problem)),
-            };
-            self.document.error_at(&way, text)
-        })
+        serde_path_to_error::deserialize(value).map_err(|error| self.wrong(section, &error))
+    }
+
+    fn wrong(
+        &self,
+        section: &str,
+        error: &serde_path_to_error::Error<serde_json::Error>,
+    ) -> ConfigError {
+        let inside = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Map { key } => Some(key.clone()),
+            _ => None,
+        });
+        let way: Vec<String> = [section.to_owned()].into_iter().chain(inside).collect();
+        let path = way.join(".");
+        let problem = error.inner().to_string();
+        let text = match problem.rsplit_once(", expected ") {
+            // serde tells the known names only inside its text.
+            Some((unknown, known)) if unknown.starts_with("unknown field") => {
+                let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+                unknown_key(&path, way.last().map_or(section, String::as_str), &known)
+            }
+            _ => format!("{path}: {}", in_plain_words(&problem)),
+        };
+        self.document.error_at(&way, text)
     }
 }
 
@@ -265,17 +311,24 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
         Some(name) => format!("did you mean '{name}'?"),
         None => format!("known are: {}", known.join(", ")),
     };
-    format!("unknown key '{}'; {hint}", toolgate_core::escape(path))
+    format!("unknown key '{path}'; {hint}")
 }
 
-/// serde tells names only inside its text: ``unknown field `a`, expected one of `b`, `c` ``.
-fn in_backticks(text: &str) -> Vec<&str> {
-    text.split('`').skip(1).step_by(2).collect()
-}
-
-/// The line of a value read from memory says nothing.
-fn without_position(text: &str) -> &str {
-    text.split(" at line ").next().unwrap_or(text)
+/// serde speaks of Rust; a person wrote JSON.
+fn in_plain_words(problem: &str) -> String {
+    let words = [
+        ("a sequence", "a list"),
+        ("a map", "an object"),
+        ("struct ToolLimits", "an object"),
+        ("usize", "a whole number"),
+    ];
+    // The line of a value read from memory says nothing.
+    let problem = problem.split(" at line ").next().unwrap_or(problem);
+    words
+        .into_iter()
+        .fold(problem.to_owned(), |text, (rust, json)| {
+            text.replace(&format!("expected {rust}"), &format!("expected {json}"))
+        })
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.

@@ -40,6 +40,8 @@ fn a_full_file_is_understood() {
         Some(Duration::from_secs(120))
     );
     assert_eq!(config.secrets(), ["s3cret-key"]);
+    let login = read(r#"{ "search": { "url": "http://ada:s3cret-word@host/" } }"#).unwrap();
+    assert_eq!(login.secrets(), ["s3cret-word"]);
     let folders: Vec<&str> = config
         .documents
         .folders
@@ -83,7 +85,7 @@ fn what_is_wrong_is_said_with_file_line_key_and_a_suggestion() {
         ),
         (
             r#"{"policy": {"allow": "x"}}"#,
-            "/etc/t.json:1: policy.allow: invalid type: string \"x\", expected a sequence",
+            "/etc/t.json:1: policy.allow: invalid type: string \"x\", expected a list",
         ),
         (
             r#"{"search": {"backend": "google"}}"#,
@@ -92,6 +94,22 @@ fn what_is_wrong_is_said_with_file_line_key_and_a_suggestion() {
         (
             r#"{"tools": {}}"#,
             "/etc/t.json:1: tools: must be a list of tool definitions",
+        ),
+        (
+            r#"{"policy": [["echo"], [], ["*"]]}"#,
+            "/etc/t.json:1: policy: must be an object",
+        ),
+        (
+            r#"{"limits": {"concurrency": "many"}}"#,
+            "/etc/t.json:1: limits.concurrency: invalid type: string \"many\", expected a whole number",
+        ),
+        (
+            r#"{"limits": {"perTool": {"a.b": {"timeout": "x"}}}}"#,
+            "/etc/t.json:1: limits.perTool.a.b.timeout: 'x' is no duration; write a number and ms, s, m or h, such as 30s",
+        ),
+        (
+            "{\"search\": {\"backend\": \"\\u001b[31mx\\nFAKE\"}}",
+            "/etc/t.json:1: search.backend: unknown variant `\\u{1b}[31mx\\nFAKE`, expected one of `duckduckgo`, `searxng`, `brave`",
         ),
         ("[]", "/etc/t.json:1: must be a JSON object"),
         (
@@ -126,7 +144,7 @@ fn a_file_of_other_clients_may_hold_keys_of_theirs() {
     let config = read(r#"{ "mcpServers": {}, "inputs": [] }"#).unwrap();
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2);
-    assert!(warnings[1].contains("unknown key 'inputs'"));
+    assert!(warnings[1].contains("'inputs' is not ours and is ignored"));
     assert!(read(r#"{ "mcpServers": {}, "limits": {}, "inputs": [] }"#).is_err());
 }
 

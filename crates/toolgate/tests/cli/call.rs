@@ -143,7 +143,7 @@ fn every_bad_input_gives_an_envelope_and_exit_code_1() {
         ),
         (
             &["add", "hello"],
-            "Invalid parameters: 'arguments' must be a JSON object: expected value at line 1 column 1",
+            "Invalid parameters: 'arguments' must be a JSON object, or key=value pairs",
         ),
         (
             &["echo", r#"{"n":1e999}"#],
@@ -181,7 +181,6 @@ fn usage_errors_leave_stdout_empty_and_exit_with_2() {
         &["frobnicate"],
         &["list", "--nope"],
         &["-q", "-v", "list"],
-        &["inspect", "nope"],
     ] {
         let done = Run::new([]).args(arguments).done();
         assert_eq!(
@@ -202,7 +201,7 @@ fn stdin_gives_the_arguments() {
     for (input, expected) in [
         (
             &b""[..],
-            "Invalid parameters: 'arguments' must be a JSON object: EOF while parsing a value at line 1 column 0",
+            "Invalid parameters: 'arguments' must be a JSON object, and stdin was empty; give {} for none",
         ),
         (b"[]", "Invalid parameters: 'arguments' must be object"),
         (
@@ -248,4 +247,55 @@ fn hostile_values_stay_data() {
         assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
         assert!(!done.stderr.contains('\u{1b}'));
     }
+}
+
+#[test]
+fn d5_a_secret_is_known_by_its_key_however_it_is_given() {
+    for arguments in [
+        &["password=sentinel-5e1f", "password=x"][..],
+        &[r#"{"password": "sentinel-5e1f", "password": "x"}"#],
+        &[r#"{"api_key": "sentinel-5e1f""#],
+        &["pwd=sentinel-5e1f"],
+        &[r#"o={"token": "sentinel-5e1f"}"#],
+    ] {
+        let done = Run::new(["-vv", "call", "echo"]).args(arguments).done();
+        assert!(!done.stderr.contains("sentinel-5e1f"), "{done:?}");
+        assert!(done.stderr.contains("[REDACTED]"), "{done:?}");
+    }
+}
+
+#[test]
+fn duplicate_keys_inside_a_pair_are_refused_too() {
+    let envelope = Run::new(["call", "echo", r#"a={"x":1,"x":2}"#]).json();
+    assert_eq!(envelope["error"], "Invalid parameters: 'x' given twice");
+}
+
+#[test]
+fn va5_an_unknown_parameter_is_ignored_and_told() {
+    let done = Run::new(["call", "datetime", "Action=weekday", "date=1982-04-24"]).done();
+    assert_eq!(
+        (done.json()["success"].as_bool(), done.code),
+        (Some(true), Some(0))
+    );
+    let expected =
+        "'Action' is not a parameter of this tool and is ignored; did you mean 'action'?";
+    assert!(done.stderr.contains(expected), "{done:?}");
+    let rehearsal = Run::new(["call", "datetime", "Action=weekday", "--dry-run"]).json();
+    assert_eq!(rehearsal["dropped"], json!(["Action"]));
+}
+
+#[test]
+fn the_true_size_of_unusable_input_is_said() {
+    let done = Run::new(["call", "echo", "-"])
+        .stdin("y".repeat(100_000))
+        .done();
+    assert!(done.stderr.contains("(100000 bytes)"), "{done:?}");
+}
+
+#[test]
+fn im6_a_service_checks_what_a_foreign_definition_let_through() {
+    let config = r#"{ "documents": { "folders": ["."] }, "tools": [
+        { "name": "notes", "description": "Notes", "parameters": { "type": "object" }, "implementation": { "type": "internal", "handler": "documents" } }] }"#;
+    let envelope = Run::new(["call", "notes"]).config(config).json();
+    assert_eq!(envelope["error"], "Invalid parameters: missing 'query'");
 }

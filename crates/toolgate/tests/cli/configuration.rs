@@ -170,6 +170,65 @@ fn a_hidden_tool_is_not_there_at_all() {
     assert!(envelope.get("hint").is_none());
     assert_eq!(
         Run::new(["inspect", "echo"]).config(config).done().code,
-        Some(2)
+        Some(1)
     );
+}
+
+#[test]
+fn i3_a_configuration_that_can_not_be_read_is_never_skipped() {
+    use std::os::unix::fs::symlink;
+    for make in [
+        |path: &std::path::Path| symlink("toolgate.json", path),
+        |path: &std::path::Path| symlink("nowhere", path),
+        |path: &std::path::Path| std::fs::create_dir(path),
+    ] {
+        let run = Run::new(["list"]);
+        make(&run.path("toolgate.json")).unwrap();
+        let done = run.done();
+        assert!(
+            done.stderr.starts_with("error: toolgate.json: "),
+            "{done:?}"
+        );
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+    }
+}
+
+#[test]
+fn a_large_configuration_is_read_quickly() {
+    let started = tokio::time::Instant::now();
+    let done = Run::new(["-q", "list"])
+        .config(&format!("{{\"tools\":[{}1]}}", "1,".repeat(100_000)))
+        .done();
+    assert_eq!(done.code, Some(0));
+    assert!(
+        started.elapsed() < std::time::Duration::from_secs(20),
+        "a hang guard"
+    );
+}
+
+#[test]
+fn every_line_of_a_json_log_is_json() {
+    for arguments in [
+        &["--log-format", "json", "--config", "nope", "list"][..],
+        &["--log-format", "json", "-v", "call", "nope"],
+    ] {
+        let done = Run::new([]).args(arguments).done();
+        assert!(!done.stderr.is_empty());
+        for line in done.stderr.lines() {
+            assert!(
+                serde_json::from_str::<serde_json::Value>(line)
+                    .is_ok_and(|line| line["level"].is_string()),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_login_in_an_address_is_a_secret() {
+    let config = r#"{ "search": { "url": "http://ada:sentinel-5e1f@127.0.0.1:1/" } }"#;
+    let done = Run::new(["-vv", "call", "search", "query=sentinel-5e1f"])
+        .config(config)
+        .done();
+    assert!(!done.stderr.contains("sentinel-5e1f"), "{done:?}");
 }

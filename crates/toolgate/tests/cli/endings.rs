@@ -93,3 +93,25 @@ fn a_call_ends_soon_after_it_began() {
     assert_eq!(Run::new(["call", "echo"]).done().code, Some(0));
     assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
 }
+
+#[test]
+fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
+    let large = json!({ "a": "x".repeat(500_000) }).to_string();
+    let (mut child, _folder) = Run::new(["call", "echo", "-"]).stdin(large).start();
+    // The pipe is full once the first bytes are there; nobody reads on.
+    let mut first = [0; 1];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut first)
+        .unwrap();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

@@ -48,7 +48,7 @@ fn inspect_shows_one_tool() {
     let done = Run::new(["inspect", "volum"]).done();
     assert_eq!(
         done.stderr,
-        "error: Tool 'volum' not found; did you mean volume?\n"
+        "error: Tool 'volum' not found. Did you mean 'volume'?\n"
     );
 }
 
@@ -65,6 +65,7 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
         )
     );
     assert_eq!(run(&["init", "mine.json", "--force"]).code, Some(0));
+    assert_eq!(run(&["init", "new/folder/toolgate.json"]).code, Some(0));
 
     let template = include_str!("../../src/commands/init.jsonc");
     let done = Run::new(["list"]).config(template).done();
@@ -143,5 +144,20 @@ fn nothing_is_coloured_in_a_pipe() {
             !done.stdout.contains('\u{1b}') && !done.stderr.contains('\u{1b}'),
             "{arguments:?}: {done:?}"
         );
+    }
+}
+
+#[test]
+fn doctor_only_warns_of_what_is_odd_but_harmless() {
+    let config = r#"{ "mcpServers": {}, "policy": { "deny": ["ech0"] }, "limits": { "perTool": { "serch": { "timeout": "1s" } } },
+        "search": { "url": "http://127.0.0.1:1/" } }"#;
+    let done = Run::new(["doctor"]).config(config).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for expected in [
+        "warning  configuration  'ech0'",
+        "warning  configuration  'serch'",
+        "warning  configuration  toolgate.json:1: mcpServers",
+    ] {
+        assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }
 }

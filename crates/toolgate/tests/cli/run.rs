@@ -44,6 +44,11 @@ impl Run {
         self
     }
 
+    /// A place in the folder.
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Puts a file into the folder before the program starts.
     pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
         let path = self.folder.path().join(name);

@@ -34,7 +34,8 @@ pub(super) fn builtin() -> Builtin {
 fn parameters() -> Value {
     json!({
         "type": "object",
-        "properties": {
+        "additionalProperties": false,
+            "properties": {
             "action": {
                 "type": "string",
                 "enum": ["now", "weekday", "difference"],

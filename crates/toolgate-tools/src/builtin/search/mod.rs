@@ -30,6 +30,7 @@ pub(super) fn builtin(settings: &SearchSettings) -> Builtin {
                       one. Use it for facts that are recent or that you are not sure of.",
         parameters: json!({
             "type": "object",
+            "additionalProperties": false,
             "properties": {
                 "query": { "type": "string", "minLength": 1, "maxLength": 400, "description": "What to search for" },
                 "max_results": { "type": "integer", "minimum": 1, "maximum": 20, "default": 5, "description": "How many results at most" }

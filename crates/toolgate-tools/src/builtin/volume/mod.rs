@@ -41,7 +41,8 @@ pub(super) fn builtin() -> Builtin {
 fn parameters() -> Value {
     json!({
         "type": "object",
-        "properties": {
+        "additionalProperties": false,
+            "properties": {
             "action": { "type": "string", "enum": ["get", "set", "up", "down", "mute", "unmute"], "description": "What to do" },
             "level": { "type": "integer", "minimum": 0, "maximum": 100, "description": "For set: the volume in percent; 1 is 1 %" },
             "step": {

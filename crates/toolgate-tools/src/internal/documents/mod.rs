@@ -87,7 +87,7 @@ pub enum DocumentsError {
 /// let mut settings = DocumentsSettings::default();
 /// settings.folders.push("notes".into());
 /// let mut handlers = Handlers::new(&BuiltinSettings::default());
-/// handlers.add_service(Documents::NAME, Arc::new(Documents::new(settings)));
+/// handlers.add_service(Documents::NAME, Documents::parameters(), Arc::new(Documents::new(settings)));
 /// ```
 pub struct Documents {
     folders: Arc<[PathBuf]>,
@@ -216,12 +216,9 @@ impl Documents {
 impl Handler for Documents {
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Some(text) = arguments.get("query").and_then(Value::as_str) else {
-                return Err(ToolError::invalid("query", "must be string"));
-            };
-            let query = Query::new(text)
+            let Asked { query, max_results } = arguments.parse()?;
+            let query = Query::new(&query)
                 .ok_or_else(|| ToolError::invalid("query", "must have a word to look for"))?;
-            let max_results = max_results(arguments.get("max_results"))?;
             let (watched, heard) = (context.clone(), context.clone());
             let cancelled = move || watched.cancellation().is_cancelled();
             let report = move |done, total| heard.report(&progress(done, total));
@@ -231,6 +228,17 @@ impl Handler for Documents {
                 .map_err(|error| tool_error(error, context.tool_name()))
         })
     }
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    query: String,
+    #[serde(default = "default_results")]
+    max_results: usize,
+}
+
+fn default_results() -> usize {
+    DEFAULT_RESULTS
 }
 
 /// Sets its flag when it goes out of scope.
@@ -257,21 +265,6 @@ fn scan_all(
     } else {
         Ok(scan)
     }
-}
-
-/// The definition that led here may have a schema of its own, so this can not rely on ours.
-fn max_results(given: Option<&Value>) -> Result<usize, ToolError> {
-    let Some(given) = given.filter(|given| !given.is_null()) else {
-        return Ok(DEFAULT_RESULTS);
-    };
-    let number = given.as_f64().filter(|number| number.fract() == 0.0);
-    let number = number.ok_or_else(|| ToolError::invalid("max_results", "must be integer"))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped to a small whole number"
-    )]
-    Ok(number.clamp(1.0, MAX_RESULTS as f64) as usize)
 }
 
 fn progress(done: usize, total: usize) -> Progress {

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
-use toolgate_core::{Tool, ToolCall, ToolDefinition, ToolExecutor, ToolManager};
+use toolgate_core::{Schema, SchemaLimits, ToolCall, ToolExecutor, ToolManager};
 
 use super::update::Update;
 use super::*;
+use crate::Handlers;
+use crate::builtin::BuiltinSettings;
 
 struct Library {
     folder: TempDir,
@@ -260,48 +262,53 @@ fn the_configuration_is_strict() {
 
 #[test]
 fn max_results_is_a_whole_number_within_bounds() {
+    let schema = Schema::compile(Documents::parameters(), &SchemaLimits::default()).unwrap();
     for (given, expected) in [
-        (None, Some(5)),
-        (Some(json!(1)), Some(1)),
-        (Some(json!(3.0)), Some(3)),
-        (Some(json!(0)), Some(1)),
-        (Some(json!(-1e300)), Some(1)),
-        (Some(json!(1_000_000)), Some(50)),
-        (Some(json!(2.5)), None),
-        (Some(json!("2")), None),
-        (Some(json!(null)), Some(5)),
+        (json!({}), Some(5)),
+        (json!({ "max_results": 1 }), Some(1)),
+        (json!({ "max_results": 3.0 }), Some(3)),
+        (json!({ "max_results": null }), Some(5)),
+        (json!({ "max_results": 0 }), None),
+        (json!({ "max_results": -1e300 }), None),
+        (json!({ "max_results": 1_000_000 }), None),
+        (json!({ "max_results": 2.5 }), None),
+        (json!({ "max_results": "2" }), None),
     ] {
-        assert_eq!(max_results(given.as_ref()).ok(), expected, "{given:?}");
+        let mut arguments = given.clone();
+        arguments["query"] = json!("x");
+        let parsed = schema
+            .check(arguments)
+            .and_then(|valid| valid.parse::<Asked>());
+        assert_eq!(
+            parsed.ok().map(|asked| asked.max_results),
+            expected,
+            "{given}"
+        );
     }
 }
 
-/// The service behind a definition that promises nothing, as a configuration may have it.
-struct Service(ToolDefinition, Documents);
-
-impl Tool for Service {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        self.1.call(arguments, context)
-    }
-}
-
-fn executor(documents: Documents, parameters: Value) -> ToolExecutor {
-    let definition = ToolDefinition::builder("search_documents", "Searches", parameters)
-        .build()
-        .unwrap();
+/// The service behind a definition with a schema of its own, as a configuration has it.
+fn executor(documents: Documents, parameters: &Value) -> ToolExecutor {
+    let mut handlers = Handlers::new(&BuiltinSettings::default());
+    handlers.add_service(
+        Documents::NAME,
+        Documents::parameters(),
+        Arc::new(documents),
+    );
+    let implementation = json!({ "type": "internal", "handler": Documents::NAME });
+    let definition = json!({
+        "name": "search_documents", "description": "Searches", "parameters": parameters, "implementation": implementation
+    });
     let manager = Arc::new(ToolManager::new());
-    manager.add(Service(definition, documents));
+    manager.add_all(handlers.load(&[definition]).tools);
     ToolExecutor::new(manager)
 }
 
 #[tokio::test]
 async fn a_call_ends_in_an_answer_or_a_clear_error() {
     let library = Library::new(&[("a.md", "apple"), ("b.md", "apple")]);
-    let loose = executor(library.documents(), json!({ "type": "object" }));
-    let strict = executor(library.documents(), Documents::parameters());
+    let loose = executor(library.documents(), &json!({ "type": "object" }));
+    let strict = executor(library.documents(), &Documents::parameters());
     for (arguments, expected) in [
         (json!({ "query": "apple" }), Ok(2)),
         (json!({ "query": "apple", "max_results": 1 }), Ok(1)),
@@ -338,7 +345,7 @@ async fn a_call_ends_in_an_answer_or_a_clear_error() {
 async fn a_call_without_folders_is_unavailable() {
     let executor = executor(
         Documents::new(DocumentsSettings::default()),
-        Documents::parameters(),
+        &Documents::parameters(),
     );
     let outcome = executor
         .execute(ToolCall::new(
@@ -362,7 +369,7 @@ async fn a_caller_hears_how_far_the_indexing_is() {
     let call = ToolCall::new("search_documents", json!({ "query": "apple" }))
         .on_progress(move |progress| ears.lock().unwrap().push(progress.clone()));
     assert!(
-        executor(library.documents(), Documents::parameters())
+        executor(library.documents(), &Documents::parameters())
             .execute(call)
             .await
             .is_success()
