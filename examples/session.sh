@@ -29,6 +29,7 @@ show list
 show inspect datetime
 show call datetime timezone=Europe/Berlin
 show call datetime action=difference date=2026-11-15 until=2026-12-24
+show call math_eval 'expression=5 km / 2 hours to m/s'
 show call echo '{"nested": {"a": [1, 2]}}'
 show call datetim
 show call volume action=set level=loud

@@ -7,6 +7,7 @@ use toolgate_core::{Annotations, Handler};
 
 mod datetime;
 mod echo;
+mod math_eval;
 mod search;
 mod volume;
 
@@ -62,6 +63,7 @@ pub fn all(settings: &BuiltinSettings) -> Vec<Builtin> {
     vec![
         datetime::builtin(),
         echo::builtin(),
+        math_eval::builtin(),
         search::builtin(&settings.search),
         volume::builtin(),
     ]

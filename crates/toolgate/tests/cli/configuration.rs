@@ -108,7 +108,15 @@ fn i2_one_bad_tool_is_left_out_and_named_and_the_rest_load() {
         .collect();
     assert_eq!(
         names,
-        ["datetime", "echo", "search", "volume", "odd", "good"]
+        [
+            "datetime",
+            "echo",
+            "math_eval",
+            "search",
+            "volume",
+            "odd",
+            "good"
+        ]
     );
     for expected in [
         "toolgate.json:2: tool 'bad' is left out: parameters of tool 'bad': must be a JSON Schema object, not null",

@@ -10,7 +10,11 @@ fn im7_the_local_tools_are_there_without_a_file() {
         .collect();
     assert_eq!(
         (names, done.stderr.as_str(), done.code),
-        (vec!["datetime", "echo", "search", "volume"], "", Some(0))
+        (
+            vec!["datetime", "echo", "math_eval", "search", "volume"],
+            "",
+            Some(0)
+        )
     );
 }
 

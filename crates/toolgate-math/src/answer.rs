@@ -1,0 +1,121 @@
+use std::fmt;
+
+use serde_json::{Map, Number, Value as Json};
+
+use crate::budget::{Budget, Meter};
+use crate::error::{Error, Result};
+use crate::format::{self, Style};
+use crate::unit::System;
+use crate::value::Value;
+
+/// The value of an expression: of its last statement, or of all statements that are shown.
+///
+/// Its text ([`fmt::Display`]) is what mathjs' `format` gives; several statements are a list of the ones that do not end with `;`.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    value: Value,
+    system: System,
+    budget: Budget,
+}
+
+impl Answer {
+    pub(crate) fn new(value: Value, system: System, budget: Budget) -> Self {
+        Self {
+            value,
+            system,
+            budget,
+        }
+    }
+
+    /// The answer as JSON: whole numbers as integers, matrices as nested arrays, objects as objects; complex numbers, quantities,
+    /// fractions and big numbers as their text. Of several statements the only one shown, or a list of all that are.
+    ///
+    /// # Errors
+    /// The answer is, or contains, what JSON cannot carry: Infinity, NaN, a function, nothing at all.
+    pub fn to_json(&self) -> std::result::Result<Json, Error> {
+        let mut meter = Meter::for_output(&self.budget);
+        match &self.value {
+            Value::Results(values) => match values.as_slice() {
+                [] => Err(Error::new(
+                    "The expression shows no result; remove the ; behind the last statement",
+                )),
+                [only] => self.json(&mut meter, only),
+                several => several
+                    .iter()
+                    .map(|value| self.json(&mut meter, value))
+                    .collect(),
+            },
+            Value::Undefined => Err(Error::new("The expression has no value")),
+            value => self.json(&mut meter, value),
+        }
+    }
+
+    fn json(&self, meter: &mut Meter, value: &Value) -> Result<Json> {
+        meter.cells(1)?;
+        match value {
+            Value::Null | Value::Undefined => Ok(Json::Null),
+            Value::Bool(value) => Ok(Json::Bool(*value)),
+            Value::Number(value) => number(*value),
+            Value::Text(text) => {
+                meter.text(text.len())?;
+                Ok(Json::String(text.as_ref().into()))
+            }
+            Value::Matrix(matrix) => self.cells(meter, &matrix.size, &matrix.data),
+            Value::Object(object) => {
+                let mut map = Map::new();
+                for (key, value) in &object.entries {
+                    map.insert(key.as_ref().into(), self.json(meter, value)?);
+                }
+                Ok(Json::Object(map))
+            }
+            Value::Results(values) => values.iter().map(|value| self.json(meter, value)).collect(),
+            Value::Builtin(_) | Value::Closure(_) => Err(Error::new(
+                "The result is a function, which JSON cannot carry; call it with arguments",
+            )),
+            Value::Complex(_) | Value::Big(_) | Value::Fraction(_) | Value::Unit(_) => {
+                format::value(meter, &self.system, value, &Style::default()).map(Json::String)
+            }
+        }
+    }
+
+    fn cells(&self, meter: &mut Meter, size: &[usize], data: &[Value]) -> Result<Json> {
+        let [length, inner @ ..] = size else {
+            return Ok(Json::Array(Vec::new()));
+        };
+        let step = data.len().checked_div(*length).unwrap_or(0);
+        (0..*length)
+            .map(|i| {
+                if inner.is_empty() {
+                    self.json(meter, &data[i])
+                } else {
+                    self.cells(meter, inner, &data[i * step..(i + 1) * step])
+                }
+            })
+            .collect()
+    }
+}
+
+/// Whole numbers that a double holds exactly are integers.
+fn number(value: f64) -> Result<Json> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        return Ok(Json::from(value as i64));
+    }
+    Number::from_f64(value).map(Json::Number).ok_or_else(|| {
+        Error::new(format!(
+            "The result is {}, which JSON cannot carry",
+            crate::number::real::to_text(value)
+        ))
+    })
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut meter = Meter::for_output(&self.budget);
+        match format::value(&mut meter, &self.system, &self.value, &Style::default()) {
+            Ok(text) => f.write_str(&text),
+            // A text too long to write is replaced by the sentence that says so.
+            Err(error) => write!(f, "{error}"),
+        }
+    }
+}

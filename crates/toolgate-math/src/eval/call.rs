@@ -1,0 +1,243 @@
+//! Calls of functions, and what to say about a name nobody knows.
+
+use super::Run;
+use crate::error::{Error, Result};
+use crate::functions::{self, Body, Function};
+use crate::tree::{List, Name, Node, NodeId};
+use crate::value::{Closure, Value};
+
+impl Run<'_> {
+    /// `name(arguments)`.
+    pub(super) fn call_by_name(&mut self, function: NodeId, arguments: List) -> Result<Value> {
+        let Node::Symbol(name) = self.tree.node(function) else {
+            return Ok(Value::Undefined);
+        };
+        let Some(callee) = self.lookup(name)? else {
+            return Err(self.unknown("function", name));
+        };
+        let arguments = match &callee {
+            Value::Builtin(builtin) if builtin.takes_expression => {
+                self.arguments_with_expression(function, arguments)?
+            }
+            Value::Builtin(builtin) if builtin.lazy => return self.lazy(builtin, arguments),
+            Value::Builtin(builtin) => return self.call_directly(builtin, arguments),
+            _ => self.arguments(arguments)?,
+        };
+        if !callee.is_function() {
+            let value =
+                crate::format::value(&mut self.meter, &self.system, &callee, &Default::default())?;
+            let name = self.tree.names.text(name);
+            return Err(Error::new(format!(
+                "'{name}' is not a function; its value is: {value}. To multiply, write {name} * (…)"
+            )));
+        }
+        self.call(&callee, &arguments)
+    }
+
+    /// A call of a builtin: one or two arguments need no list.
+    fn call_directly(&mut self, function: &'static Function, arguments: List) -> Result<Value> {
+        let tree = self.tree;
+        match (function.body, tree.list(arguments)) {
+            (Body::One(_) | Body::Each(_), &[x]) => {
+                let x = self.eval(x)?;
+                self.call_builtin(function, &[x])
+            }
+            (Body::Two(_), &[x, y]) => {
+                let x = self.eval(x)?;
+                let y = self.eval(y)?;
+                self.call_builtin(function, &[x, y])
+            }
+            _ => {
+                let arguments = self.arguments(arguments)?;
+                self.call_builtin(function, &arguments)
+            }
+        }
+    }
+
+    /// `and(a, b)` and `or(a, b)` look at their second argument only if they need it.
+    fn lazy(&mut self, function: &'static Function, arguments: List) -> Result<Value> {
+        function.check(arguments.len as usize)?;
+        let tree = self.tree;
+        let nodes = tree.list(arguments);
+        let left = self.eval(nodes[0])?;
+        match function.name {
+            "and" => self.and(&left, nodes[1]),
+            _ => self.or(&left, nodes[1]),
+        }
+    }
+
+    /// Calls a function value.
+    pub(crate) fn call(&mut self, function: &Value, arguments: &[Value]) -> Result<Value> {
+        match function {
+            Value::Builtin(function) => self.call_builtin(function, arguments),
+            Value::Closure(closure) => self.call_closure(closure, arguments),
+            other => Err(Error::new(format!(
+                "A {} is not a function and cannot be called",
+                other.type_name()
+            ))),
+        }
+    }
+
+    fn call_builtin(&mut self, function: &'static Function, arguments: &[Value]) -> Result<Value> {
+        function.check(arguments.len())?;
+        self.meter.step(1)?;
+        match function.body {
+            Body::One(f) => match &arguments[0] {
+                Value::Matrix(_) => Err(Error::new(format!(
+                    "Function '{0}' doesn't apply to matrices. To call it elementwise on a matrix 'M', try 'map(M, {0})'.",
+                    function.name
+                ))),
+                value => f(&mut self.meter, value),
+            },
+            Body::Each(f) => each(&mut self.meter, &arguments[0], f),
+            Body::Two(f) => f(&mut self.meter, &arguments[0], &arguments[1]),
+            Body::Many(f) => {
+                // A function that calls back may nest as deep as the expression.
+                self.meter.enter()?;
+                let result = f(self, arguments);
+                self.meter.leave();
+                result
+            }
+        }
+    }
+
+    fn call_closure(&mut self, closure: &Closure, arguments: &[Value]) -> Result<Value> {
+        let wanted = closure.parameters.len();
+        if arguments.len() < wanted {
+            return Err(Error::new(format!(
+                "Too few arguments in function {} (expected: {wanted}, actual: {})",
+                closure.name(),
+                arguments.len()
+            )));
+        }
+        if arguments.len() > wanted {
+            return Err(Error::new(format!(
+                "Too many arguments in function {} (expected: {wanted}, actual: {})",
+                closure.name(),
+                arguments.len()
+            )));
+        }
+        let frame = std::mem::replace(&mut self.frame, self.locals.len());
+        self.locals.extend_from_slice(&closure.captured);
+        self.locals.extend(
+            closure
+                .parameters
+                .iter()
+                .copied()
+                .zip(arguments.iter().cloned()),
+        );
+        let value = self.eval(closure.body)?;
+        self.locals.truncate(self.frame);
+        self.frame = frame;
+        Ok(value)
+    }
+
+    /// How many arguments a callback takes.
+    pub(crate) fn parameters_of(function: &Value) -> usize {
+        match function {
+            Value::Closure(closure) => closure.parameters.len(),
+            Value::Builtin(function) => function.arity.1.min(1).max(function.arity.0),
+            _ => 0,
+        }
+    }
+
+    /// The arguments of a function such as `map`, whose last one may be an expression: `map([1, 2], x^2)`.
+    fn arguments_with_expression(&mut self, function: NodeId, list: List) -> Result<Vec<Value>> {
+        let tree = self.tree;
+        let nodes = tree.list(list);
+        let mut values = Vec::with_capacity(nodes.len());
+        let mut before = function;
+        for (i, &node) in nodes.iter().enumerate() {
+            let is_expression = i > 0
+                && i + 1 == nodes.len()
+                && !matches!(
+                    tree.node(node),
+                    Node::Symbol(_) | Node::Function(_) | Node::Text(_) | Node::Number(_)
+                );
+            // Nodes lie behind their children: everything since the last argument belongs to this one.
+            let free = if is_expression {
+                self.free_name(before + 1, node)?
+            } else {
+                None
+            };
+            values.push(match free {
+                Some(name) => {
+                    let captured = self.locals[self.frame..].to_vec();
+                    self.closure(
+                        format!("expression({})", tree.names.text(name)),
+                        [name].into(),
+                        node,
+                        captured,
+                    )?
+                }
+                None => self.eval(node)?,
+            });
+            before = node;
+        }
+        Ok(values)
+    }
+
+    /// The first name between two nodes that stands for nothing yet.
+    fn free_name(&mut self, from: NodeId, to: NodeId) -> Result<Option<Name>> {
+        for node in from..=to {
+            if let Node::Symbol(name) = self.tree.node(node)
+                && functions::global(self.tree.names.text(name)).is_none()
+                && self.names[name as usize].variable.is_none()
+                && !self.locals[self.frame..]
+                    .iter()
+                    .any(|(local, _)| *local == name)
+            {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The error for a name that stands for nothing, with the nearest one that does.
+    pub(super) fn unknown(&self, what: &str, name: Name) -> Error {
+        let text = self.tree.names.text(name);
+        if let Some(reason) = functions::left_out(text) {
+            return Error::new(format!("Undefined {what} {text}: {reason}"));
+        }
+        let mut names: Vec<&str> = functions::known_names().collect();
+        names.extend(
+            (0..self.names.len())
+                .filter(|&at| self.names[at].variable.is_some())
+                .map(|at| self.tree.names.text(at as Name)),
+        );
+        let shown: String = text.chars().take(40).collect();
+        match nearest(text, names.into_iter()) {
+            Some(near) => Error::new(format!("Undefined {what} {shown}; did you mean {near}?")),
+            None => Error::new(format!("Undefined {what} {shown}")),
+        }
+    }
+}
+
+fn each(
+    meter: &mut crate::budget::Meter,
+    value: &Value,
+    f: fn(&mut crate::budget::Meter, &Value) -> Result<Value>,
+) -> Result<Value> {
+    match value {
+        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, f)?)),
+        value => f(meter, value),
+    }
+}
+
+/// The name that one or two slips of the finger turn into `text`.
+fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    const LONGEST: usize = 32;
+    if text.len() > LONGEST || text.len() < 3 {
+        return None;
+    }
+    let allowed = if text.len() < 5 { 1 } else { 2 };
+    names
+        .filter(|name| name.len() > 1 && name.len().abs_diff(text.len()) <= allowed)
+        .map(|name| {
+            let distance = strsim::osa_distance(&text.to_lowercase(), &name.to_lowercase());
+            (distance, name)
+        })
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,420 @@
+//! Values as text, as mathjs' `format` writes them.
+
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::number::complex::Complex;
+use crate::number::decimal::Decimal;
+use crate::number::real::{Digits, to_text};
+use crate::unit::{self, System};
+use crate::value::{Object, Value};
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Notation {
+    #[default]
+    Auto,
+    Fixed,
+    Exponential,
+    Engineering,
+    /// Base 2, 8 or 16.
+    Base(u32),
+}
+
+/// What `format(value, options)` asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    pub(crate) notation: Notation,
+    pub(crate) precision: Option<usize>,
+    /// Exponents from `lower` up to below `upper` are written out in [`Notation::Auto`].
+    pub(crate) lower: i64,
+    pub(crate) upper: i64,
+    /// Word size for a base notation.
+    pub(crate) word: Option<u32>,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            notation: Notation::Auto,
+            precision: None,
+            lower: -3,
+            upper: 5,
+            word: None,
+        }
+    }
+}
+
+/// The text of a value.
+pub(crate) fn value(
+    meter: &mut Meter,
+    system: &System,
+    value: &Value,
+    style: &Style,
+) -> Result<String> {
+    let mut text = String::new();
+    write_value(
+        &mut Writer {
+            meter,
+            system,
+            style,
+            text: &mut text,
+        },
+        value,
+    )?;
+    Ok(text)
+}
+
+struct Writer<'a> {
+    meter: &'a mut Meter,
+    system: &'a System,
+    style: &'a Style,
+    text: &'a mut String,
+}
+
+fn write_value(out: &mut Writer<'_>, value: &Value) -> Result<()> {
+    let before = out.text.len();
+    match value {
+        Value::Undefined => out.text.push_str("undefined"),
+        Value::Null => out.text.push_str("null"),
+        Value::Bool(value) => out.text.push_str(if *value { "true" } else { "false" }),
+        Value::Number(value) => out.text.push_str(&number(*value, out.style)?),
+        Value::Complex(value) => out.text.push_str(&complex(*value, out.style)?),
+        Value::Big(value) => out.text.push_str(&decimal(value, out.style)?),
+        Value::Fraction(value) => {
+            out.text.push_str(&format!("{}/{}", value.num, value.den));
+        }
+        Value::Text(value) => quote(out.text, value),
+        Value::Unit(value) => write_unit(out, value)?,
+        Value::Matrix(matrix) => write_cells(out, &matrix.size, &matrix.data)?,
+        Value::Object(object) => write_object(out, object)?,
+        Value::Builtin(_) => out.text.push_str("function"),
+        Value::Closure(closure) => out.text.push_str(&closure.label),
+        Value::Results(values) => write_results(out, values)?,
+    }
+    out.meter.text(out.text.len() - before)
+}
+
+fn write_unit(out: &mut Writer<'_>, unit: &unit::Unit) -> Result<()> {
+    let shown = unit::format(out.meter, unit, out.system)?;
+    if let Some(value) = &shown.value {
+        let inner = self::value(out.meter, out.system, value, out.style)?;
+        match value {
+            Value::Complex(_) => {
+                out.text.push_str(&format!("({inner})"));
+            }
+            _ => out.text.push_str(&inner),
+        }
+        if !shown.units.is_empty() {
+            out.text.push(' ');
+        }
+    }
+    out.text.push_str(&shown.units);
+    Ok(())
+}
+
+/// Nested lists; the recursion is as deep as the matrix has dimensions, which the budget bounds.
+fn write_cells(out: &mut Writer<'_>, size: &[usize], data: &[Value]) -> Result<()> {
+    out.text.push('[');
+    if let [length, inner @ ..] = size {
+        let step = data.len().checked_div(*length).unwrap_or(0);
+        for i in 0..*length {
+            if i > 0 {
+                out.text.push_str(", ");
+            }
+            if inner.is_empty() {
+                write_value(out, &data[i])?;
+            } else {
+                write_cells(out, inner, &data[i * step..(i + 1) * step])?;
+            }
+        }
+    }
+    out.text.push(']');
+    Ok(())
+}
+
+fn write_object(out: &mut Writer<'_>, object: &Object) -> Result<()> {
+    out.text.push('{');
+    for (i, (key, value)) in object.entries.iter().enumerate() {
+        if i > 0 {
+            out.text.push_str(", ");
+        }
+        quote(out.text, key);
+        out.text.push_str(": ");
+        write_value(out, value)?;
+    }
+    out.text.push('}');
+    Ok(())
+}
+
+/// The entries of several statements, texts without quotes.
+fn write_results(out: &mut Writer<'_>, values: &[Value]) -> Result<()> {
+    out.text.push('[');
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            out.text.push_str(", ");
+        }
+        match value {
+            Value::Number(value) => out.text.push_str(&to_text(*value)),
+            Value::Text(text) => out.text.push_str(text),
+            value => write_value(out, value)?,
+        }
+    }
+    out.text.push(']');
+    Ok(())
+}
+
+/// A text in double quotes, escaped as JSON.
+pub(crate) fn quote(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c < ' ' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// A double.
+pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
+    if !value.is_finite() {
+        return Ok(to_text(value));
+    }
+    if let Notation::Base(base) = style.notation {
+        return based(value, base, style.word);
+    }
+    // The common case without a detour over digits: a short whole number.
+    if style.precision.is_none()
+        && style.notation == Notation::Auto
+        && value.fract() == 0.0
+        && value.abs() < 1e5
+        && style.upper >= 5
+    {
+        return Ok(format!("{}", value as i64));
+    }
+    Ok(digits(&Digits::of(value), style))
+}
+
+fn decimal(value: &Decimal, style: &Style) -> Result<String> {
+    if value.is_nan() {
+        return Ok("NaN".into());
+    }
+    if !value.is_finite() {
+        return Ok(if value.is_negative() {
+            "-Infinity"
+        } else {
+            "Infinity"
+        }
+        .into());
+    }
+    if let Notation::Base(base) = style.notation {
+        return based(value.to_f64(), base, style.word);
+    }
+    Ok(digits(&value.digits(), style))
+}
+
+fn digits(value: &Digits, style: &Style) -> String {
+    let zero = value.digits == [0];
+    match style.notation {
+        Notation::Fixed => fixed(value, style.precision),
+        Notation::Exponential => exponential(&rounded(value, style.precision), style.precision),
+        Notation::Engineering => engineering(&rounded(value, style.precision), style.precision),
+        Notation::Auto | Notation::Base(_) => {
+            let value = rounded(value, style.precision);
+            if zero || (value.exponent >= style.lower && value.exponent < style.upper) {
+                fixed(&value, None)
+            } else {
+                exponential(&value, None)
+            }
+        }
+    }
+}
+
+fn rounded(value: &Digits, precision: Option<usize>) -> Digits {
+    match precision {
+        Some(precision) if precision > 0 => value
+            .clone()
+            .round(i64::try_from(precision).unwrap_or(i64::MAX)),
+        _ => value.clone(),
+    }
+}
+
+fn sign(value: &Digits) -> &'static str {
+    if value.negative && value.digits != [0] {
+        "-"
+    } else {
+        ""
+    }
+}
+
+/// All digits written out, with `places` decimals if given.
+fn fixed(value: &Digits, places: Option<usize>) -> String {
+    let value = match places {
+        Some(places) => value.clone().round(
+            value
+                .exponent
+                .saturating_add(1)
+                .saturating_add(i64::try_from(places).unwrap_or(i64::MAX)),
+        ),
+        None => value.clone(),
+    };
+    let digit = |place: i64| {
+        let at = usize::try_from(value.exponent - place).ok();
+        at.and_then(|at| value.digits.get(at))
+            .map_or('0', |digit| char::from(b'0' + digit))
+    };
+    let mut text = String::from(sign(&value));
+    // Exponents are bounded: a double has at most 309 digits, a big number goes exponential far below that.
+    text.extend((0..=value.exponent.clamp(0, 5000)).rev().map(digit));
+    let natural = usize::try_from(value.digits.len() as i64 - 1 - value.exponent).unwrap_or(0);
+    let places = places.unwrap_or(if value.digits == [0] { 0 } else { natural });
+    if places > 0 {
+        text.push('.');
+        text.extend((1..=places.min(5000) as i64).map(|place| digit(-place)));
+    }
+    text
+}
+
+/// `1.5e+21`.
+pub(crate) fn exponential(value: &Digits, precision: Option<usize>) -> String {
+    let mut text = format!("{}{}", sign(value), value.digits[0]);
+    let wanted = precision.unwrap_or(0).max(value.digits.len());
+    if wanted > 1 {
+        text.push('.');
+        text.extend((1..wanted.min(5000)).map(|at| {
+            value
+                .digits
+                .get(at)
+                .map_or('0', |digit| char::from(b'0' + digit))
+        }));
+    }
+    text.push_str(&format!(
+        "e{}{}",
+        if value.exponent < 0 { '-' } else { '+' },
+        value.exponent.unsigned_abs()
+    ));
+    text
+}
+
+/// Like exponential, with exponents that are multiples of three.
+fn engineering(value: &Digits, precision: Option<usize>) -> String {
+    let exponent = value.exponent.div_euclid(3) * 3;
+    let mantissa = Digits {
+        exponent: value.exponent - exponent,
+        ..value.clone()
+    };
+    let mut text = fixed(&mantissa, None);
+    if let Some(precision) = precision {
+        let shown = text.bytes().filter(u8::is_ascii_digit).count();
+        if shown < precision {
+            if !text.contains('.') {
+                text.push('.');
+            }
+            text.extend(std::iter::repeat_n('0', (precision - shown).min(5000)));
+        }
+    }
+    text.push_str(&format!(
+        "e{}{}",
+        if exponent < 0 { '-' } else { '+' },
+        exponent.unsigned_abs()
+    ));
+    text
+}
+
+/// `0b101`, `0o17` or `0xff`; with a word size as the two's complement (`0xffi8`).
+fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
+    let mark = match base {
+        2 => "0b",
+        8 => "0o",
+        _ => "0x",
+    };
+    let mut value = value;
+    let mut suffix = String::new();
+    if let Some(word) = word {
+        let span = libm::exp2(f64::from(word));
+        if value.fract() != 0.0 {
+            return Err(Error::new("Value must be an integer"));
+        }
+        if word == 0 || value >= span / 2.0 || value < -span / 2.0 {
+            return Err(Error::new(format!(
+                "Value must be in range [-2^{}, 2^{}-1]",
+                word.max(1) - 1,
+                word.max(1) - 1
+            )));
+        }
+        if value < 0.0 {
+            value += span;
+        }
+        suffix = format!("i{word}");
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    Ok(format!(
+        "{sign}{mark}{}{suffix}",
+        in_base(value.abs(), base)
+    ))
+}
+
+fn in_base(value: f64, base: u32) -> String {
+    let digit = |d: f64| char::from_digit(d as u32, base).unwrap_or('0');
+    let b = f64::from(base);
+    let mut whole = value.trunc();
+    let mut text = Vec::new();
+    loop {
+        text.push(digit(whole % b));
+        whole = (whole / b).trunc();
+        if whole == 0.0 {
+            break;
+        }
+    }
+    let mut text: String = text.into_iter().rev().collect();
+    let mut rest = value.fract();
+    if rest > 0.0 {
+        text.push('.');
+        // A double has at most 1074 binary places.
+        for _ in 0..1074 {
+            rest *= b;
+            text.push(digit(rest.trunc()));
+            rest = rest.fract();
+            if rest == 0.0 {
+                break;
+            }
+        }
+    }
+    text
+}
+
+/// `3 + 4i`.
+pub(crate) fn complex(value: Complex, style: &Style) -> Result<String> {
+    let Complex { mut re, mut im } = value;
+    if let Some(precision) = style.precision.filter(|precision| *precision > 0) {
+        let tiny = libm::pow(10.0, -(precision as f64));
+        if (re / im).abs() < tiny {
+            re = 0.0;
+        }
+        if (im / re).abs() < tiny {
+            im = 0.0;
+        }
+    }
+    if im == 0.0 {
+        return number(re, style);
+    }
+    let imaginary = match im {
+        1.0 | -1.0 => "i".to_owned(),
+        im => number(im.abs(), style)? + "i",
+    };
+    Ok(match (re == 0.0, im < 0.0) {
+        (true, false) => imaginary,
+        (true, true) => format!("-{imaginary}"),
+        (false, false) => format!("{} + {imaginary}", number(re, style)?),
+        (false, true) => format!("{} - {imaginary}", number(re, style)?),
+    })
+}

@@ -1,0 +1,422 @@
+//! Making values of one kind out of another.
+
+use super::{Function, each, many, two};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::eval::Run;
+use crate::number::complex::{Complex, complex};
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::ops::{self, counted, counted_big};
+use crate::unit::{self, Unit};
+use crate::value::{Value, read_number, type_error};
+
+pub(super) const TABLE: &[Function] = &[
+    many(
+        "number",
+        "x?, unit?",
+        "As a number; of a quantity, how many of the unit",
+        numbers,
+    ),
+    each(
+        "bignumber",
+        "x",
+        "As a decimal number with 64 digits",
+        bignumber,
+    ),
+    many(
+        "fraction",
+        "x, denominator?",
+        "As an exact fraction",
+        fractions,
+    ),
+    many(
+        "complex",
+        "re, im?",
+        "As a complex number; from a text, or {r, phi}",
+        complexes,
+    ),
+    each("boolean", "x", "As true or false", boolean),
+    many(
+        "unit",
+        "x, unit?",
+        "As a quantity: unit(5, \"cm\") or unit(\"5 cm\")",
+        units,
+    ),
+    two(
+        "to",
+        "x, unit",
+        "In another unit; the operators to and in",
+        convert,
+    ),
+    many(
+        "toBest",
+        "x, units?",
+        "With the prefix, or in the unit of the list, that gives the shortest number",
+        to_best,
+    ),
+    many(
+        "splitUnit",
+        "x, units",
+        "As a sum of units: splitUnit(1 m, [ft, inch])",
+        split_unit,
+    ),
+];
+
+fn numbers(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [] => Ok(Value::Number(0.0)),
+        [Value::Matrix(matrix)] => Ok(Value::matrix(matrix.map(&mut run.meter, number)?)),
+        [value] => number(&mut run.meter, value),
+        [Value::Unit(quantity), target, ..] => {
+            let target = target_unit(run, target)?;
+            let count = quantity.count_in(&mut run.meter, &target)?;
+            number(&mut run.meter, &count)
+        }
+        [value, ..] => Err(type_error("number", value)),
+    }
+}
+
+fn target_unit(run: &mut Run<'_>, target: &Value) -> Result<Unit> {
+    match target {
+        Value::Unit(unit) => Ok(unit.as_ref().clone()),
+        Value::Text(text) => unit::parse(&mut run.meter, text, &mut run.system),
+        other => Err(type_error("to", other)),
+    }
+}
+
+pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
+    match value {
+        Value::Text(text) if text.as_ref() == "NaN" => Ok(f64::NAN.into()),
+        Value::Text(text) => match read_number(text) {
+            Some(number) => Ok(number.into()),
+            None => Err(Error::new(format!(
+                "String \"{text}\" is not a valid number"
+            ))),
+        },
+        Value::Null => Ok(0.0.into()),
+        Value::Unit(_) => Ok(value.clone()),
+        value => Ok(value.number("number")?.into()),
+    }
+}
+
+pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
+    let decimal = match value {
+        Value::Number(value) => Decimal::from_number(*value),
+        Value::Bool(value) => Decimal::integer(u64::from(*value)),
+        Value::Null => Decimal::integer(0),
+        Value::Big(_) | Value::Unit(_) => return Ok(value.clone()),
+        Value::Fraction(value) => {
+            Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den))
+        }
+        Value::Text(text) => {
+            if text.len() > meter.digits() {
+                return Err(meter.too_many_digits());
+            }
+            Decimal::parse(text).ok_or_else(|| {
+                Error::new(format!(
+                    "\"{text}\" is no number: a BigNumber cannot be read from it"
+                ))
+            })?
+        }
+        other => return Err(type_error("bignumber", other)),
+    };
+    counted_big(meter, decimal)
+}
+
+pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
+    let fraction = match value {
+        Value::Number(value) => ops::implicit_fraction(*value)?,
+        Value::Bool(value) => Fraction::integer(u8::from(*value).into()),
+        Value::Null => Fraction::integer(0.into()),
+        Value::Fraction(_) => return Ok(value.clone()),
+        Value::Big(value) => exact_fraction(meter, value)?,
+        Value::Text(text) => {
+            if text.len() > meter.digits() {
+                return Err(meter.too_many_digits());
+            }
+            Fraction::parse(text).ok_or_else(|| {
+                Error::new(format!(
+                    "\"{text}\" is no fraction: write \"1/3\", \"0.25\" or \"0.(3)\""
+                ))
+            })?
+        }
+        Value::Unit(quantity) => {
+            let value = fraction(meter, quantity.required()?)?;
+            return Ok(Value::unit(quantity.with(Some(value))));
+        }
+        other => return Err(type_error("fraction", other)),
+    };
+    counted(meter, fraction)
+}
+
+pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fraction> {
+    let no_fraction = || Error::new("Only a finite number can be a fraction");
+    if !value.is_finite() {
+        return Err(no_fraction());
+    }
+    if value.magnitude().unsigned_abs() > meter.digits() as u64 {
+        return Err(meter.too_many_digits());
+    }
+    if let Some(whole) = value.to_integer(meter.digits()) {
+        return Ok(Fraction::integer(whole));
+    }
+    // Shifted until it is whole.
+    let places = usize::try_from(value.decimals()).unwrap_or(usize::MAX);
+    if places > meter.digits() {
+        return Err(meter.too_many_digits());
+    }
+    let shift = num_bigint::BigInt::from(crate::number::decimal::ten_to(places));
+    let digits = value
+        .shifted(places)
+        .to_integer(2 * meter.digits())
+        .ok_or_else(no_fraction)?;
+    Fraction::new(digits, shift).ok_or_else(no_fraction)
+}
+
+fn fractions(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    match args {
+        [Value::Matrix(matrix)] => Ok(Value::matrix(matrix.map(meter, fraction)?)),
+        [Value::Object(object)] => {
+            let part = |key: &str| {
+                object
+                    .get(key)
+                    .cloned()
+                    .ok_or_else(|| Error::new("A fraction needs the keys n and d"))
+            };
+            ratio(meter, &part("n")?, &part("d")?)
+        }
+        [value] => fraction(meter, value),
+        [above, below, ..] => ratio(meter, above, below),
+        [] => Err(Error::new("Too few arguments in function fraction")),
+    }
+}
+
+fn ratio(meter: &mut Meter, above: &Value, below: &Value) -> Result<Value> {
+    if let (Value::Number(a), Value::Number(b)) = (above, below)
+        && (a.fract() != 0.0 || b.fract() != 0.0)
+    {
+        return Err(Error::new("Parameters must be integer"));
+    }
+    let (above, below) = (fraction(meter, above)?, fraction(meter, below)?);
+    ops::divide(meter, &above, &below)
+}
+
+fn complexes(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    match args {
+        [Value::Matrix(matrix)] => Ok(Value::matrix(
+            matrix.map(meter, |_, value| to_complex(value))?,
+        )),
+        [value] => to_complex(value),
+        [re, im, ..] => Ok(complex(re.number("complex")?, im.number("complex")?).into()),
+        [] => Ok(complex(0.0, 0.0).into()),
+    }
+}
+
+fn to_complex(value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Complex(_) => value.clone(),
+        Value::Null => complex(0.0, 0.0).into(),
+        Value::Text(text) => parse_complex(text)
+            .ok_or_else(|| {
+                Error::new(format!("\"{text}\" is no complex number: write \"2 + 3i\""))
+            })?
+            .into(),
+        Value::Object(object) => {
+            let part = |key: &str| {
+                object
+                    .get(key)
+                    .map(|value| value.number("complex"))
+                    .transpose()
+            };
+            match (part("re")?, part("im")?, part("r")?, part("phi")?) {
+                (Some(re), Some(im), ..) => complex(re, im).into(),
+                (_, _, Some(r), Some(phi)) => {
+                    complex(r * libm::cos(phi), r * libm::sin(phi)).into()
+                }
+                _ => {
+                    return Err(Error::new(
+                        "A complex number needs the keys re and im, or r and phi",
+                    ));
+                }
+            }
+        }
+        value => complex(value.number("complex")?, 0.0).into(),
+    })
+}
+
+/// Reads `2 + 3i`, `-i`, `4`.
+fn parse_complex(text: &str) -> Option<Complex> {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let Some(body) = text.strip_suffix('i') else {
+        return Some(complex(text.parse().ok()?, 0.0));
+    };
+    // The sign that splits the parts is the last one that does not belong to an exponent.
+    let bytes = body.as_bytes();
+    let split = (0..bytes.len()).rev().find(|&at| {
+        matches!(bytes[at], b'+' | b'-') && (at == 0 || !matches!(bytes[at - 1], b'e' | b'E'))
+    });
+    let (re, im) = body.split_at(split.unwrap_or(0));
+    let im = match im {
+        "" | "+" => 1.0,
+        "-" => -1.0,
+        im => im.parse().ok()?,
+    };
+    let re = if re.is_empty() { 0.0 } else { re.parse().ok()? };
+    Some(complex(re, im))
+}
+
+fn boolean(_: &mut Meter, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Bool(_) => value.clone(),
+        Value::Null => false.into(),
+        Value::Number(x) => (*x != 0.0 && !x.is_nan()).into(),
+        Value::Big(x) => (!x.is_zero() && !x.is_nan()).into(),
+        Value::Text(text) => match text.to_lowercase().as_str() {
+            "true" => true.into(),
+            "false" => false.into(),
+            _ => match read_number(text) {
+                Some(number) if !text.is_empty() => (number != 0.0).into(),
+                _ => {
+                    return Err(Error::new(format!(
+                        "Cannot convert \"{text}\" to a boolean"
+                    )));
+                }
+            },
+        },
+        Value::Fraction(_) => return Err(ops::no_fraction()),
+        other => return Err(type_error("boolean", other)),
+    })
+}
+
+fn units(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Matrix(matrix)] => {
+            let cells: Result<Vec<Value>> = matrix
+                .data
+                .iter()
+                .map(|value| one_unit(run, value))
+                .collect();
+            run.meter.cells(matrix.data.len())?;
+            Ok(Value::matrix(crate::matrix::Matrix::new(
+                matrix.size.clone(),
+                cells?,
+            )))
+        }
+        [value] => one_unit(run, value),
+        [value, name, ..] => {
+            let unit = target_unit(run, name)?;
+            if unit.value.is_some() {
+                return Err(Error::new(
+                    "The second argument of unit must be a unit without a number",
+                ));
+            }
+            if !matches!(
+                value,
+                Value::Number(_)
+                    | Value::Big(_)
+                    | Value::Fraction(_)
+                    | Value::Complex(_)
+                    | Value::Bool(_)
+            ) {
+                return Err(type_error("unit", value));
+            }
+            let amount = unit.normalize(&mut run.meter, value)?;
+            Ok(Value::unit(unit.with(Some(amount))))
+        }
+        [] => Err(Error::new("Too few arguments in function unit")),
+    }
+}
+
+fn one_unit(run: &mut Run<'_>, value: &Value) -> Result<Value> {
+    match value {
+        Value::Unit(_) => Ok(value.clone()),
+        Value::Text(text) => Ok(Value::unit(unit::parse(
+            &mut run.meter,
+            text,
+            &mut run.system,
+        )?)),
+        Value::Number(_) | Value::Big(_) | Value::Fraction(_) => {
+            Ok(Value::unit(Unit::plain(value.clone())))
+        }
+        Value::Bool(_) => Ok(Value::unit(Unit::plain(value.number("unit")?.into()))),
+        other => Err(type_error("unit", other)),
+    }
+}
+
+/// `x to unit`, also for each cell of a matrix.
+pub(crate) fn convert(meter: &mut Meter, value: &Value, target: &Value) -> Result<Value> {
+    match (value, target) {
+        (Value::Matrix(matrix), target) => Ok(Value::matrix(
+            matrix.map(meter, |meter, cell| convert(meter, cell, target))?,
+        )),
+        (Value::Unit(value), Value::Unit(target)) => Ok(Value::unit(value.convert(meter, target)?)),
+        (Value::Unit(value), Value::Text(text)) => {
+            let target = unit::parse(meter, text, &mut unit::System::default())?;
+            Ok(Value::unit(value.convert(meter, &target)?))
+        }
+        (Value::Unit(_), other) | (other, _) => Err(Error::new(format!(
+            "Unexpected type of argument in function to: only a quantity can be converted, and only to a unit (actual: {})",
+            other.type_name()
+        ))),
+    }
+}
+
+fn to_best(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let Value::Unit(quantity) = &args[0] else {
+        return Err(type_error("toBest", &args[0]));
+    };
+    let Some(choices) = args.get(1) else {
+        return Ok(Value::unit(Unit {
+            fixed_prefix: false,
+            ..quantity.as_ref().clone()
+        }));
+    };
+    let mut best: Option<(f64, Unit)> = None;
+    for choice in &choices.as_matrix("toBest")?.data {
+        let target = target_unit(run, choice)?;
+        let converted = quantity.convert(&mut run.meter, &target)?;
+        let count = converted.denormalize(&mut run.meter, converted.required()?)?;
+        // The same taste as for prefixes: numbers around 16.
+        let size = (libm::log10(ops::magnitude(&count).unwrap_or(0.0).max(1e-300)) - 1.2).abs();
+        if best.as_ref().is_none_or(|(known, _)| size < *known) {
+            best = Some((size, converted));
+        }
+    }
+    best.map(|(_, unit)| Value::unit(unit))
+        .ok_or_else(|| Error::new("toBest needs at least one unit to choose from"))
+}
+
+fn split_unit(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let Value::Unit(quantity) = &args[0] else {
+        return Err(type_error("splitUnit", &args[0]));
+    };
+    let targets = args[1].as_matrix("splitUnit")?.data.clone();
+    let mut rest = quantity.as_ref().clone();
+    let mut parts = Vec::with_capacity(targets.len());
+    for (at, target) in targets.iter().enumerate() {
+        let target = target_unit(run, target)?;
+        let meter = &mut run.meter;
+        let mut count = rest.count_in(meter, &target)?;
+        if at + 1 < targets.len() {
+            // Rounding errors must not steal a whole unit.
+            let exact = count.number("splitUnit")?;
+            let nearest = exact.round();
+            count = Value::Number(if crate::number::real::nearly_equal(exact, nearest) {
+                nearest
+            } else {
+                exact.trunc()
+            });
+        }
+        let amount = target.normalize(meter, &count)?;
+        let left = ops::subtract(meter, rest.required()?, &amount)?;
+        parts.push(Value::unit(Unit {
+            fixed_prefix: true,
+            ..target.with(Some(amount))
+        }));
+        rest = rest.with(Some(left));
+    }
+    Ok(Value::list(parts))
+}

@@ -1,0 +1,726 @@
+//! Making, cutting and walking matrices.
+
+use std::cmp::Ordering;
+
+use super::{Function, many, with_expression};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::eval::{Run, pick, read_pick, replace};
+use crate::matrix::{self, Matrix};
+use crate::ops;
+use crate::value::{Object, Value, type_error};
+
+pub(super) const TABLE: &[Function] = &[
+    many(
+        "matrix",
+        "x?",
+        "The list as a matrix",
+        |_, args| match args {
+            [] => Ok(Value::list(Vec::new())),
+            [value @ Value::Matrix(_), ..] => Ok(value.clone()),
+            [value, ..] => Err(type_error("matrix", value)),
+        },
+    ),
+    many(
+        "zeros",
+        "n?, ...",
+        "Matrix of zeros of this size",
+        |run, args| filled(run, args, "zeros", 0.0),
+    ),
+    many(
+        "ones",
+        "n?, ...",
+        "Matrix of ones of this size",
+        |run, args| filled(run, args, "ones", 1.0),
+    ),
+    many(
+        "identity",
+        "n?, m?",
+        "Matrix with ones on the diagonal",
+        identity,
+    ),
+    many(
+        "diag",
+        "x, k?",
+        "Matrix with this diagonal, or the diagonal of a matrix",
+        diagonal,
+    ),
+    many(
+        "range",
+        "start, end?, step?",
+        "List of numbers from start to end",
+        |run, args| named_range(&mut run.meter, args),
+    ),
+    many("size", "x", "Sizes of the dimensions", |_, args| {
+        let size = match &args[0] {
+            Value::Matrix(matrix) => matrix.size.clone(),
+            Value::Text(text) => vec![text.chars().count()],
+            Value::Fraction(_) => return Err(ops::no_fraction()),
+            _ => Vec::new(),
+        };
+        Ok(Value::list(
+            size.into_iter().map(|n| Value::Number(n as f64)).collect(),
+        ))
+    }),
+    many(
+        "count",
+        "x",
+        "How many cells or letters",
+        |_, args| match &args[0] {
+            Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
+            Value::Text(text) => Ok((text.chars().count() as f64).into()),
+            other => Err(type_error("count", other)),
+        },
+    ),
+    many(
+        "reshape",
+        "x, size",
+        "The cells in another shape",
+        |run, args| {
+            let matrix = args[0].as_matrix("reshape")?;
+            run.meter.cells(matrix.data.len())?;
+            Ok(Value::matrix(
+                matrix.reshaped(reshape_size(&args[1], matrix.data.len())?)?,
+            ))
+        },
+    ),
+    many(
+        "resize",
+        "x, size, fill?",
+        "Cut or filled up to a size",
+        resize,
+    ),
+    many("flatten", "x", "All cells in one list", |run, args| {
+        let matrix = args[0].as_matrix("flatten")?;
+        run.meter.cells(matrix.data.len())?;
+        Ok(Value::list(matrix.data.clone()))
+    }),
+    many(
+        "squeeze",
+        "x",
+        "Without dimensions of size one",
+        |_, args| match &args[0] {
+            Value::Matrix(matrix) => {
+                let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
+                match (size.is_empty(), matrix.data.as_slice()) {
+                    (true, [only]) => Ok(only.clone()),
+                    _ => Ok(Value::matrix(matrix.reshaped(size)?)),
+                }
+            }
+            other => Ok(other.clone()),
+        },
+    ),
+    many(
+        "concat",
+        "a, ...",
+        "Matrices or texts joined; a dimension may follow",
+        concat,
+    ),
+    many("row", "x, index", "One row", |run, args| {
+        line(run, args, "row")
+    }),
+    many("column", "x, index", "One column", |run, args| {
+        line(run, args, "column")
+    }),
+    many(
+        "subset",
+        "x, index, replacement?",
+        "Cells at index(…), or a copy with them replaced",
+        subset,
+    ),
+    many(
+        "index",
+        "i, ...",
+        "Indexes for subset, counted from 1",
+        |_, args| {
+            Ok(Value::object([(
+                "index",
+                Value::Results(std::sync::Arc::new(args.to_vec())),
+            )]))
+        },
+    ),
+    with_expression(
+        "map",
+        "x, ...",
+        "The function of each cell: map([1, 2], sqrt), map([1, 2], x^2)",
+        map,
+    ),
+    with_expression(
+        "filter",
+        "x, test",
+        "Cells for which the test holds: filter([1, 2], x > 1)",
+        filter,
+    ),
+    with_expression(
+        "forEach",
+        "x, f",
+        "Calls the function with each cell",
+        |run, args| {
+            map(run, args)?;
+            Ok(Value::Undefined)
+        },
+    ),
+    many(
+        "sort",
+        "x, order?",
+        "Cells in order: \"asc\", \"desc\", \"natural\" or a function",
+        sort,
+    ),
+    many(
+        "matrixFromRows",
+        "row, ...",
+        "Matrix with these rows",
+        |run, args| stack(&mut run.meter, args),
+    ),
+    many(
+        "matrixFromColumns",
+        "column, ...",
+        "Matrix with these columns",
+        |run, args| {
+            let rows = stack(&mut run.meter, args)?;
+            ops::transpose(&mut run.meter, &rows, false)
+        },
+    ),
+    many("diff", "x, dimension?", "Differences of neighbours", diff),
+    many(
+        "transpose",
+        "x",
+        "Rows and columns exchanged",
+        |run, args| ops::transpose(&mut run.meter, &args[0], false),
+    ),
+    many(
+        "ctranspose",
+        "x",
+        "Transposed and conjugated; the operator '",
+        |run, args| ops::transpose(&mut run.meter, &args[0], true),
+    ),
+];
+
+/// `start:step:end`.
+pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
+    let (Value::Number(start), Value::Number(end), Value::Number(step)) = (start, end, step) else {
+        return exact_range(meter, start, end, step);
+    };
+    if *step == 0.0 {
+        return Ok(Value::list(Vec::new()));
+    }
+    let count = ((end - start) / step).max(-1.0) + 1.0;
+    // Counted before a single number is made; one more for what rounding hides.
+    meter.cells(if count.is_finite() {
+        count as usize
+    } else {
+        usize::MAX
+    })?;
+    let mut values = Vec::new();
+    let mut value = *start;
+    loop {
+        let beyond = if *step > 0.0 {
+            value > *end
+        } else {
+            value < *end
+        };
+        if (beyond && !crate::number::real::nearly_equal(value, *end)) || value.is_nan() {
+            break;
+        }
+        meter.step(1)?;
+        values.push(Value::Number(value));
+        value += step;
+    }
+    Ok(Value::list(values))
+}
+
+/// A range of big numbers or fractions.
+fn exact_range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
+    let zero = Value::Number(0.0);
+    let rising = match ops::ordering("range", step, &zero)? {
+        Some(Ordering::Greater) => true,
+        Some(Ordering::Less) => false,
+        _ => return Ok(Value::list(Vec::new())),
+    };
+    let mut values = Vec::new();
+    let mut value = start.clone();
+    loop {
+        let beyond = if rising {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        };
+        match ops::ordering("range", &value, end)? {
+            Some(order) if order != beyond => {}
+            _ => return Ok(Value::list(values)),
+        }
+        meter.cells(1)?;
+        let next = ops::add(meter, &value, step)?;
+        values.push(std::mem::replace(&mut value, next));
+    }
+}
+
+fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+    if let [Value::Text(text)] = args {
+        let parts: Option<Vec<f64>> = text
+            .split(':')
+            .map(|part| part.trim().parse().ok())
+            .collect();
+        return match parts.as_deref() {
+            Some(&[start, end]) => range(meter, &start.into(), &end.into(), &1.0.into()),
+            Some(&[start, step, end]) => range(meter, &start.into(), &end.into(), &step.into()),
+            _ => Err(Error::new(format!("String \"{text}\" is no valid range"))),
+        };
+    }
+    let plain = |value: &Value| match value {
+        Value::Number(_) | Value::Big(_) | Value::Fraction(_) => Ok(value.clone()),
+        _ => Err(type_error("range", value)),
+    };
+    match args {
+        [start, end] => range(meter, &plain(start)?, &plain(end)?, &1.0.into()),
+        [start, end, step] => range(meter, &plain(start)?, &plain(end)?, &plain(step)?),
+        _ => Err(Error::new(
+            "Too few arguments in function range (expected: start and end)",
+        )),
+    }
+}
+
+/// Sizes given as numbers or as one list.
+fn sizes(args: &[Value], name: &str) -> Result<Vec<usize>> {
+    match args {
+        [Value::Matrix(list)] => list.data.iter().map(|n| n.count(name)).collect(),
+        args => args.iter().map(|n| n.count(name)).collect(),
+    }
+}
+
+fn filled(run: &mut Run<'_>, args: &[Value], name: &str, value: f64) -> Result<Value> {
+    let size = sizes(args, name)?;
+    if size.is_empty() {
+        return Ok(Value::list(Vec::new()));
+    }
+    let big = args.iter().any(|arg| matches!(arg, Value::Big(_)));
+    let cell = if big {
+        Value::big(crate::number::decimal::Decimal::from_number(value))
+    } else {
+        Value::Number(value)
+    };
+    Ok(Value::matrix(Matrix::filled(&mut run.meter, size, &cell)?))
+}
+
+fn identity(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    match *sizes(args, "identity")?.as_slice() {
+        [] => Ok(Value::list(Vec::new())),
+        [n] => Ok(Value::matrix(ops::identity(&mut run.meter, n, n)?)),
+        [n, m] => Ok(Value::matrix(ops::identity(&mut run.meter, n, m)?)),
+        _ => Err(Error::new("Vector containing two values expected")),
+    }
+}
+
+fn diagonal(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let matrix = args[0].as_matrix("diag")?;
+    let offset = match args.get(1) {
+        Some(k) => k.number("diag")?,
+        None => 0.0,
+    };
+    if offset.fract() != 0.0 || offset.abs() > 1e6 {
+        return Err(Error::new(
+            "Second parameter in function diag must be an integer",
+        ));
+    }
+    let (down, right) = if offset < 0.0 {
+        (-offset as usize, 0)
+    } else {
+        (0, offset as usize)
+    };
+    match *matrix.size.as_slice() {
+        [n] => {
+            let (rows, columns) = (n + down, n + right);
+            let mut result =
+                Matrix::filled(&mut run.meter, vec![rows, columns], &Value::Number(0.0))?;
+            for (i, value) in matrix.data.iter().enumerate() {
+                result.data[(i + down) * columns + i + right] = value.clone();
+            }
+            Ok(Value::matrix(result))
+        }
+        [rows, columns] => {
+            let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
+            run.meter.cells(count)?;
+            Ok(Value::list(
+                (0..count)
+                    .map(|i| matrix.data[(i + down) * columns + i + right].clone())
+                    .collect(),
+            ))
+        }
+        _ => Err(Error::new("Matrix for function diag must be 2 dimensional")),
+    }
+}
+
+/// The wanted size; one of its numbers may be -1, which stands for the rest.
+fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
+    let list = value.as_matrix("reshape")?;
+    let numbers: Vec<f64> = list
+        .data
+        .iter()
+        .map(|n| n.number("reshape"))
+        .collect::<Result<_>>()?;
+    let known: f64 = numbers.iter().filter(|n| **n != -1.0).product();
+    numbers
+        .into_iter()
+        .map(|n| {
+            if n == -1.0 && known > 0.0 {
+                Value::Number(cells as f64 / known)
+            } else {
+                Value::Number(n)
+            }
+        })
+        .map(|n| n.count("reshape"))
+        .collect()
+}
+
+fn resize(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let size = sizes(std::slice::from_ref(&args[1]), "resize")?;
+    let fill = args.get(2).cloned().unwrap_or(Value::Number(0.0));
+    match &args[0] {
+        Value::Matrix(matrix) => Ok(Value::matrix(matrix.resized(
+            &mut run.meter,
+            &size,
+            &fill,
+        )?)),
+        Value::Text(text) => {
+            let &[length] = size.as_slice() else {
+                return Err(Error::new("Dimension mismatch: a text has one dimension"));
+            };
+            run.meter.text(length)?;
+            let fill = match args.get(2) {
+                Some(Value::Text(fill)) => fill.chars().next().unwrap_or(' '),
+                _ => ' ',
+            };
+            Ok(Value::text(
+                text.chars()
+                    .chain(std::iter::repeat(fill))
+                    .take(length)
+                    .collect::<String>(),
+            ))
+        }
+        value => {
+            if size.is_empty() {
+                return Ok(value.clone());
+            }
+            let one = Matrix::new(vec![1; size.len()], vec![value.clone()]);
+            Ok(Value::matrix(one.resized(&mut run.meter, &size, &fill)?))
+        }
+    }
+}
+
+fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    if args.iter().all(|arg| matches!(arg, Value::Text(_))) {
+        let length = args
+            .iter()
+            .map(|arg| {
+                if let Value::Text(text) = arg {
+                    text.len()
+                } else {
+                    0
+                }
+            })
+            .sum();
+        run.meter.text(length)?;
+        let mut joined = String::with_capacity(length);
+        for arg in args {
+            joined.push_str(arg.as_text("concat")?);
+        }
+        return Ok(Value::text(joined));
+    }
+    let (parts, dimension) = match args {
+        [parts @ .., last @ (Value::Number(_) | Value::Big(_))] => {
+            (parts, Some(last.count("concat")?))
+        }
+        parts => (parts, None),
+    };
+    let mut matrices = parts.iter().map(|part| part.as_matrix("concat"));
+    let Some(first) = matrices.next() else {
+        return Err(Error::new("At least one matrix expected"));
+    };
+    let mut joined = Matrix::clone(first?);
+    let dimension = match dimension {
+        None => joined.size.len() - 1,
+        Some(n) if n >= 1 && n <= joined.size.len() => n - 1,
+        Some(n) => {
+            return Err(Error::new(format!(
+                "Index out of range ({n} > {})",
+                joined.size.len()
+            )));
+        }
+    };
+    for next in matrices {
+        joined = join(&mut run.meter, &joined, next?, dimension)?;
+    }
+    Ok(Value::matrix(joined))
+}
+
+fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<Matrix> {
+    let fits = a.size.len() == b.size.len()
+        && a.size
+            .iter()
+            .zip(&b.size)
+            .enumerate()
+            .all(|(at, (m, n))| at == dimension || m == n);
+    if !fits {
+        return Err(Error::new(format!(
+            "Dimension mismatch ({} != {})",
+            matrix::list(&a.size),
+            matrix::list(&b.size)
+        )));
+    }
+    meter.cells(a.data.len() + b.data.len())?;
+    let inner: usize = a.size[dimension + 1..].iter().product();
+    let (step_a, step_b) = (a.size[dimension] * inner, b.size[dimension] * inner);
+    let outer: usize = a.size[..dimension].iter().product();
+    let mut data = Vec::with_capacity(a.data.len() + b.data.len());
+    for o in 0..outer {
+        data.extend_from_slice(&a.data[o * step_a..(o + 1) * step_a]);
+        data.extend_from_slice(&b.data[o * step_b..(o + 1) * step_b]);
+    }
+    let mut size = a.size.clone();
+    size[dimension] += b.size[dimension];
+    Ok(Matrix::new(size, data))
+}
+
+fn line(run: &mut Run<'_>, args: &[Value], name: &str) -> Result<Value> {
+    let matrix = args[0].as_matrix(name)?;
+    let (rows, columns) = matrix.rows_columns(name)?;
+    let index = args[1].count(name)?;
+    let length = if name == "row" { rows } else { columns };
+    if index < 1 || index > length {
+        return Err(Error::new(format!(
+            "Index out of range ({index} > {length})"
+        )));
+    }
+    run.meter.cells(rows.max(columns))?;
+    let at = index - 1;
+    if name == "row" {
+        Ok(Value::matrix(Matrix::new(
+            vec![1, columns],
+            matrix.data[at * columns..(at + 1) * columns].to_vec(),
+        )))
+    } else {
+        let data = (0..rows)
+            .map(|row| matrix.data[row * columns + at].clone())
+            .collect();
+        Ok(Value::matrix(Matrix::new(vec![rows, 1], data)))
+    }
+}
+
+/// What `index(…)` made, or a plain list of indexes.
+fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let indexes = match &args[1] {
+        Value::Object(object) => match object.get("index") {
+            Some(Value::Results(indexes)) => indexes.to_vec(),
+            _ => return Err(type_error("subset", &args[1])),
+        },
+        Value::Matrix(list) => list.data.clone(),
+        other => vec![other.clone()],
+    };
+    if let (Value::Object(object), [Value::Text(key)]) = (&args[0], indexes.as_slice()) {
+        return match args.get(2) {
+            None => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
+            Some(new) => {
+                run.meter.cells(2 * object.entries.len() + 2)?;
+                let mut object = Object::clone(object);
+                object.set(key, new.clone());
+                run.meter.nested(object.depth)?;
+                Ok(Value::Object(std::sync::Arc::new(object)))
+            }
+        };
+    }
+    let picks = indexes
+        .iter()
+        .map(|index| read_pick(&mut run.meter, index))
+        .collect::<Result<Vec<_>>>()?;
+    match args.get(2) {
+        None => pick(&mut run.meter, &args[0], &picks),
+        Some(new) => replace(&mut run.meter, &args[0], &picks, new),
+    }
+}
+
+/// The arguments a callback gets: as many as it takes of the value, its index and the whole matrix.
+fn callback_arguments(
+    function: &Value,
+    value: &Value,
+    index: &[usize],
+    whole: &Value,
+) -> Vec<Value> {
+    let mut arguments = vec![value.clone()];
+    let wanted = Run::parameters_of(function);
+    if wanted > 1 {
+        arguments.push(Value::list(
+            index
+                .iter()
+                .map(|i| Value::Number((i + 1) as f64))
+                .collect(),
+        ));
+    }
+    if wanted > 2 {
+        arguments.push(whole.clone());
+    }
+    arguments
+}
+
+fn map(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let Some((function, sources)) = args.split_last() else {
+        return Err(Error::new("Too few arguments in function map"));
+    };
+    if !function.is_function() {
+        return Err(type_error("map", function));
+    }
+    let [source] = sources else {
+        return map_several(run, function, sources);
+    };
+    let matrix = source.as_matrix("map")?.clone();
+    run.meter.cells(matrix.data.len())?;
+    let mut data = Vec::with_capacity(matrix.data.len());
+    for (at, value) in matrix.data.iter().enumerate() {
+        let arguments =
+            callback_arguments(function, value, &matrix::unravel(at, &matrix.size), source);
+        data.push(run.call(function, &arguments)?);
+    }
+    Ok(Value::matrix(Matrix::new(matrix.size.clone(), data)))
+}
+
+fn map_several(run: &mut Run<'_>, function: &Value, sources: &[Value]) -> Result<Value> {
+    let matrices = sources
+        .iter()
+        .map(|source| source.as_matrix("map").cloned())
+        .collect::<Result<Vec<_>>>()?;
+    let Some(first) = matrices.first() else {
+        return Err(Error::new(
+            "Too few arguments in function map (expected: a matrix and a function)",
+        ));
+    };
+    if matrices.iter().any(|matrix| matrix.size != first.size) {
+        return Err(Error::new(
+            "Dimension mismatch: the matrices of map must have the same size",
+        ));
+    }
+    run.meter.cells(first.data.len())?;
+    let mut data = Vec::with_capacity(first.data.len());
+    for at in 0..first.data.len() {
+        let arguments: Vec<Value> = matrices
+            .iter()
+            .map(|matrix| matrix.data[at].clone())
+            .collect();
+        data.push(run.call(function, &arguments)?);
+    }
+    Ok(Value::matrix(Matrix::new(first.size.clone(), data)))
+}
+
+fn filter(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let matrix = args[0].as_matrix("filter")?.clone();
+    if matrix.size.len() != 1 {
+        return Err(Error::new("Only one dimensional matrices supported"));
+    }
+    if !args[1].is_function() {
+        return Err(type_error("filter", &args[1]));
+    }
+    run.meter.cells(matrix.data.len())?;
+    let mut kept = Vec::new();
+    for (at, value) in matrix.data.iter().enumerate() {
+        let arguments = callback_arguments(&args[1], value, &[at], &args[0]);
+        let keep = run.call(&args[1], &arguments)?;
+        if ops::truth("filter", &keep)? {
+            kept.push(value.clone());
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn sort(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let matrix = args[0].as_matrix("sort")?.clone();
+    if matrix.size.len() != 1 {
+        return Err(Error::new("One dimensional array expected"));
+    }
+    let order = args.get(1).cloned().unwrap_or_else(|| Value::text("asc"));
+    if order.is_function() {
+        return sort_by_function(run, &matrix, &order);
+    }
+    let compare = |a: &Value, b: &Value| -> Result<Ordering> {
+        Ok(ops::ordering("compare", a, b)?.unwrap_or(Ordering::Equal))
+    };
+    let name = order.as_text("sort")?.clone();
+    let sorted = super::statistics::sort(
+        &mut run.meter,
+        matrix.data.clone(),
+        &mut |meter, a, b| match name.as_ref() {
+            "asc" => compare(a, b),
+            "desc" => compare(b, a),
+            "natural" => ops::natural_order(meter, a, b),
+            other => Err(Error::new(format!(
+                "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
+            ))),
+        },
+    )?;
+    Ok(Value::list(sorted))
+}
+
+fn sort_by_function(run: &mut Run<'_>, matrix: &Matrix, order: &Value) -> Result<Value> {
+    // Insertion by halves: the callback needs the whole evaluation, so the list is built next to it.
+    run.meter.cells(matrix.data.len())?;
+    let mut sorted: Vec<Value> = Vec::with_capacity(matrix.data.len());
+    for value in &matrix.data {
+        let (mut low, mut high) = (0, sorted.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let result = run.call(order, &[sorted[middle].clone(), value.clone()])?;
+            if result.number("sort")? <= 0.0 {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        run.meter.step(sorted.len() / 8 + 1)?;
+        sorted.insert(low, value.clone());
+    }
+    Ok(Value::list(sorted))
+}
+
+fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+    let rows = args
+        .iter()
+        .map(|row| {
+            let matrix = row.as_matrix("matrixFromRows")?;
+            let wide = matrix.size.iter().filter(|&&n| n > 1).count() <= 1;
+            if !wide {
+                return Err(Error::new("Expected vectors as rows or columns"));
+            }
+            Ok(Value::list(matrix.data.clone()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Value::matrix(Matrix::from_items(meter, rows)?))
+}
+
+fn diff(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let matrix = args[0].as_matrix("diff")?;
+    let dimension = match args.get(1) {
+        Some(at) => at
+            .count("diff")?
+            .checked_sub(1)
+            .ok_or_else(|| Error::new("Index out of range (0 < 1)"))?,
+        None => 0,
+    };
+    let Some(&length) = matrix.size.get(dimension) else {
+        return Err(Error::new(format!(
+            "Dimension must be smaller than or equal to {}",
+            matrix.size.len()
+        )));
+    };
+    let inner: usize = matrix.size[dimension + 1..].iter().product();
+    let mut size = matrix.size.clone();
+    size[dimension] = length.saturating_sub(1);
+    run.meter.cells(matrix.data.len())?;
+    let mut data = Vec::new();
+    for (at, value) in matrix.data.iter().enumerate() {
+        if (at / inner.max(1)) % length + 1 < length {
+            data.push(ops::subtract(
+                &mut run.meter,
+                &matrix.data[at + inner],
+                value,
+            )?);
+        }
+    }
+    Ok(Value::matrix(Matrix::new(size, data)))
+}

@@ -1,0 +1,193 @@
+//! Texts: formatting values, and putting them into templates.
+
+use super::{Function, many};
+use crate::error::{Error, Result};
+use crate::eval::Run;
+use crate::format::{self, Notation, Style};
+use crate::value::{Object, Value, type_error};
+
+pub(super) const TABLE: &[Function] = &[
+    many("string", "x?", "As a text", |run, args| match args {
+        [] => Ok(Value::text("")),
+        [value, ..] => string(run, value),
+    }),
+    many(
+        "format",
+        "x, options?",
+        "As a text with so many digits, or {notation, precision, lowerExp, upperExp}",
+        |run, args| {
+            let style = match args.get(1) {
+                None => Style::default(),
+                Some(options) => style(options)?,
+            };
+            let text = format::value(&mut run.meter, &run.system, &args[0], &style)?;
+            Ok(Value::text(text))
+        },
+    ),
+    many(
+        "print",
+        "template, values, precision?",
+        "The template with $name replaced by values",
+        print,
+    ),
+    many("bin", "x, size?", "As a text in base 2", |run, args| {
+        based(run, args, 2)
+    }),
+    many("oct", "x, size?", "As a text in base 8", |run, args| {
+        based(run, args, 8)
+    }),
+    many("hex", "x, size?", "As a text in base 16", |run, args| {
+        based(run, args, 16)
+    }),
+];
+
+fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {
+    match value {
+        Value::Text(_) => Ok(value.clone()),
+        Value::Matrix(matrix) => {
+            run.meter.cells(matrix.data.len())?;
+            let cells: Result<Vec<Value>> =
+                matrix.data.iter().map(|cell| string(run, cell)).collect();
+            Ok(Value::matrix(crate::matrix::Matrix::new(
+                matrix.size.clone(),
+                cells?,
+            )))
+        }
+        Value::Fraction(value) => {
+            // Finding the cycle takes a division per digit.
+            run.meter.step(2000)?;
+            Ok(Value::text(value.to_decimal_text()))
+        }
+        value => Ok(Value::text(format::value(
+            &mut run.meter,
+            &run.system,
+            value,
+            &Style::default(),
+        )?)),
+    }
+}
+
+/// The most digits a format may ask for.
+const MOST: f64 = 1000.0;
+
+fn digits(value: &Value) -> Result<usize> {
+    let number = value.number("format")?;
+    if number.fract() != 0.0 || !(0.0..=MOST).contains(&number) {
+        return Err(Error::new(format!(
+            "The precision of a format must be a whole number from 0 to {MOST}"
+        )));
+    }
+    Ok(number as usize)
+}
+
+fn style(options: &Value) -> Result<Style> {
+    let mut style = Style::default();
+    match options {
+        Value::Number(_) | Value::Big(_) => style.precision = Some(digits(options)?),
+        Value::Object(options) => read_options(&mut style, options)?,
+        other => return Err(type_error("format", other)),
+    }
+    Ok(style)
+}
+
+fn read_options(style: &mut Style, options: &Object) -> Result<()> {
+    for (key, value) in &options.entries {
+        match key.as_ref() {
+            "precision" => style.precision = Some(digits(value)?),
+            "notation" => {
+                style.notation = match value.as_text("format")?.as_ref() {
+                    "auto" => Notation::Auto,
+                    "fixed" => Notation::Fixed,
+                    "exponential" => Notation::Exponential,
+                    "engineering" => Notation::Engineering,
+                    "bin" => Notation::Base(2),
+                    "oct" => Notation::Base(8),
+                    "hex" => Notation::Base(16),
+                    other => {
+                        return Err(Error::new(format!(
+                            "Unknown notation \"{other}\". Choose \"auto\", \"exponential\", \"fixed\", \"engineering\", \"bin\", \"oct\", or \"hex\"."
+                        )));
+                    }
+                };
+            }
+            "lowerExp" => style.lower = value.number("format")? as i64,
+            "upperExp" => style.upper = value.number("format")? as i64,
+            "wordSize" => style.word = Some(digits(value)? as u32),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn based(run: &mut Run<'_>, args: &[Value], base: u32) -> Result<Value> {
+    let word = match args.get(1) {
+        Some(size) => Some(digits(size)? as u32),
+        None => None,
+    };
+    let style = Style {
+        notation: Notation::Base(base),
+        word,
+        ..Style::default()
+    };
+    match &args[0] {
+        Value::Fraction(_) => Err(crate::ops::no_fraction()),
+        value @ (Value::Number(_) | Value::Big(_)) => Ok(Value::text(format::value(
+            &mut run.meter,
+            &run.system,
+            value,
+            &style,
+        )?)),
+        value @ (Value::Bool(_) | Value::Text(_)) => {
+            Ok(Value::text(format::number(value.number("bin")?, &style)?))
+        }
+        other => Err(type_error("bin", other)),
+    }
+}
+
+fn print(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let template = args[0].as_text("print")?.clone();
+    let style = match args.get(2) {
+        Some(options) => style(options)?,
+        None => Style::default(),
+    };
+    let mut text = String::new();
+    let mut rest = template.as_ref();
+    while let Some(at) = rest.find('$') {
+        text.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let end = after
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
+            .unwrap_or(after.len());
+        let path = after[..end].trim_end_matches('.');
+        match find(&args[1], path) {
+            Some(Value::Text(value)) => text.push_str(&value),
+            Some(value) => {
+                text.push_str(&format::value(&mut run.meter, &run.system, &value, &style)?);
+            }
+            None => {
+                text.push('$');
+                text.push_str(path);
+            }
+        }
+        run.meter.text(text.len())?;
+        rest = &after[path.len()..];
+    }
+    text.push_str(rest);
+    Ok(Value::text(text))
+}
+
+/// The value at `a.b.1`; indexes count from 1.
+fn find(values: &Value, path: &str) -> Option<Value> {
+    if path.is_empty() {
+        return None;
+    }
+    path.split('.')
+        .try_fold(values.clone(), |value, key| match &value {
+            Value::Object(object) => object.get(key).cloned(),
+            Value::Matrix(matrix) if matrix.size.len() == 1 => matrix
+                .data
+                .get(key.parse::<usize>().ok()?.checked_sub(1)?)
+                .cloned(),
+            _ => None,
+        })
+}

@@ -1,0 +1,353 @@
+//! Text to tokens, one at a time: what a quote means (text or transpose) only the parser knows.
+
+use crate::error::{Error, Result};
+
+/// The kinds of token. Operators carry no payload: the parser asks for them by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    End,
+    Newline,
+    Number,
+    Symbol,
+    Comma,
+    Open,
+    Close,
+    OpenBracket,
+    CloseBracket,
+    OpenBrace,
+    CloseBrace,
+    DoubleQuote,
+    Quote,
+    Semicolon,
+    Plus,
+    Minus,
+    Times,
+    DotTimes,
+    Divide,
+    DotDivide,
+    Percent,
+    Power,
+    DotPower,
+    Tilde,
+    Bang,
+    Ampersand,
+    Bar,
+    CaretBar,
+    Assign,
+    Colon,
+    Question,
+    QuestionDot,
+    Nullish,
+    Equal,
+    Unequal,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightLogical,
+    Dot,
+    Mod,
+    To,
+    In,
+    And,
+    Xor,
+    Or,
+    Not,
+}
+
+impl Token {
+    /// Operators written as words; they are also the names of functions (`mod(5, 3)`).
+    pub(crate) fn is_word(self) -> bool {
+        self >= Self::Mod
+    }
+}
+
+impl PartialOrd for Token {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        (*self as u8).partial_cmp(&(*other as u8))
+    }
+}
+
+/// Where the lexer stands; cheap to copy, so the parser can look ahead and come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lexer<'a> {
+    text: &'a str,
+    index: usize,
+    /// Inside brackets a newline is white space.
+    pub(crate) nesting: usize,
+    pub(crate) token: Token,
+    pub(crate) start: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            index: 0,
+            nesting: 0,
+            token: Token::End,
+            start: 0,
+        }
+    }
+
+    /// The text of the current token.
+    pub(crate) fn lexeme(&self) -> &'a str {
+        &self.text[self.start..self.index]
+    }
+
+    /// An error at the current token.
+    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
+        self.error_at(message, self.start)
+    }
+
+    /// An error at the byte `index`. Positions count UTF-16 units from 1, as mathjs does.
+    fn error_at(&self, message: impl Into<String>, index: usize) -> Error {
+        Error::at(message, self.text[..index].encode_utf16().count() + 1)
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text
+            .as_bytes()
+            .get(self.index + ahead)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Reads the next token and skips newlines in front of it, as after an operator.
+    pub(crate) fn advance_over_newlines(&mut self) -> Result<()> {
+        loop {
+            self.advance()?;
+            if self.token != Token::Newline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the next token.
+    pub(crate) fn advance(&mut self) -> Result<()> {
+        self.skip_blanks();
+        self.start = self.index;
+        match self.byte(0) {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.symbol(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.byte(1).is_ascii_digit() => self.number(),
+            b'\n' => {
+                self.index += 1;
+                self.token = Token::Newline;
+                Ok(())
+            }
+            byte => match operator(byte, self.byte(1), self.byte(2)) {
+                Some((token, length)) => {
+                    self.index += length;
+                    self.token = token;
+                    Ok(())
+                }
+                None if self.index >= self.text.len() => {
+                    self.token = Token::End;
+                    Ok(())
+                }
+                None => self.symbol(),
+            },
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.byte(0) {
+                b' ' | b'\t' => self.index += 1,
+                b'\n' if self.nesting > 0 => self.index += 1,
+                b'\r' if self.byte(1) == b'\n' => self.index += 1,
+                b'#' => {
+                    let rest = &self.text[self.index..];
+                    self.index += rest.find('\n').unwrap_or(rest.len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<()> {
+        self.token = Token::Number;
+        let base = match (self.byte(0), self.byte(1)) {
+            (b'0', b'x') => 16,
+            (b'0', b'o') => 8,
+            (b'0', b'b') => 2,
+            _ => return self.decimal(),
+        };
+        self.index += 2;
+        self.digits(base);
+        if self.byte(0) == b'.' {
+            self.index += 1;
+            self.digits(base);
+        } else if self.byte(0) == b'i' && self.byte(1).is_ascii_digit() {
+            self.index += 1;
+            self.digits(10);
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self, base: u32) {
+        while char::from(self.byte(0)).is_digit(base) {
+            self.index += 1;
+        }
+    }
+
+    fn decimal(&mut self) -> Result<()> {
+        self.digits(10);
+        // In `2./3` the dot belongs to the operator.
+        if self.byte(0) == b'.' && !matches!(self.byte(1), b'*' | b'/' | b'^') {
+            self.index += 1;
+            self.digits(10);
+        }
+        if matches!(self.byte(0), b'e' | b'E') {
+            let signed = matches!(self.byte(1), b'+' | b'-');
+            // `2e` is twice the constant e; `2e+` is a number somebody did not finish.
+            if signed && !self.byte(2).is_ascii_digit() {
+                return Err(self.digit_expected(2));
+            }
+            if signed || self.byte(1).is_ascii_digit() {
+                self.index += 2;
+                self.digits(10);
+                if self.byte(0) == b'.' {
+                    return Err(self.digit_expected(0));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn digit_expected(&self, ahead: usize) -> Error {
+        let got = self.text[self.index..].chars().nth(ahead).map(String::from);
+        self.error(format!(
+            "Digit expected, got \"{}\"",
+            got.unwrap_or_default()
+        ))
+    }
+
+    fn symbol(&mut self) -> Result<()> {
+        let rest = &self.text[self.index..];
+        let ascii = rest
+            .bytes()
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'))
+            .count();
+        let length = match rest.as_bytes().get(ascii) {
+            Some(128..) => rest
+                .char_indices()
+                .find(|&(at, c)| !(is_letter(c) || (at > 0 && c.is_ascii_digit())))
+                .map_or(rest.len(), |(at, _)| at),
+            _ => ascii,
+        };
+        if length == 0 {
+            let part: String = rest.chars().take(40).collect();
+            return Err(self.error(format!("Syntax error in part \"{part}\"")));
+        }
+        self.index += length;
+        self.token = match &rest[..length] {
+            "mod" => Token::Mod,
+            "to" => Token::To,
+            "in" => Token::In,
+            "and" => Token::And,
+            "xor" => Token::Xor,
+            "or" => Token::Or,
+            "not" => Token::Not,
+            _ => Token::Symbol,
+        };
+        Ok(())
+    }
+
+    /// Reads the text up to the closing `quote`; the opening one is the current token. Stands behind it afterwards.
+    pub(crate) fn string(&mut self, quote: char) -> Result<String> {
+        let mut text = String::new();
+        let mut chars = self.text[self.index..].char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                c if c == quote => {
+                    self.index += at + 1;
+                    self.advance()?;
+                    return Ok(text);
+                }
+                '\\' => match chars.next().map(|(_, c)| c) {
+                    Some('n') => text.push('\n'),
+                    Some('t') => text.push('\t'),
+                    Some('r') => text.push('\r'),
+                    Some('b') => text.push('\u{8}'),
+                    Some('f') => text.push('\u{c}'),
+                    Some('u') => {
+                        let code = chars
+                            .by_ref()
+                            .take(4)
+                            .try_fold(0, |code, (_, c)| Some(code * 16 + c.to_digit(16)?));
+                        text.push(code.and_then(char::from_u32).ok_or_else(|| {
+                            self.error_at(
+                                "Bad Unicode escape: write \\u and four hexadecimal digits",
+                                self.index + at,
+                            )
+                        })?);
+                    }
+                    Some(c @ ('"' | '\'' | '\\' | '/')) => text.push(c),
+                    _ => return Err(self.error_at("Bad escape in a string", self.index + at)),
+                },
+                c => text.push(c),
+            }
+        }
+        Err(self.error_at(format!("End of string {quote} expected"), self.text.len()))
+    }
+}
+
+/// Letters a name may start with: Latin, Greek, letter-like symbols and mathematical alphabets.
+fn is_letter(c: char) -> bool {
+    matches!(c,
+        'a'..='z' | 'A'..='Z' | '_' | '$'
+        | '\u{C0}'..='\u{2AF}' | '\u{370}'..='\u{3FF}' | '\u{2100}'..='\u{214F}'
+        | '\u{1D400}'..='\u{1D7FF}')
+}
+
+/// The operator that three bytes start with, and its length.
+fn operator(a: u8, b: u8, c: u8) -> Option<(Token, usize)> {
+    use Token as T;
+    let one = match a {
+        b',' => T::Comma,
+        b'(' => T::Open,
+        b')' => T::Close,
+        b'[' => T::OpenBracket,
+        b']' => T::CloseBracket,
+        b'{' => T::OpenBrace,
+        b'}' => T::CloseBrace,
+        b'"' => T::DoubleQuote,
+        b'\'' => T::Quote,
+        b';' => T::Semicolon,
+        b'+' => T::Plus,
+        b'-' => T::Minus,
+        b'*' => T::Times,
+        b'/' => T::Divide,
+        b'%' => T::Percent,
+        b'~' => T::Tilde,
+        b'&' => T::Ampersand,
+        b'|' => T::Bar,
+        b':' => T::Colon,
+        b'^' if b == b'|' => return Some((T::CaretBar, 2)),
+        b'^' => T::Power,
+        b'!' if b == b'=' => return Some((T::Unequal, 2)),
+        b'!' => T::Bang,
+        b'=' if b == b'=' => return Some((T::Equal, 2)),
+        b'=' => T::Assign,
+        b'<' if b == b'<' => return Some((T::ShiftLeft, 2)),
+        b'<' if b == b'=' => return Some((T::LessEqual, 2)),
+        b'<' => T::Less,
+        b'>' if b == b'>' && c == b'>' => return Some((T::ShiftRightLogical, 3)),
+        b'>' if b == b'>' => return Some((T::ShiftRight, 2)),
+        b'>' if b == b'=' => return Some((T::GreaterEqual, 2)),
+        b'>' => T::Greater,
+        b'?' if b == b'?' => return Some((T::Nullish, 2)),
+        b'?' if b == b'.' && !c.is_ascii_digit() => return Some((T::QuestionDot, 2)),
+        b'?' => T::Question,
+        b'.' if b == b'*' => return Some((T::DotTimes, 2)),
+        b'.' if b == b'/' => return Some((T::DotDivide, 2)),
+        b'.' if b == b'^' => return Some((T::DotPower, 2)),
+        b'.' => T::Dot,
+        _ => return None,
+    };
+    Some((one, 1))
+}

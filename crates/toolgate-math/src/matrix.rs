@@ -1,0 +1,259 @@
+//! Matrices of any number of dimensions.
+
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// Values in row-major order. A vector has one dimension; the empty one has size `[0]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix {
+    pub(crate) size: Vec<usize>,
+    pub(crate) data: Vec<Value>,
+}
+
+impl Matrix {
+    pub(crate) fn new(size: Vec<usize>, data: Vec<Value>) -> Self {
+        debug_assert_eq!(size.iter().product::<usize>(), data.len());
+        Self { size, data }
+    }
+
+    pub(crate) fn vector(data: Vec<Value>) -> Self {
+        Self {
+            size: vec![data.len()],
+            data,
+        }
+    }
+
+    /// Every cell the same.
+    pub(crate) fn filled(meter: &mut Meter, size: Vec<usize>, value: &Value) -> Result<Self> {
+        let cells = cell_count(meter, &size)?;
+        Ok(Self {
+            size,
+            data: vec![value.clone(); cells],
+        })
+    }
+
+    /// A matrix out of the items of `[…]`; items that are matrices of one size become its rows.
+    pub(crate) fn from_items(meter: &mut Meter, items: Vec<Value>) -> Result<Self> {
+        meter.cells(items.len())?;
+        let Some(Value::Matrix(first)) = items.first() else {
+            if let Some(Value::Matrix(row)) =
+                items.iter().find(|item| matches!(item, Value::Matrix(_)))
+            {
+                return Err(Error::new(format!(
+                    "Dimension mismatch ({} > 1)",
+                    row.size.len() + 1
+                )));
+            }
+            return Ok(Self::vector(items));
+        };
+        let mut size = vec![items.len()];
+        size.extend(&first.size);
+        meter.nested(size.len())?;
+        meter.cells(first.data.len() * items.len())?;
+        let mut data = Vec::with_capacity(first.data.len() * items.len());
+        for item in &items {
+            match item {
+                Value::Matrix(row) if row.size == first.size => data.extend_from_slice(&row.data),
+                Value::Matrix(row) => {
+                    return Err(Error::new(format!(
+                        "Dimension mismatch ({} != {})",
+                        list(&row.size),
+                        list(&first.size)
+                    )));
+                }
+                _ => {
+                    return Err(Error::new(format!(
+                        "Dimension mismatch (1 < {})",
+                        size.len()
+                    )));
+                }
+            }
+        }
+        Ok(Self { size, data })
+    }
+
+    /// Rows and columns of a matrix with two dimensions.
+    pub(crate) fn rows_columns(&self, function: &str) -> Result<(usize, usize)> {
+        match self.size.as_slice() {
+            &[rows, columns] => Ok((rows, columns)),
+            _ => Err(Error::new(format!(
+                "Matrix with two dimensions expected in function {function} (size: [{}])",
+                list(&self.size)
+            ))),
+        }
+    }
+
+    /// The side of a square matrix.
+    pub(crate) fn square(&self) -> Result<usize> {
+        match self.size.as_slice() {
+            [1] => Ok(1),
+            &[rows, columns] if rows == columns => Ok(rows),
+            _ => Err(Error::new(format!(
+                "Matrix must be square (size: [{}])",
+                list(&self.size)
+            ))),
+        }
+    }
+
+    pub(crate) fn map(
+        &self,
+        meter: &mut Meter,
+        mut f: impl FnMut(&mut Meter, &Value) -> Result<Value>,
+    ) -> Result<Self> {
+        meter.cells(self.data.len())?;
+        let data = self
+            .data
+            .iter()
+            .map(|value| f(meter, value))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            size: self.size.clone(),
+            data,
+        })
+    }
+
+    /// Rows become columns.
+    pub(crate) fn transpose(&self, meter: &mut Meter) -> Result<Self> {
+        meter.cells(self.data.len())?;
+        match self.size.as_slice() {
+            [_] => Ok(self.clone()),
+            &[rows, columns] => {
+                let data = (0..columns)
+                    .flat_map(|column| (0..rows).map(move |row| row * columns + column))
+                    .map(|at| self.data[at].clone())
+                    .collect();
+                Ok(Self {
+                    size: vec![columns, rows],
+                    data,
+                })
+            }
+            _ => Err(Error::new(format!(
+                "Matrix must be a vector or two dimensional (size: [{}])",
+                list(&self.size)
+            ))),
+        }
+    }
+
+    /// The same cells in another shape.
+    pub(crate) fn reshaped(&self, size: Vec<usize>) -> Result<Self> {
+        if size.iter().try_fold(1usize, |all, n| all.checked_mul(*n)) != Some(self.data.len()) {
+            return Err(Error::new(format!(
+                "Reshaping sizes should be compatible with the number of values ({} != {})",
+                list(&size),
+                self.data.len()
+            )));
+        }
+        Ok(Self {
+            size,
+            data: self.data.clone(),
+        })
+    }
+
+    /// Cut or filled up to `size`.
+    pub(crate) fn resized(&self, meter: &mut Meter, size: &[usize], fill: &Value) -> Result<Self> {
+        let mut from = self.size.clone();
+        // Missing dimensions in front or behind count as one.
+        while from.len() < size.len() {
+            from.insert(0, 1);
+        }
+        let cells = cell_count(meter, size)?;
+        let mut data = Vec::with_capacity(cells);
+        for at in 0..cells {
+            let place = unravel(at, size);
+            let inside = place.iter().zip(&from).all(|(i, n)| i < n);
+            data.push(if inside {
+                self.data[ravel(&place, &from)].clone()
+            } else {
+                fill.clone()
+            });
+        }
+        Ok(Self {
+            size: size.to_vec(),
+            data,
+        })
+    }
+
+    /// Folds the cells along one dimension (counted from 0) with `f` over the values of each line.
+    pub(crate) fn reduce(
+        &self,
+        meter: &mut Meter,
+        dimension: usize,
+        mut f: impl FnMut(&mut Meter, &[Value]) -> Result<Value>,
+    ) -> Result<Value> {
+        let Some(&length) = self.size.get(dimension) else {
+            return Err(Error::new(format!(
+                "Index out of range ({} > {})",
+                dimension + 1,
+                self.size.len()
+            )));
+        };
+        let inner: usize = self.size[dimension + 1..].iter().product();
+        let outer: usize = self.size[..dimension].iter().product();
+        meter.cells(self.data.len())?;
+        let mut data = Vec::with_capacity(outer * inner);
+        let mut line = Vec::with_capacity(length);
+        for o in 0..outer {
+            for i in 0..inner {
+                line.clear();
+                line.extend((0..length).map(|k| self.data[(o * length + k) * inner + i].clone()));
+                data.push(f(meter, &line)?);
+            }
+        }
+        let mut size = self.size.clone();
+        size.remove(dimension);
+        match (size.is_empty(), data.pop()) {
+            (true, Some(only)) => Ok(only),
+            (_, Some(last)) => {
+                data.push(last);
+                Ok(Value::matrix(Self { size, data }))
+            }
+            (_, None) => Ok(Value::matrix(Self { size, data })),
+        }
+    }
+
+    /// The cells as doubles, if they are all real numbers.
+    pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
+        self.data
+            .iter()
+            .map(|value| match value {
+                Value::Number(number) => Some(*number),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// How many cells a size has, counted against the budget before they exist.
+pub(crate) fn cell_count(meter: &mut Meter, size: &[usize]) -> Result<usize> {
+    meter.nested(size.len())?;
+    let cells = size
+        .iter()
+        .try_fold(1usize, |all, n| all.checked_mul(*n))
+        .unwrap_or(usize::MAX);
+    meter.cells(cells)?;
+    Ok(cells)
+}
+
+/// The place of a cell from its number.
+pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
+    let mut place = vec![0; size.len()];
+    for (slot, n) in place.iter_mut().zip(size).rev() {
+        *slot = at % n;
+        at /= n;
+    }
+    place
+}
+
+/// The number of a cell from its place.
+pub(crate) fn ravel(place: &[usize], size: &[usize]) -> usize {
+    place.iter().zip(size).fold(0, |at, (i, n)| at * n + i)
+}
+
+/// `2, 3`.
+pub(crate) fn list(size: &[usize]) -> String {
+    size.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,523 @@
+//! Decimal numbers with 64 significant digits, rounded half up: what `bignumber(…)` makes.
+
+use std::cmp::Ordering;
+
+use num_bigint::BigUint;
+use num_integer::Integer;
+use num_traits::{One, ToPrimitive, Zero};
+
+use super::real::Digits;
+
+/// Significant digits of every computed result.
+pub(crate) const PRECISION: usize = 64;
+/// Digits of results on the way to another.
+pub(crate) const WIDE: usize = PRECISION + 24;
+/// Exponents beyond this are infinite, or zero.
+const MAX_EXPONENT: i64 = 9_000_000_000_000_000;
+
+/// A decimal number, an infinity, or not a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal {
+    kind: Kind,
+    negative: bool,
+    /// Without zeros at the end.
+    coefficient: BigUint,
+    exponent: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Finite,
+    Infinite,
+    NotANumber,
+}
+
+pub(crate) fn ten_to(power: usize) -> BigUint {
+    BigUint::from(10u8).pow(u32::try_from(power).unwrap_or(u32::MAX))
+}
+
+fn digit_count(value: &BigUint) -> usize {
+    if value.is_zero() {
+        return 1;
+    }
+    // log10(2) from below; the estimate is at most one too small.
+    let estimate = ((value.bits() - 1) as f64 * std::f64::consts::LOG10_2) as usize;
+    if *value >= ten_to(estimate + 1) {
+        estimate + 2
+    } else if *value >= ten_to(estimate) {
+        estimate + 1
+    } else {
+        estimate
+    }
+}
+
+impl Decimal {
+    /// `coefficient × 10^exponent` with all its digits.
+    pub(crate) fn exact(negative: bool, coefficient: BigUint, exponent: i64) -> Self {
+        let mut value = Self {
+            kind: Kind::Finite,
+            negative,
+            coefficient,
+            exponent,
+        };
+        value.trim();
+        value
+    }
+
+    /// `coefficient × 10^exponent`, rounded to [`PRECISION`] digits.
+    pub(crate) fn rounded(negative: bool, coefficient: BigUint, exponent: i64) -> Self {
+        Self::exact(negative, coefficient, exponent).keep(PRECISION)
+    }
+
+    pub(crate) fn integer(value: u64) -> Self {
+        Self::exact(false, BigUint::from(value), 0)
+    }
+
+    pub(crate) fn infinity(negative: bool) -> Self {
+        Self {
+            kind: Kind::Infinite,
+            negative,
+            coefficient: BigUint::zero(),
+            exponent: 0,
+        }
+    }
+
+    pub(crate) fn nan() -> Self {
+        Self {
+            kind: Kind::NotANumber,
+            negative: false,
+            coefficient: BigUint::zero(),
+            exponent: 0,
+        }
+    }
+
+    /// The decimal with the shortest digits of a double.
+    pub(crate) fn from_number(value: f64) -> Self {
+        if value.is_nan() {
+            return Self::nan();
+        }
+        if value.is_infinite() {
+            return Self::infinity(value < 0.0);
+        }
+        let digits = Digits::of(value);
+        let coefficient = digits
+            .digits
+            .iter()
+            .fold(BigUint::zero(), |sum, digit| sum * 10u8 + *digit);
+        Self::exact(
+            digits.negative,
+            coefficient,
+            digits.exponent - digits.digits.len() as i64 + 1,
+        )
+    }
+
+    /// Reads `-12.5e3`, `Infinity` or `NaN`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        match text {
+            "Infinity" => return Some(Self::infinity(negative)),
+            "NaN" => return Some(Self::nan()),
+            _ => {}
+        }
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let coefficient = BigUint::parse_bytes(digits.as_bytes(), 10)?;
+        Some(Self::exact(
+            negative,
+            coefficient,
+            exponent.checked_sub(fraction.len() as i64)?,
+        ))
+    }
+
+    fn trim(&mut self) {
+        if self.coefficient.is_zero() {
+            self.exponent = 0;
+            return;
+        }
+        for step in [16usize, 4, 1] {
+            let power = ten_to(step);
+            loop {
+                let (quotient, rest) = self.coefficient.div_rem(&power);
+                if !rest.is_zero() {
+                    break;
+                }
+                self.coefficient = quotient;
+                self.exponent += step as i64;
+            }
+        }
+        let magnitude = self.magnitude();
+        if magnitude > MAX_EXPONENT {
+            *self = Self::infinity(self.negative);
+        } else if magnitude < -MAX_EXPONENT {
+            *self = Self {
+                coefficient: BigUint::zero(),
+                exponent: 0,
+                ..self.clone()
+            };
+        }
+    }
+
+    /// The first `digits` digits, rounded half up.
+    fn keep(mut self, digits: usize) -> Self {
+        let count = digit_count(&self.coefficient);
+        if count <= digits || self.kind != Kind::Finite {
+            return self;
+        }
+        self.cut(count - digits);
+        self
+    }
+
+    /// Drops the last `count` digits, rounding half up.
+    fn cut(&mut self, count: usize) {
+        let power = ten_to(count);
+        let (quotient, rest) = self.coefficient.div_rem(&power);
+        let up = rest * 2u8 >= power;
+        self.coefficient = if up { quotient + 1u8 } else { quotient };
+        self.exponent += count as i64;
+        self.trim();
+    }
+
+    pub(crate) fn is_finite(&self) -> bool {
+        self.kind == Kind::Finite
+    }
+
+    pub(crate) fn is_nan(&self) -> bool {
+        self.kind == Kind::NotANumber
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        self.is_finite() && self.coefficient.is_zero()
+    }
+
+    pub(crate) fn is_negative(&self) -> bool {
+        self.negative && !self.is_zero() && !self.is_nan()
+    }
+
+    pub(crate) fn is_integer(&self) -> bool {
+        self.is_finite() && self.exponent >= 0
+    }
+
+    /// The power of ten of the first digit.
+    pub(crate) fn magnitude(&self) -> i64 {
+        self.exponent + digit_count(&self.coefficient) as i64 - 1
+    }
+
+    pub(crate) fn bits(&self) -> u64 {
+        self.coefficient.bits()
+    }
+
+    /// Sign, digits and exponent, for a finite number.
+    pub(crate) fn digits(&self) -> Digits {
+        Digits {
+            negative: self.is_negative(),
+            digits: self.coefficient.to_radix_be(10),
+            exponent: self.magnitude(),
+        }
+    }
+
+    /// The whole number, if it is one of at most `digits` digits.
+    pub(crate) fn to_integer(&self, digits: usize) -> Option<num_bigint::BigInt> {
+        if !self.is_integer() || self.magnitude() > digits as i64 {
+            return None;
+        }
+        let value = &self.coefficient * ten_to(usize::try_from(self.exponent).ok()?);
+        Some(num_bigint::BigInt::from_biguint(
+            if self.negative {
+                num_bigint::Sign::Minus
+            } else {
+                num_bigint::Sign::Plus
+            },
+            value,
+        ))
+    }
+
+    pub(crate) fn from_integer(value: &num_bigint::BigInt) -> Self {
+        Self::exact(
+            value.sign() == num_bigint::Sign::Minus,
+            value.magnitude().clone(),
+            0,
+        )
+    }
+
+    pub(crate) fn to_f64(&self) -> f64 {
+        let sign = if self.negative { -1.0 } else { 1.0 };
+        match self.kind {
+            Kind::NotANumber => f64::NAN,
+            Kind::Infinite => sign * f64::INFINITY,
+            Kind::Finite => {
+                let short = self.clone().keep(40);
+                format!("{}e{}", short.coefficient, short.exponent)
+                    .parse::<f64>()
+                    .unwrap_or(f64::NAN)
+                    * sign
+            }
+        }
+    }
+
+    pub(crate) fn neg(&self) -> Self {
+        Self {
+            negative: !self.negative,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn abs(&self) -> Self {
+        Self {
+            negative: false,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn add(&self, other: &Self) -> Self {
+        match (self.kind, other.kind) {
+            (Kind::NotANumber, _) | (_, Kind::NotANumber) => return Self::nan(),
+            (Kind::Infinite, Kind::Infinite) if self.negative != other.negative => {
+                return Self::nan();
+            }
+            (Kind::Infinite, _) => return self.clone(),
+            (_, Kind::Infinite) => return other.clone(),
+            _ => {}
+        }
+        if self.is_zero() {
+            return other.clone().keep(PRECISION);
+        }
+        if other.is_zero() {
+            return self.clone().keep(PRECISION);
+        }
+        let (high, low) = if self.magnitude() >= other.magnitude() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        // What lies wholly below the last digit cannot change the result, only its rounding: a single sticky digit will do.
+        let reach = (digit_count(&high.coefficient).max(PRECISION) + 2) as i64;
+        let sticky = Self::exact(low.negative, BigUint::one(), high.magnitude() - reach);
+        let low = if low.magnitude() < high.magnitude() - reach {
+            &sticky
+        } else {
+            low
+        };
+        let exponent = high.exponent.min(low.exponent);
+        let align = |value: &Self| {
+            &value.coefficient * ten_to(usize::try_from(value.exponent - exponent).unwrap_or(0))
+        };
+        let (a, b) = (align(high), align(low));
+        if high.negative == low.negative {
+            return Self::rounded(high.negative, a + b, exponent);
+        }
+        match a.cmp(&b) {
+            Ordering::Equal => Self::integer(0),
+            Ordering::Greater => Self::rounded(high.negative, a - b, exponent),
+            Ordering::Less => Self::rounded(low.negative, b - a, exponent),
+        }
+    }
+
+    pub(crate) fn sub(&self, other: &Self) -> Self {
+        self.add(&other.neg())
+    }
+
+    pub(crate) fn mul(&self, other: &Self) -> Self {
+        let negative = self.negative != other.negative;
+        match (self.kind, other.kind) {
+            (Kind::Finite, Kind::Finite) => Self::rounded(
+                negative,
+                &self.coefficient * &other.coefficient,
+                self.exponent.saturating_add(other.exponent),
+            ),
+            (Kind::NotANumber, _) | (_, Kind::NotANumber) => Self::nan(),
+            _ if self.is_zero() || other.is_zero() => Self::nan(),
+            _ => Self::infinity(negative),
+        }
+    }
+
+    pub(crate) fn div(&self, other: &Self) -> Self {
+        let negative = self.negative != other.negative;
+        match (self.kind, other.kind) {
+            (Kind::NotANumber, _) | (_, Kind::NotANumber) | (Kind::Infinite, Kind::Infinite) => {
+                return Self::nan();
+            }
+            (Kind::Infinite, _) => return Self::infinity(negative),
+            (_, Kind::Infinite) => return Self::integer(0),
+            _ => {}
+        }
+        if other.is_zero() {
+            return if self.is_zero() {
+                Self::nan()
+            } else {
+                Self::infinity(negative)
+            };
+        }
+        let shift = (PRECISION + 3 + digit_count(&other.coefficient))
+            .saturating_sub(digit_count(&self.coefficient));
+        let (quotient, rest) = (&self.coefficient * ten_to(shift)).div_rem(&other.coefficient);
+        // One more digit says whether anything is left, which decides ties.
+        let quotient = quotient * 10u8 + u8::from(!rest.is_zero());
+        Self::rounded(
+            negative,
+            quotient,
+            self.exponent - other.exponent - shift as i64 - 1,
+        )
+    }
+
+    /// Towards negative infinity.
+    pub(crate) fn floor(&self) -> Self {
+        let whole = self.truncate();
+        if self.is_negative() && whole != *self {
+            whole.exact_sub_one()
+        } else {
+            whole
+        }
+    }
+
+    fn exact_sub_one(&self) -> Self {
+        match self.to_integer(4 * PRECISION) {
+            Some(value) => Self::from_integer(&(value - 1)),
+            None => self.clone(),
+        }
+    }
+
+    pub(crate) fn ceil(&self) -> Self {
+        self.neg().floor().neg()
+    }
+
+    /// Towards zero.
+    pub(crate) fn truncate(&self) -> Self {
+        if !self.is_finite() || self.exponent >= 0 {
+            return self.clone();
+        }
+        let cut = usize::try_from(-self.exponent).unwrap_or(usize::MAX);
+        if cut > digit_count(&self.coefficient) {
+            return Self::integer(0);
+        }
+        Self::exact(self.negative, &self.coefficient / ten_to(cut), 0)
+    }
+
+    /// Half away from zero, to `places` decimals.
+    pub(crate) fn round(&self, places: i64) -> Self {
+        let cut = -self.exponent - places;
+        if !self.is_finite() || cut <= 0 {
+            return self.clone();
+        }
+        let cut = usize::try_from(cut).unwrap_or(usize::MAX);
+        if cut > digit_count(&self.coefficient) {
+            return Self::integer(0);
+        }
+        let mut value = self.clone();
+        value.cut(cut);
+        value
+    }
+
+    /// Rounded to `digits` significant digits.
+    pub(crate) fn significant(&self, digits: usize) -> Self {
+        self.clone().keep(digits)
+    }
+
+    /// The integer power, by squaring; a few more digits than the result shows.
+    pub(crate) fn powi(&self, exponent: &num_bigint::BigInt) -> Self {
+        let mut count = exponent.magnitude().clone();
+        let mut base = self.clone();
+        let mut result = Self::integer(1);
+        while !count.is_zero() {
+            if count.is_odd() {
+                result = result.mul_wide(&base);
+            }
+            count >>= 1u8;
+            if !count.is_zero() {
+                base = base.mul_wide(&base);
+            }
+            if !result.is_finite() || (result.is_zero() && base.is_zero()) {
+                break;
+            }
+        }
+        if exponent.sign() == num_bigint::Sign::Minus {
+            result = Self::integer(1).div(&result);
+        }
+        result.keep(PRECISION)
+    }
+
+    pub(crate) fn mul_wide(&self, other: &Self) -> Self {
+        if !self.is_finite() || !other.is_finite() {
+            return self.mul(other);
+        }
+        Self::exact(
+            self.negative != other.negative,
+            &self.coefficient * &other.coefficient,
+            self.exponent.saturating_add(other.exponent),
+        )
+        .keep(WIDE)
+    }
+
+    /// The square root of a number that is not negative.
+    pub(crate) fn sqrt(&self) -> Self {
+        if !self.is_finite() || self.is_zero() {
+            return self.clone();
+        }
+        self.root(2)
+    }
+
+    /// The `n`-th root of a finite number that is not negative.
+    pub(crate) fn root(&self, n: u32) -> Self {
+        let step = i64::from(n);
+        let wanted = (PRECISION + 4) * n as usize;
+        let mut shift = wanted.saturating_sub(digit_count(&self.coefficient)) as i64;
+        shift += (self.exponent - shift).rem_euclid(step);
+        let scaled = &self.coefficient * ten_to(usize::try_from(shift).unwrap_or(0));
+        let root = scaled.nth_root(n);
+        let inexact = root.pow(n) != scaled;
+        let digits = root * 10u8 + u8::from(inexact);
+        Self::rounded(false, digits, (self.exponent - shift) / step - 1)
+    }
+
+    /// The order of two numbers; nothing if one is not a number.
+    pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
+        let difference = self.sub(other);
+        if difference.is_nan() {
+            let same = self.kind == Kind::Infinite
+                && self.kind == other.kind
+                && self.negative == other.negative;
+            return same.then_some(Ordering::Equal);
+        }
+        Some(if difference.is_zero() {
+            Ordering::Equal
+        } else if difference.is_negative() {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        })
+    }
+
+    /// The small number it is, if it is one.
+    pub(crate) fn to_u32(&self) -> Option<u32> {
+        self.to_integer(10)?.to_u32()
+    }
+
+    pub(super) fn parts(&self) -> (bool, &BigUint, i64) {
+        (self.negative, &self.coefficient, self.exponent)
+    }
+}
+
+impl Decimal {
+    /// How many decimals it has.
+    pub(crate) fn decimals(&self) -> i64 {
+        (-self.exponent).max(0)
+    }
+
+    /// Times 10^`places`, exactly.
+    pub(crate) fn shifted(&self, places: usize) -> Self {
+        Self {
+            exponent: self.exponent.saturating_add(places as i64),
+            ..self.clone()
+        }
+    }
+}

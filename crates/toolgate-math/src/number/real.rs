@@ -1,0 +1,196 @@
+//! Doubles: powers, comparison with tolerance, rounding, digits.
+
+/// `x^y` as ECMAScript has it: 1^∞ is not a number, and a tiny base to an infinite power is exactly 0.
+pub(crate) fn pow(x: f64, y: f64) -> f64 {
+    if y.is_infinite() && x.abs() == 1.0 {
+        return f64::NAN;
+    }
+    if y == 2.0 {
+        return x * x;
+    }
+    libm::pow(x, y)
+}
+
+/// e^x; exact where people look.
+pub(crate) fn exp(x: f64) -> f64 {
+    if x == 1.0 {
+        std::f64::consts::E
+    } else {
+        libm::exp(x)
+    }
+}
+
+/// Relative difference below which two numbers compare equal.
+const RELATIVE: f64 = 1e-12;
+/// Absolute difference below which two numbers compare equal.
+const ABSOLUTE: f64 = 1e-15;
+
+/// Whether two numbers differ by rounding errors only.
+pub(crate) fn nearly_equal(a: f64, b: f64) -> bool {
+    if a == b {
+        return true;
+    }
+    if !a.is_finite() || !b.is_finite() {
+        return false;
+    }
+    (a - b).abs() <= (RELATIVE * a.abs().max(b.abs())).max(ABSOLUTE)
+}
+
+/// Whether a number has no fraction; infinities count, as mathjs has them.
+pub(crate) fn is_integer(x: f64) -> bool {
+    x.is_finite() && x.fract() == 0.0
+}
+
+/// The powers of ten that `round` may need.
+const POWERS: [f64; 16] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+];
+
+/// Half away from zero up to `digits` decimals, by the shortest decimal text of the number.
+pub(crate) fn round(x: f64, digits: i32) -> f64 {
+    if !x.is_finite() || digits > 15 {
+        return x;
+    }
+    // A division of whole numbers is rounded correctly, so that only what lies close to a tie needs the digits.
+    let power = POWERS[usize::try_from(digits).unwrap_or(0)];
+    let scaled = x * power;
+    if digits >= 0 && scaled.abs() < 1e9 && ((scaled.fract().abs()) - 0.5).abs() > 1e-4 {
+        return scaled.round() / power;
+    }
+    let decimal = Digits::of(x);
+    let keep = decimal.exponent + 1 + i64::from(digits);
+    decimal.round(keep).value()
+}
+
+/// The remainder with the sign of the divisor.
+pub(crate) fn modulo(x: f64, y: f64) -> f64 {
+    if y == 0.0 {
+        x
+    } else if y.is_infinite() || x.is_infinite() {
+        x - y * (x / y).floor()
+    } else {
+        x - y * floor(x / y)
+    }
+}
+
+/// The integer below, or the nearest one when only rounding errors lie between.
+pub(crate) fn floor(x: f64) -> f64 {
+    let nearest = x.round();
+    if nearest != x.floor() && nearly_equal(x, nearest) {
+        nearest
+    } else {
+        x.floor()
+    }
+}
+
+/// The integer above, or the nearest one when only rounding errors lie between.
+pub(crate) fn ceil(x: f64) -> f64 {
+    let nearest = x.round();
+    if nearest != x.ceil() && nearly_equal(x, nearest) {
+        nearest
+    } else {
+        x.ceil()
+    }
+}
+
+/// The shortest decimal digits that name a double: `0.d1d2d3… × 10^(exponent + 1)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Digits {
+    pub(crate) negative: bool,
+    /// Values 0 to 9, no zeros at the end, at least one.
+    pub(crate) digits: Vec<u8>,
+    /// The power of ten of the first digit.
+    pub(crate) exponent: i64,
+}
+
+impl Digits {
+    /// The digits of a finite number.
+    pub(crate) fn of(x: f64) -> Self {
+        let text = format!("{:e}", x.abs());
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        Self {
+            negative: x < 0.0,
+            digits: digits
+                .bytes()
+                .filter(u8::is_ascii_digit)
+                .map(|b| b - b'0')
+                .collect(),
+            exponent: exponent.parse().unwrap_or(0),
+        }
+    }
+
+    /// Keeps the first `count` digits, rounding half up.
+    pub(crate) fn round(mut self, count: i64) -> Self {
+        let Ok(keep) = usize::try_from(count) else {
+            return Self {
+                negative: self.negative,
+                digits: vec![0],
+                exponent: 0,
+            };
+        };
+        if keep < self.digits.len() {
+            let up = self.digits[keep] >= 5;
+            self.digits.truncate(keep);
+            if up {
+                self.increment();
+            }
+        }
+        self.trim();
+        self
+    }
+
+    fn increment(&mut self) {
+        for digit in self.digits.iter_mut().rev() {
+            if *digit < 9 {
+                *digit += 1;
+                return;
+            }
+            *digit = 0;
+        }
+        self.digits.insert(0, 1);
+        self.exponent += 1;
+    }
+
+    fn trim(&mut self) {
+        while self.digits.last() == Some(&0) {
+            self.digits.pop();
+        }
+        if self.digits.is_empty() {
+            self.digits.push(0);
+            self.exponent = 0;
+        }
+    }
+
+    fn text(&self) -> String {
+        self.digits
+            .iter()
+            .map(|digit| char::from(b'0' + digit))
+            .collect()
+    }
+
+    /// The double these digits name.
+    pub(crate) fn value(&self) -> f64 {
+        let sign = if self.negative { "-" } else { "" };
+        let scale = self.exponent - self.digits.len() as i64 + 1;
+        format!("{sign}{}e{scale}", self.text())
+            .parse()
+            .unwrap_or(f64::NAN)
+    }
+}
+
+/// The text ECMAScript's `toString` gives.
+pub(crate) fn to_text(x: f64) -> String {
+    if x.is_nan() {
+        return "NaN".into();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    if x == 0.0 {
+        return "0".into();
+    }
+    if x.abs() >= 1e21 || x.abs() < 1e-6 {
+        return crate::format::exponential(&Digits::of(x), None);
+    }
+    format!("{x}")
+}

@@ -1,0 +1,397 @@
+//! Exponentials, logarithms and trigonometry of decimals, in fixed point with spare digits.
+
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use super::decimal::{Decimal, PRECISION, WIDE, ten_to};
+
+/// Digits carried beyond those shown.
+const SPARE: usize = 16;
+
+/// A number system with a fixed count of decimals: every value is a whole number of units.
+struct Fixed {
+    places: usize,
+    one: BigInt,
+}
+
+impl Fixed {
+    fn new(places: usize) -> Self {
+        Self {
+            places,
+            one: BigInt::from(ten_to(places)),
+        }
+    }
+
+    fn read(&self, value: &Decimal) -> BigInt {
+        let (negative, coefficient, exponent) = value.parts();
+        let shift = exponent + self.places as i64;
+        let magnitude = match usize::try_from(shift) {
+            Ok(up) => coefficient * ten_to(up),
+            Err(_) => coefficient / ten_to(usize::try_from(-shift).unwrap_or(0).min(4000)),
+        };
+        BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
+    }
+
+    fn write(&self, value: &BigInt, shift: i64) -> Decimal {
+        Decimal::rounded(
+            value.is_negative(),
+            value.magnitude().clone(),
+            shift - self.places as i64,
+        )
+    }
+
+    fn mul(&self, a: &BigInt, b: &BigInt) -> BigInt {
+        a * b / &self.one
+    }
+
+    fn div(&self, a: &BigInt, b: &BigInt) -> BigInt {
+        a * &self.one / b
+    }
+
+    /// The inverse hyperbolic tangent (`alternate` false) or the inverse tangent of 1/n.
+    fn arc_of_inverse(&self, n: u32, alternate: bool) -> BigInt {
+        let square = n * n;
+        let mut power = &self.one / n;
+        let mut sum = power.clone();
+        let mut k = 1u32;
+        loop {
+            power /= square;
+            if power.is_zero() {
+                return sum;
+            }
+            k += 2;
+            let term = &power / k;
+            if alternate && k % 4 == 3 {
+                sum -= term;
+            } else {
+                sum += term;
+            }
+        }
+    }
+
+    fn ln10(&self) -> BigInt {
+        self.arc_of_inverse(31, false) * 46
+            + self.arc_of_inverse(49, false) * 34
+            + self.arc_of_inverse(161, false) * 20
+    }
+
+    fn pi(&self) -> BigInt {
+        (self.arc_of_inverse(5, true) * 4 - self.arc_of_inverse(239, true)) * 4
+    }
+
+    /// e^x for small x, by halving it first and squaring afterwards.
+    fn exp(&self, x: &BigInt) -> BigInt {
+        const HALVINGS: u32 = 8;
+        let small: BigInt = x >> HALVINGS;
+        let mut term = self.one.clone();
+        let mut sum = self.one.clone();
+        let mut k = 1u32;
+        loop {
+            term = self.mul(&term, &small) / k;
+            if term.is_zero() {
+                break;
+            }
+            sum += &term;
+            k += 1;
+        }
+        for _ in 0..HALVINGS {
+            sum = self.mul(&sum, &sum);
+        }
+        sum
+    }
+
+    fn sin_cos(&self, x: &BigInt) -> (BigInt, BigInt) {
+        let square = self.mul(x, x);
+        let series = |first: BigInt, start: u32| {
+            let mut term = first;
+            let mut sum = term.clone();
+            let mut k = start;
+            loop {
+                term = -self.mul(&term, &square) / (k * (k + 1));
+                if term.is_zero() {
+                    return sum;
+                }
+                sum += &term;
+                k += 2;
+            }
+        };
+        (series(x.clone(), 2), series(self.one.clone(), 1))
+    }
+
+    fn atan(&self, x: &BigInt) -> BigInt {
+        const HALVINGS: u32 = 6;
+        let mut x = x.clone();
+        for _ in 0..HALVINGS {
+            let root = (&self.one * &self.one + &x * &x).sqrt();
+            x = self.div(&x, &(&self.one + root));
+        }
+        let square = self.mul(&x, &x);
+        let mut power = x.clone();
+        let mut sum = x;
+        let mut k = 1i64;
+        loop {
+            power = -self.mul(&power, &square);
+            k += 2;
+            let term = &power / k;
+            if term.is_zero() {
+                return sum << HALVINGS;
+            }
+            sum += term;
+        }
+    }
+}
+
+/// Decimals a fixed point needs for full precision at this magnitude of argument or result.
+fn places(value: &Decimal) -> usize {
+    let magnitude = value.magnitude();
+    PRECISION + SPARE + usize::try_from(magnitude.abs().min(2000)).unwrap_or(0) + 4
+}
+
+/// The largest argument whose angle can still be found.
+const MAX_ANGLE: i64 = 1000;
+
+impl Decimal {
+    pub(crate) fn exp(&self) -> Self {
+        if self.is_nan() {
+            return self.clone();
+        }
+        if !self.is_finite() || self.magnitude() > 17 {
+            return if self.is_negative() {
+                Self::integer(0)
+            } else {
+                Self::infinity(false)
+            };
+        }
+        if self.magnitude() < -(PRECISION as i64) - 2 {
+            return Self::integer(1);
+        }
+        let fixed = Fixed::new(places(self));
+        let (tens, rest) = fixed.read(self).div_mod_floor(&fixed.ln10());
+        let tens = tens.to_i64().unwrap_or(i64::MAX);
+        fixed.write(&fixed.exp(&rest), tens)
+    }
+
+    /// e^x - 1.
+    pub(crate) fn exp_m1(&self) -> Self {
+        let fixed = Fixed::new(places(self));
+        if self.magnitude() < 0 && self.is_finite() {
+            return fixed.write(&(fixed.exp(&fixed.read(self)) - &fixed.one), 0);
+        }
+        self.exp().sub(&Self::integer(1))
+    }
+
+    /// The natural logarithm of a positive number.
+    pub(crate) fn ln(&self) -> Self {
+        self.ln_wide().significant(PRECISION)
+    }
+
+    /// The logarithm with base 2.
+    pub(crate) fn log2(&self) -> Self {
+        self.ln_wide().div(&Self::integer(2).ln_wide())
+    }
+
+    /// The natural logarithm with spare digits, for what is computed from it.
+    fn ln_wide(&self) -> Self {
+        if self.is_zero() {
+            return Self::infinity(true);
+        }
+        if !self.is_finite() || self.is_negative() {
+            return if self.is_negative() {
+                Self::nan()
+            } else {
+                self.clone()
+            };
+        }
+        let magnitude = self.magnitude();
+        let (_, coefficient, exponent) = self.parts();
+        let mantissa = Self::exact(false, coefficient.clone(), exponent - magnitude);
+        let fixed = Fixed::new(2 * PRECISION + SPARE);
+        let m = fixed.read(&mantissa);
+        let start = libm::log(mantissa.to_f64());
+        let mut y = fixed.read(&Self::from_number(start));
+        // Each round triples the correct digits: 15, 45, 135.
+        for _ in 0..2 {
+            let e = fixed.exp(&y);
+            y += fixed.div(&((&m - &e) * 2), &(&m + &e));
+        }
+        let value: BigInt = y + fixed.ln10() * magnitude;
+        let digits = value.magnitude().clone();
+        Self::exact(value.is_negative(), digits, -(fixed.places as i64)).significant(WIDE)
+    }
+
+    pub(crate) fn log10(&self) -> Self {
+        if let (false, coefficient, exponent) = self.parts()
+            && coefficient.is_one()
+            && self.is_finite()
+        {
+            return Self::from_integer(&BigInt::from(exponent));
+        }
+        let fixed = Fixed::new(PRECISION + SPARE);
+        self.ln().div(&fixed.write(&fixed.ln10(), 0))
+    }
+
+    /// `self` to any power; nothing for a negative base with a fraction as the exponent.
+    pub(crate) fn pow(&self, exponent: &Self) -> Option<Self> {
+        if let Some(count) = exponent.to_integer(20) {
+            return Some(self.powi(&count));
+        }
+        if self.is_negative() {
+            return None;
+        }
+        if self.is_zero() {
+            return Some(if exponent.is_negative() {
+                Self::infinity(false)
+            } else {
+                Self::integer(0)
+            });
+        }
+        if *exponent == Self::exact(false, 5u8.into(), -1) {
+            return Some(self.sqrt());
+        }
+        Some(exponent.mul_wide(&self.ln_wide()).exp())
+    }
+
+    /// Sine and cosine; nothing beyond [`MAX_ANGLE`] digits in front of the point.
+    fn sin_cos(&self) -> Option<(Self, Self)> {
+        if !self.is_finite() {
+            return Some((Self::nan(), Self::nan()));
+        }
+        if self.magnitude() > MAX_ANGLE {
+            return None;
+        }
+        let fixed = Fixed::new(places(self));
+        let quarter = fixed.pi() / 2;
+        let (turns, rest) = fixed.read(self).div_mod_floor(&quarter);
+        let (sin, cos) = fixed.sin_cos(&rest);
+        let (sin, cos) = match turns.mod_floor(&BigInt::from(4)).to_u8() {
+            Some(0) => (sin, cos),
+            Some(1) => (cos, -sin),
+            Some(2) => (-sin, -cos),
+            _ => (-cos, sin),
+        };
+        Some((fixed.write(&sin, 0), fixed.write(&cos, 0)))
+    }
+
+    pub(crate) fn sin(&self) -> Option<Self> {
+        Some(self.sin_cos()?.0)
+    }
+
+    pub(crate) fn cos(&self) -> Option<Self> {
+        Some(self.sin_cos()?.1)
+    }
+
+    pub(crate) fn tan(&self) -> Option<Self> {
+        let (sin, cos) = self.sin_cos()?;
+        Some(sin.div(&cos))
+    }
+
+    pub(crate) fn atan(&self) -> Self {
+        let fixed = Fixed::new(places(self));
+        let half_pi = || {
+            let value = fixed.write(&(fixed.pi() / 2), 0);
+            if self.is_negative() {
+                value.neg()
+            } else {
+                value
+            }
+        };
+        if self.is_nan() {
+            return self.clone();
+        }
+        if !self.is_finite() || self.magnitude() > 2 * PRECISION as i64 {
+            return half_pi();
+        }
+        if self.magnitude() < -(PRECISION as i64) {
+            return self.clone();
+        }
+        fixed.write(&fixed.atan(&fixed.read(self)), 0)
+    }
+
+    /// π with all its digits.
+    pub(crate) fn pi() -> Self {
+        let fixed = Fixed::new(PRECISION + SPARE);
+        fixed.write(&fixed.pi(), 0)
+    }
+
+    pub(crate) fn asin(&self) -> Self {
+        let one = Self::integer(1);
+        let rest = one.sub(self).mul(&one.add(self));
+        if rest.is_negative() {
+            return Self::nan();
+        }
+        self.div(&rest.sqrt()).atan()
+    }
+
+    pub(crate) fn acos(&self) -> Self {
+        let one = Self::integer(1);
+        if self
+            .abs()
+            .compare(&one)
+            .is_none_or(std::cmp::Ordering::is_gt)
+        {
+            return Self::nan();
+        }
+        // 2 atan(√((1 - x) / (1 + x))) keeps its digits near 1.
+        one.sub(self)
+            .div(&one.add(self))
+            .sqrt()
+            .atan()
+            .mul(&Self::integer(2))
+    }
+
+    pub(crate) fn sinh(&self) -> Self {
+        if self.magnitude() < -1 && self.is_finite() {
+            let grown = self.exp_m1();
+            // (m + m / (m + 1)) / 2 with m = e^x - 1 does not cancel.
+            let ratio = grown.div(&grown.add(&Self::integer(1)));
+            return grown.add(&ratio).div(&Self::integer(2));
+        }
+        let grown = self.exp();
+        grown
+            .sub(&Self::integer(1).div(&grown))
+            .div(&Self::integer(2))
+    }
+
+    pub(crate) fn cosh(&self) -> Self {
+        let grown = self.exp();
+        grown
+            .add(&Self::integer(1).div(&grown))
+            .div(&Self::integer(2))
+    }
+
+    pub(crate) fn tanh(&self) -> Self {
+        if !self.is_finite() || self.magnitude() > 3 {
+            let one = Self::integer(1);
+            return if self.is_negative() { one.neg() } else { one };
+        }
+        self.sinh().div(&self.cosh())
+    }
+
+    pub(crate) fn asinh(&self) -> Self {
+        let root = self.mul(self).add(&Self::integer(1)).sqrt();
+        let value = self.abs().add(&root).ln();
+        if self.is_negative() {
+            value.neg()
+        } else {
+            value
+        }
+    }
+
+    pub(crate) fn acosh(&self) -> Self {
+        let square = self.mul(self).sub(&Self::integer(1));
+        if square.is_negative() || self.is_negative() {
+            return Self::nan();
+        }
+        self.add(&square.sqrt()).ln()
+    }
+
+    pub(crate) fn atanh(&self) -> Self {
+        let one = Self::integer(1);
+        let ratio = one.add(self).div(&one.sub(self));
+        if ratio.is_negative() {
+            return Self::nan();
+        }
+        ratio.ln().div(&Self::integer(2))
+    }
+}

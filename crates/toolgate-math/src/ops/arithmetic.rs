@@ -1,0 +1,313 @@
+//! Sums, products, quotients, remainders and powers.
+
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
+
+use super::{Pair, broadcast, counted, counted_big, matrix_product, pair};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::number::complex::complex;
+use crate::number::fraction::Fraction;
+use crate::number::real;
+use crate::unit::Unit;
+use crate::value::{Value, type_error};
+
+pub(crate) fn add(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Number(a), Value::Number(b)) = (a, b) {
+        return Ok(Value::Number(a + b));
+    }
+    broadcast(meter, a, b, add_scalars)
+}
+
+fn add_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
+        return join_units(meter, a, b, add);
+    }
+    match pair("add", a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(a + b)),
+        Pair::Complex(a, b) => Ok(a.add(b).into()),
+        Pair::Big(a, b) => counted_big(meter, a.add(&b)),
+        Pair::Fraction(a, b) => counted(meter, a.add(&b)),
+    }
+}
+
+pub(crate) fn subtract(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Number(a), Value::Number(b)) = (a, b) {
+        return Ok(Value::Number(a - b));
+    }
+    broadcast(meter, a, b, subtract_scalars)
+}
+
+fn subtract_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
+        return join_units(meter, a, b, subtract);
+    }
+    match pair("subtract", a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(a - b)),
+        Pair::Complex(a, b) => Ok(a.sub(b).into()),
+        Pair::Big(a, b) => counted_big(meter, a.sub(&b)),
+        Pair::Fraction(a, b) => counted(meter, a.sub(&b)),
+    }
+}
+
+/// A sum of quantities keeps the units of the first.
+fn join_units(meter: &mut Meter, a: &Unit, b: &Unit, f: super::Scalar2) -> Result<Value> {
+    if !a.is_compatible(b) {
+        return Err(Error::new("Units do not match"));
+    }
+    let value = f(meter, a.required()?, b.required()?)?;
+    let mut sum = a.with(Some(value));
+    sum.fixed_prefix = false;
+    Ok(Value::unit(sum))
+}
+
+/// The matrix product for matrices, cell by cell with a scalar.
+pub(crate) fn multiply(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a * b)),
+        (Value::Matrix(a), Value::Matrix(b)) => matrix_product(meter, a, b),
+        _ => broadcast(meter, a, b, multiply_scalars),
+    }
+}
+
+pub(crate) fn dot_multiply(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, multiply_scalars)
+}
+
+fn multiply_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => return Ok(Value::Number(a * b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.multiply(meter, b),
+        (Value::Unit(unit), factor) | (factor, Value::Unit(unit)) if is_number(factor) => {
+            return unit.scale(meter, factor);
+        }
+        _ => {}
+    }
+    match pair("multiply", a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(a * b)),
+        Pair::Complex(a, b) => Ok(a.mul(b).into()),
+        Pair::Big(a, b) => counted_big(meter, a.mul(&b)),
+        Pair::Fraction(a, b) => counted(meter, a.mul(&b)),
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Number(_)
+            | Value::Big(_)
+            | Value::Fraction(_)
+            | Value::Complex(_)
+            | Value::Bool(_)
+            | Value::Text(_)
+    )
+}
+
+pub(crate) fn divide(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a / b)),
+        (_, Value::Matrix(b)) => {
+            let inverse = super::inverse(meter, b)?;
+            multiply(meter, a, &Value::matrix(inverse))
+        }
+        _ => broadcast(meter, a, b, divide_scalars),
+    }
+}
+
+pub(crate) fn dot_divide(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, divide_scalars)
+}
+
+fn divide_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => return Ok(Value::Number(a / b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.divide(meter, b),
+        (Value::Unit(unit), divisor) if is_number(divisor) => {
+            let value = divide(meter, unit.required()?, divisor)?;
+            return Ok(Value::unit(unit.with(Some(value))));
+        }
+        (number, Value::Unit(unit)) if is_number(number) => {
+            return Unit::plain(number.clone()).divide(meter, unit);
+        }
+        _ => {}
+    }
+    match pair("divide", a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(a / b)),
+        Pair::Complex(a, b) => Ok(a.div(b).into()),
+        Pair::Big(a, b) => counted_big(meter, a.div(&b)),
+        Pair::Fraction(a, b) => counted(meter, a.div(&b).ok_or_else(division_by_zero)?),
+    }
+}
+
+fn division_by_zero() -> Error {
+    Error::new("Division by Zero")
+}
+
+/// The remainder with the sign of the divisor; `x mod 0` is x.
+pub(crate) fn modulo(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Number(a), Value::Number(b)) = (a, b) {
+        return Ok(Value::Number(real::modulo(*a, *b)));
+    }
+    broadcast(meter, a, b, modulo_scalars)
+}
+
+fn modulo_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match pair("mod", a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(real::modulo(a, b))),
+        Pair::Complex(..) => Err(type_error("mod", a)),
+        Pair::Big(a, b) if b.is_zero() => counted_big(meter, a),
+        Pair::Big(a, b) => {
+            let quotient = a.div(&b).floor();
+            counted_big(meter, a.sub(&b.mul(&quotient)))
+        }
+        Pair::Fraction(a, b) => {
+            let quotient = a.div(&b).ok_or_else(division_by_zero)?.floor();
+            counted(meter, a.sub(&b.mul(&quotient)))
+        }
+    }
+}
+
+pub(crate) fn power(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok(number_power(*a, *b)),
+        (Value::Matrix(a), Value::Number(b)) => super::linear::matrix_power(meter, a, *b),
+        (Value::Unit(a), Value::Number(b)) => a.power(meter, *b),
+        (Value::Unit(a), Value::Big(_) | Value::Fraction(_)) => {
+            let exponent = b.number("pow")?;
+            a.power(meter, exponent)
+        }
+        _ => power_scalars(meter, a, b),
+    }
+}
+
+pub(crate) fn dot_power(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, power)
+}
+
+fn number_power(a: f64, b: f64) -> Value {
+    if a >= 0.0 || b.fract() == 0.0 || a.is_nan() || b.is_nan() {
+        if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
+            return Value::Number(0.0);
+        }
+        return Value::Number(real::pow(a, b));
+    }
+    if b.is_infinite() {
+        return Value::Number(real::pow(a, b));
+    }
+    complex(a, 0.0).pow(complex(b, 0.0)).into()
+}
+
+fn power_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match pair("pow", a, b)? {
+        Pair::Number(a, b) => Ok(number_power(a, b)),
+        Pair::Complex(a, b) => Ok(a.pow(b).into()),
+        Pair::Big(a, b) => match a.pow(&b) {
+            Some(power) => counted_big(meter, power),
+            None => Ok(complex(a.to_f64(), 0.0)
+                .pow(complex(b.to_f64(), 0.0))
+                .into()),
+        },
+        Pair::Fraction(a, b) => fraction_power(meter, &a, &b),
+    }
+}
+
+fn fraction_power(meter: &mut Meter, a: &Fraction, b: &Fraction) -> Result<Value> {
+    if !b.is_integer() {
+        let root = b
+            .den
+            .to_u32()
+            .filter(|n| *n <= 64)
+            .and_then(|n| a.exact_root(n));
+        if let Some(root) = root {
+            return fraction_power(meter, &root, &Fraction::integer(b.num.clone()));
+        }
+        return Ok(number_power(a.to_f64(), b.to_f64()));
+    }
+    // Checked before it is computed: the result has the bits of the base times the exponent.
+    let count = b
+        .num
+        .abs()
+        .to_u32()
+        .ok_or_else(|| meter.too_many_digits())?;
+    if a.bits() > 1 {
+        meter.big(a.bits().saturating_mul(u64::from(count)))?;
+    }
+    let raise = |n: &BigInt| {
+        if n.bits() <= 1 {
+            if count % 2 == 0 { n.abs() } else { n.clone() }
+        } else {
+            n.pow(count)
+        }
+    };
+    let (num, den) = (raise(&a.num), raise(&a.den));
+    let result = if b.num.is_negative() {
+        Fraction::new(den, num)
+    } else {
+        Fraction::new(num, den)
+    };
+    counted(meter, result.ok_or_else(division_by_zero)?)
+}
+
+pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Number(value) => Value::Number(-value),
+        Value::Complex(value) => value.neg().into(),
+        Value::Big(value) => Value::big(value.neg()),
+        Value::Fraction(value) => Value::fraction(value.neg()),
+        Value::Bool(_) | Value::Text(_) => Value::Number(-value.number("unaryMinus")?),
+        Value::Unit(unit) => {
+            let value = negate(meter, unit.required()?)?;
+            Value::unit(unit.with(Some(value)))
+        }
+        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, negate)?),
+        _ => return Err(type_error("unaryMinus", value)),
+    })
+}
+
+pub(crate) fn plus(meter: &mut Meter, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Bool(_) | Value::Text(_) => Value::Number(value.number("unaryPlus")?),
+        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, plus)?),
+        Value::Number(_)
+        | Value::Complex(_)
+        | Value::Big(_)
+        | Value::Fraction(_)
+        | Value::Unit(_) => value.clone(),
+        _ => return Err(type_error("unaryPlus", value)),
+    })
+}
+
+/// The absolute value as a double, for choosing a prefix.
+pub(crate) fn magnitude(value: &Value) -> Option<f64> {
+    Some(match value {
+        Value::Number(value) => value.abs(),
+        Value::Complex(value) => value.abs(),
+        Value::Big(value) => value.to_f64().abs(),
+        Value::Fraction(value) => value.to_f64().abs(),
+        _ => return None,
+    })
+}
+
+pub(crate) fn square_root(meter: &mut Meter, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Number(x) if *x < 0.0 => complex(*x, 0.0).sqrt().into(),
+        Value::Number(x) => Value::Number(x.sqrt()),
+        Value::Complex(x) => x.sqrt().into(),
+        Value::Big(x) if x.is_negative() => complex(x.to_f64(), 0.0).sqrt().into(),
+        Value::Big(x) => return counted_big(meter, x.sqrt()),
+        Value::Bool(_) | Value::Text(_) => {
+            return square_root(meter, &Value::Number(value.number("sqrt")?));
+        }
+        Value::Unit(unit) => return unit.power(meter, 0.5),
+        Value::Fraction(_) => return Err(no_fraction()),
+        _ => return Err(type_error("sqrt", value)),
+    })
+}
+
+/// Functions of real analysis take no fractions: their results are none.
+pub(crate) fn no_fraction() -> Error {
+    Error::new(
+        "Cannot implicitly convert a Fraction to BigNumber or vice versa. \
+         Use function bignumber(x) to convert to BigNumber or number(x) to convert to a number.",
+    )
+}

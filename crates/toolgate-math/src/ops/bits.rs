@@ -1,0 +1,105 @@
+//! Bitwise operators: doubles as 32-bit words, big numbers as whole numbers of any size.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use super::{Pair, broadcast, counted_big, pair};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::number::decimal::Decimal;
+use crate::value::{Value, type_error};
+
+/// The low 32 bits of a whole number, as ECMAScript takes them.
+fn word(value: f64, function: &str) -> Result<i32> {
+    if value.fract() != 0.0 || value.is_nan() {
+        return Err(Error::new(format!(
+            "Integers expected in function {function}"
+        )));
+    }
+    Ok(value.rem_euclid(4_294_967_296.0) as u32 as i32)
+}
+
+fn whole(meter: &Meter, value: &Decimal, function: &str) -> Result<BigInt> {
+    if !value.is_integer() {
+        return Err(Error::new(format!(
+            "Integers expected in function {function}"
+        )));
+    }
+    value
+        .to_integer(meter.digits())
+        .ok_or_else(|| meter.too_many_digits())
+}
+
+fn bitwise(
+    meter: &mut Meter,
+    function: &str,
+    a: &Value,
+    b: &Value,
+    small: fn(i32, i32) -> f64,
+    big: fn(BigInt, BigInt) -> Option<BigInt>,
+) -> Result<Value> {
+    match pair(function, a, b)? {
+        Pair::Number(a, b) => Ok(Value::Number(small(word(a, function)?, word(b, function)?))),
+        Pair::Big(a, b) => {
+            let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
+            if let Some(count) = b.to_u64().filter(|_| function.contains("Shift")) {
+                meter.big(a.bits().saturating_add(count))?;
+            }
+            let result = big(a, b).ok_or_else(|| meter.too_many_digits())?;
+            counted_big(meter, Decimal::from_integer(&result))
+        }
+        Pair::Complex(..) | Pair::Fraction(..) => Err(type_error(function, a)),
+    }
+}
+
+macro_rules! bit_operators {
+    ($($(#[$doc:meta])* $name:ident, $function:literal, $small:expr, $big:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+            broadcast(meter, a, b, |meter, a, b| bitwise(meter, $function, a, b, $small, $big))
+        }
+    )*};
+}
+
+bit_operators! {
+    /// `a & b`
+    bit_and, "bitAnd", |a, b| f64::from(a & b), |a, b| Some(a & b);
+    /// `a | b`
+    bit_or, "bitOr", |a, b| f64::from(a | b), |a, b| Some(a | b);
+    /// `a ^| b`
+    bit_xor, "bitXor", |a, b| f64::from(a ^ b), |a, b| Some(a ^ b);
+    /// `a << b`
+    shift_left, "leftShift", |a, b| f64::from(a.wrapping_shl(b as u32)), |a, b| Some(a << b.to_u64()?);
+    /// `a >> b`
+    shift_right, "rightArithShift", |a, b| f64::from(a.wrapping_shr(b as u32)), |a, b| Some(a >> b.to_u64()?);
+}
+
+/// `a >>> b`
+pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, |_, a, b| match pair("rightLogShift", a, b)? {
+        Pair::Number(a, b) => {
+            let (a, b) = (word(a, "rightLogShift")?, word(b, "rightLogShift")?);
+            Ok(Value::Number(f64::from((a as u32).wrapping_shr(b as u32))))
+        }
+        _ => Err(type_error("rightLogShift", a)),
+    })
+}
+
+/// `~a`
+pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
+    match value {
+        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, bit_not)?)),
+        Value::Big(value) => {
+            let value = whole(meter, value, "bitNot")?;
+            counted_big(meter, Decimal::from_integer(&!value))
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
+            let number = value.number("bitNot")?;
+            if number.fract() != 0.0 {
+                return Err(Error::new("Integer expected in function bitNot"));
+            }
+            Ok(Value::Number(f64::from(!word(number, "bitNot")?)))
+        }
+        _ => Err(type_error("bitNot", value)),
+    }
+}

@@ -1,0 +1,224 @@
+//! Comparisons: numbers with a tolerance for rounding errors, texts only where a function is made for them.
+
+use std::cmp::Ordering;
+
+use super::{Pair, broadcast, pair};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::number::decimal::Decimal;
+use crate::number::real::nearly_equal;
+use crate::unit::Unit;
+use crate::value::Value;
+
+/// The order of two scalars; nothing when one of them is not a number.
+pub(crate) fn ordering(function: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
+    if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
+        return units(a, b).and_then(|(a, b)| ordering(function, a, b));
+    }
+    Ok(match pair(function, a, b)? {
+        Pair::Number(a, b) if nearly_equal(a, b) => Some(Ordering::Equal),
+        Pair::Number(a, b) => a.partial_cmp(&b),
+        Pair::Complex(..) => {
+            return Err(Error::new(
+                "No ordering relation is defined for complex numbers",
+            ));
+        }
+        Pair::Big(a, b) if nearly_equal_big(&a, &b) => Some(Ordering::Equal),
+        Pair::Big(a, b) => a.compare(&b),
+        Pair::Fraction(a, b) => Some(a.compare(&b)),
+    })
+}
+
+fn units<'a>(a: &'a Unit, b: &'a Unit) -> Result<(&'a Value, &'a Value)> {
+    if !a.is_compatible(b) {
+        return Err(Error::new("Cannot compare units with different base"));
+    }
+    Ok((a.required()?, b.required()?))
+}
+
+fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
+    if !a.is_finite() || !b.is_finite() {
+        return a == b && !a.is_nan();
+    }
+    let larger = if a.abs().compare(&b.abs()).is_some_and(Ordering::is_gt) {
+        a.abs()
+    } else {
+        b.abs()
+    };
+    let relative = larger.mul(&Decimal::exact(false, 1u8.into(), -12));
+    let absolute = Decimal::exact(false, 1u8.into(), -15);
+    let difference = a.sub(b).abs();
+    let within = |limit: &Decimal| difference.compare(limit).is_some_and(Ordering::is_le);
+    within(&relative) || within(&absolute)
+}
+
+fn equal_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    Ok(is_equal(a, b)?.into())
+}
+
+fn is_equal(a: &Value, b: &Value) -> Result<bool> {
+    match (a, b) {
+        (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined) => return Ok(true),
+        (Value::Null | Value::Undefined, _) | (_, Value::Null | Value::Undefined) => {
+            return Ok(false);
+        }
+        (Value::Unit(a), Value::Unit(b)) => return units(a, b).and_then(|(a, b)| is_equal(a, b)),
+        _ => {}
+    }
+    Ok(match pair("equal", a, b)? {
+        Pair::Number(a, b) => nearly_equal(a, b),
+        Pair::Complex(a, b) => nearly_equal(a.re, b.re) && nearly_equal(a.im, b.im),
+        Pair::Big(a, b) => nearly_equal_big(&a, &b),
+        Pair::Fraction(a, b) => a == b,
+    })
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident, $scalar:ident, $function:literal, $test:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+            broadcast(meter, a, b, $scalar)
+        }
+
+        fn $scalar(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+            let test: fn(Ordering) -> bool = $test;
+            Ok(ordering($function, a, b)?.is_some_and(test).into())
+        }
+    )*};
+}
+
+comparisons! {
+    /// `a < b`
+    less, less_scalars, "smaller", Ordering::is_lt;
+    /// `a > b`
+    greater, greater_scalars, "larger", Ordering::is_gt;
+    /// `a <= b`
+    less_equal, less_equal_scalars, "smallerEq", Ordering::is_le;
+    /// `a >= b`
+    greater_equal, greater_equal_scalars, "largerEq", Ordering::is_ge;
+}
+
+/// `a == b`
+pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, equal_scalars)
+}
+
+/// `a != b`
+pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
+}
+
+/// -1, 0 or 1.
+pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, compare_scalars)
+}
+
+fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    let order = ordering("compare", a, b)?.map_or(f64::NAN, |order| f64::from(order as i8));
+    Ok(match pair("compare", a, b) {
+        Ok(Pair::Big(..)) => Value::big(Decimal::from_number(order)),
+        Ok(Pair::Fraction(..)) => super::implicit_fraction(order).map(Value::fraction)?,
+        _ => Value::Number(order),
+    })
+}
+
+/// An order over all values: by type first, texts with their numbers counted ("a2" before "a10").
+pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering> {
+    meter.step(1)?;
+    let real =
+        |value: &Value| matches!(value, Value::Number(_) | Value::Big(_) | Value::Fraction(_));
+    if real(a) && real(b) {
+        // Kinds that do not mix compare as doubles.
+        return Ok(match ordering("compareNatural", a, b) {
+            Ok(order) => order.unwrap_or(Ordering::Equal),
+            Err(_) => {
+                let (a, b) = (a.number("compareNatural")?, b.number("compareNatural")?);
+                a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+            }
+        });
+    }
+    if a.type_name() != b.type_name() {
+        return Ok(a
+            .type_name()
+            .to_lowercase()
+            .cmp(&b.type_name().to_lowercase()));
+    }
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => Ok(natural_texts(a, b)),
+        (Value::Complex(a), Value::Complex(b)) => {
+            let key = |x: f64, y: f64| x.partial_cmp(&y).unwrap_or(Ordering::Equal);
+            Ok(key(a.re, b.re).then(key(a.im, b.im)))
+        }
+        (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
+        (Value::Unit(x), Value::Unit(y)) if x.is_compatible(y) => {
+            Ok(ordering("compareNatural", a, b)?.unwrap_or(Ordering::Equal))
+        }
+        (Value::Matrix(a), Value::Matrix(b)) => {
+            for (a, b) in a.data.iter().zip(&b.data) {
+                let order = natural_order(meter, a, b)?;
+                if order.is_ne() {
+                    return Ok(order);
+                }
+            }
+            Ok(a.data.len().cmp(&b.data.len()))
+        }
+        (Value::Null, _) | (Value::Undefined, _) => Ok(Ordering::Equal),
+        _ => Err(crate::value::type_error("compareNatural", a)),
+    }
+}
+
+fn natural_texts(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let (x, y) = (chunk(a), chunk(b));
+        if x.is_empty() || y.is_empty() {
+            return a.len().cmp(&b.len());
+        }
+        let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let order = if number(x) && number(y) {
+            let trimmed = (x.trim_start_matches('0'), y.trim_start_matches('0'));
+            trimmed
+                .0
+                .len()
+                .cmp(&trimmed.1.len())
+                .then(trimmed.0.cmp(trimmed.1))
+        } else {
+            x.cmp(y)
+        };
+        if order.is_ne() {
+            return order;
+        }
+        a = &a[x.len()..];
+        b = &b[y.len()..];
+    }
+}
+
+/// The run of digits, or of other letters, at the start.
+fn chunk(text: &str) -> &str {
+    let digits = text.starts_with(|c: char| c.is_ascii_digit());
+    let end = text
+        .find(|c: char| c.is_ascii_digit() != digits)
+        .unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Whether two values are equal through and through.
+pub(crate) fn same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool> {
+    meter.step(1)?;
+    match (a, b) {
+        (Value::Matrix(a), Value::Matrix(b)) => {
+            if a.size != b.size {
+                return Ok(false);
+            }
+            for (a, b) in a.data.iter().zip(&b.data) {
+                if !same(meter, a, b)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Text(a), Value::Text(b)) => Ok(a == b),
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => Ok(false),
+        _ => is_equal(a, b),
+    }
+}

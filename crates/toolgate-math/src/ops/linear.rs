@@ -1,0 +1,279 @@
+//! Products, powers, determinants and inverses of matrices.
+
+use super::{add, divide, multiply, negate, subtract};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::value::{Value, type_error};
+
+/// The product of two matrices or vectors; of two vectors, their dot product.
+pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Result<Value> {
+    let mismatch = || {
+        Error::new(format!(
+            "Dimension mismatch in multiplication. The columns of A ({}) must match the rows of B ({})",
+            a.size.last().copied().unwrap_or(0),
+            b.size.first().copied().unwrap_or(0)
+        ))
+    };
+    let (rows, inner, size_a) = match *a.size.as_slice() {
+        [n] => (1, n, None),
+        [rows, columns] => (rows, columns, Some(rows)),
+        _ => return Err(too_many_dimensions()),
+    };
+    let (inner_b, columns, size_b) = match *b.size.as_slice() {
+        [n] => (n, 1, None),
+        [rows, columns] => (rows, columns, Some(columns)),
+        _ => return Err(too_many_dimensions()),
+    };
+    if inner != inner_b {
+        return Err(mismatch());
+    }
+    if inner == 0 {
+        return Err(Error::new("Cannot multiply two empty vectors"));
+    }
+    let mut data = Vec::new();
+    meter.cells(rows.saturating_mul(columns))?;
+    for row in 0..rows {
+        for column in 0..columns {
+            meter.step(inner)?;
+            data.push(line_product(
+                meter,
+                (0..inner).map(|k| (&a.data[row * inner + k], &b.data[k * columns + column])),
+            )?);
+        }
+    }
+    let size: Vec<usize> = size_a.into_iter().chain(size_b).collect();
+    Ok(match (size.is_empty(), data.pop()) {
+        (true, Some(only)) => only,
+        (_, last) => {
+            data.extend(last);
+            Value::matrix(Matrix::new(size, data))
+        }
+    })
+}
+
+fn line_product<'a>(
+    meter: &mut Meter,
+    mut pairs: impl Iterator<Item = (&'a Value, &'a Value)>,
+) -> Result<Value> {
+    let Some((a, b)) = pairs.next() else {
+        return Ok(Value::Number(0.0));
+    };
+    let mut sum = multiply(meter, a, b)?;
+    for (a, b) in pairs {
+        let product = multiply(meter, a, b)?;
+        sum = add(meter, &sum, &product)?;
+    }
+    Ok(sum)
+}
+
+fn too_many_dimensions() -> Error {
+    Error::new("Can only multiply a 1 or 2 dimensional matrix")
+}
+
+pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Result<Value> {
+    match value {
+        Value::Matrix(matrix) => {
+            let turned = matrix.transpose(meter)?;
+            if !conjugate {
+                return Ok(Value::matrix(turned));
+            }
+            Ok(Value::matrix(turned.map(meter, |_, cell| {
+                Ok(match cell {
+                    Value::Complex(value) => value.conj().into(),
+                    cell => cell.clone(),
+                })
+            })?))
+        }
+        Value::Complex(value) if conjugate => Ok(value.conj().into()),
+        Value::Null
+        | Value::Undefined
+        | Value::Object(_)
+        | Value::Builtin(_)
+        | Value::Closure(_)
+            if conjugate =>
+        {
+            Err(type_error("ctranspose", value))
+        }
+        _ => Ok(value.clone()),
+    }
+}
+
+/// An integer power of a square matrix.
+pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) -> Result<Value> {
+    if exponent.fract() != 0.0 {
+        return Err(Error::new(format!(
+            "For A^b, b must be an integer (value is {exponent})"
+        )));
+    }
+    let n = matrix.square()?;
+    if matrix.size.len() != 2 {
+        return Err(Error::new(
+            "For A^b, A must be 2 dimensional (A has 1 dimensions)",
+        ));
+    }
+    let mut base = Value::matrix(if exponent < 0.0 {
+        inverse(meter, matrix)?
+    } else {
+        matrix.clone()
+    });
+    let mut result = Value::matrix(identity(meter, n, n)?);
+    let mut count = exponent.abs();
+    while count >= 1.0 {
+        if count % 2.0 == 1.0 {
+            result = multiply(meter, &base, &result)?;
+        }
+        count = (count / 2.0).floor();
+        if count >= 1.0 {
+            base = multiply(meter, &base, &base)?;
+        }
+        meter.step(1)?;
+    }
+    Ok(result)
+}
+
+/// Ones on the diagonal.
+pub(crate) fn identity(meter: &mut Meter, rows: usize, columns: usize) -> Result<Matrix> {
+    let mut matrix = Matrix::filled(meter, vec![rows, columns], &Value::Number(0.0))?;
+    for i in 0..rows.min(columns) {
+        matrix.data[i * columns + i] = Value::Number(1.0);
+    }
+    Ok(matrix)
+}
+
+pub(crate) fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Number(value) => *value == 0.0,
+        Value::Complex(value) => value.re == 0.0 && value.im == 0.0,
+        Value::Big(value) => value.is_zero(),
+        Value::Fraction(value) => value.num == num_bigint::BigInt::ZERO,
+        Value::Bool(value) => !value,
+        Value::Unit(unit) => unit.value.as_ref().is_none_or(is_zero),
+        _ => false,
+    }
+}
+
+/// The determinant, by elimination without divisions that leave a remainder (Bareiss).
+pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
+    let n = matrix.square()?;
+    let mut cells = matrix.data.clone();
+    meter.cells(cells.len())?;
+    match n {
+        0 => return Ok(Value::Number(1.0)),
+        1 => return Ok(cells[0].clone()),
+        2 => {
+            let (a, b) = (
+                multiply(meter, &cells[0], &cells[3])?,
+                multiply(meter, &cells[1], &cells[2])?,
+            );
+            return subtract(meter, &a, &b);
+        }
+        _ => {}
+    }
+    let mut negated = false;
+    let mut rows: Vec<usize> = (0..n).collect();
+    for k in 0..n {
+        if is_zero(&cells[rows[k] * n + k]) {
+            match (k + 1..n).find(|&row| !is_zero(&cells[rows[row] * n + k])) {
+                Some(row) => {
+                    rows.swap(k, row);
+                    negated = !negated;
+                }
+                None => return Ok(cells[rows[k] * n + k].clone()),
+            }
+        }
+        let pivot = cells[rows[k] * n + k].clone();
+        let before = if k == 0 {
+            Value::Number(1.0)
+        } else {
+            cells[rows[k - 1] * n + k - 1].clone()
+        };
+        for i in k + 1..n {
+            meter.step(n - k)?;
+            for j in k + 1..n {
+                let left = multiply(meter, &cells[rows[i] * n + j], &pivot)?;
+                let right = multiply(meter, &cells[rows[i] * n + k], &cells[rows[k] * n + j])?;
+                let difference = subtract(meter, &left, &right)?;
+                cells[rows[i] * n + j] = divide(meter, &difference, &before)?;
+            }
+        }
+    }
+    let result = cells[rows[n - 1] * n + n - 1].clone();
+    if negated {
+        negate(meter, &result)
+    } else {
+        Ok(result)
+    }
+}
+
+/// The inverse, by Gauss-Jordan elimination with the largest pivot.
+pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Matrix> {
+    let n = matrix.square()?;
+    let singular = || Error::new("Cannot calculate inverse, determinant is zero");
+    if n == 1 {
+        let inverse = divide(meter, &Value::Number(1.0), &matrix.data[0])?;
+        return Ok(Matrix::new(matrix.size.clone(), vec![inverse]));
+    }
+    if n == 2 {
+        let det = determinant(meter, matrix)?;
+        if is_zero(&det) {
+            return Err(singular());
+        }
+        let m = &matrix.data;
+        let mut cells = Vec::with_capacity(4);
+        for (cell, flip) in [(&m[3], false), (&m[1], true), (&m[2], true), (&m[0], false)] {
+            let cell = if flip {
+                negate(meter, cell)?
+            } else {
+                cell.clone()
+            };
+            cells.push(divide(meter, &cell, &det)?);
+        }
+        return Ok(Matrix::new(vec![2, 2], cells));
+    }
+    meter.cells(n * n)?;
+    let mut a = matrix.data.clone();
+    let mut b = identity(meter, n, n)?.data;
+    for c in 0..n {
+        let size = |value: &Value| super::magnitude(value).unwrap_or(0.0);
+        let mut best = c;
+        for r in c + 1..n {
+            if size(&a[r * n + c]) > size(&a[best * n + c]) {
+                best = r;
+            }
+        }
+        if is_zero(&a[best * n + c]) {
+            return Err(singular());
+        }
+        if best != c {
+            for j in 0..n {
+                a.swap(c * n + j, best * n + j);
+                b.swap(c * n + j, best * n + j);
+            }
+        }
+        for r in 0..n {
+            meter.step(2 * n)?;
+            let pivot = a[c * n + c].clone();
+            if r == c {
+                for j in 0..n {
+                    b[r * n + j] = divide(meter, &b[r * n + j], &pivot)?;
+                    if j >= c {
+                        a[r * n + j] = divide(meter, &a[r * n + j], &pivot)?;
+                    }
+                }
+            } else if !is_zero(&a[r * n + c]) {
+                let negative = negate(meter, &a[r * n + c])?;
+                let factor = divide(meter, &negative, &pivot)?;
+                for j in 0..n {
+                    let step = multiply(meter, &factor, &a[c * n + j])?;
+                    if j >= c {
+                        a[r * n + j] = add(meter, &a[r * n + j], &step)?;
+                    }
+                    let step = multiply(meter, &factor, &b[c * n + j])?;
+                    b[r * n + j] = add(meter, &b[r * n + j], &step)?;
+                }
+            }
+        }
+    }
+    Ok(Matrix::new(matrix.size.clone(), b))
+}

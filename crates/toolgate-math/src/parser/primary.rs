@@ -1,0 +1,349 @@
+//! Operands: prefix and postfix operators, powers, literals, brackets, calls and indexes.
+
+use super::Parser;
+use crate::error::Result;
+use crate::lexer::Token;
+use crate::tree::{Binary, Node, NodeId, Unary};
+
+impl Parser<'_> {
+    /// An operand with a possible `%` behind it.
+    pub(super) fn term(&mut self) -> Result<NodeId> {
+        let node = self.signed()?;
+        if self.lexer.token != Token::Percent {
+            return Ok(node);
+        }
+        // `5% 2` is a remainder; a percentage is what no operand can follow.
+        let before = self.lexer;
+        self.lexer.advance_over_newlines()?;
+        if self.starts_operand() {
+            self.lexer = before;
+            return Ok(node);
+        }
+        self.add(Node::Unary(Unary::Percent, node))
+    }
+
+    fn starts_operand(&self) -> bool {
+        let token = self.lexer.token;
+        token.is_word()
+            || matches!(
+                token,
+                Token::Number
+                    | Token::Symbol
+                    | Token::Open
+                    | Token::OpenBracket
+                    | Token::OpenBrace
+                    | Token::DoubleQuote
+                    | Token::Quote
+                    | Token::Plus
+                    | Token::Minus
+                    | Token::Tilde
+            )
+    }
+
+    /// Prefix operators and powers: `-2^-3` is `-(2^(-3))`.
+    fn signed(&mut self) -> Result<NodeId> {
+        let mark = self.prefixes.len();
+        while let Some(operator) = prefix(self.lexer.token) {
+            self.prefixes.push(operator);
+            self.lexer.advance_over_newlines()?;
+        }
+        let mut node = self.coalescing()?;
+        if let Some(operator) = power(self.lexer.token) {
+            self.lexer.advance_over_newlines()?;
+            self.enter()?;
+            let exponent = self.signed()?;
+            self.depth -= 1;
+            node = self.add(Node::Binary(operator, node, exponent))?;
+        }
+        while self.prefixes.len() > mark
+            && let Some(operator) = self.prefixes.pop()
+        {
+            node = self.add(Node::Unary(operator, node))?;
+        }
+        Ok(node)
+    }
+
+    fn coalescing(&mut self) -> Result<NodeId> {
+        let mut node = self.postfix()?;
+        while self.lexer.token == Token::Nullish {
+            self.lexer.advance_over_newlines()?;
+            let right = self.postfix()?;
+            node = self.add(Node::Binary(Binary::Nullish, node, right))?;
+        }
+        Ok(node)
+    }
+
+    fn postfix(&mut self) -> Result<NodeId> {
+        let mut node = self.primary()?;
+        loop {
+            let operator = match self.lexer.token {
+                Token::Bang => Unary::Factorial,
+                Token::Quote => Unary::Transpose,
+                _ => return Ok(node),
+            };
+            self.lexer.advance()?;
+            node = self.add(Node::Unary(operator, node))?;
+            node = self.accessors(node)?;
+        }
+    }
+
+    fn primary(&mut self) -> Result<NodeId> {
+        let node = match self.lexer.token {
+            Token::Number => {
+                let number = super::literal::number(&self.lexer)?;
+                self.lexer.advance()?;
+                return self.add(Node::Number(number));
+            }
+            Token::DoubleQuote | Token::Quote => {
+                let text = self.text()?;
+                self.add(Node::Text(text))?
+            }
+            Token::OpenBracket => self.matrix()?,
+            Token::OpenBrace => self.object()?,
+            Token::Open => self.group()?,
+            Token::Symbol => self.symbol()?,
+            token if token.is_word() => self.symbol()?,
+            Token::End => return Err(self.lexer.error("Unexpected end of expression")),
+            _ => return Err(self.lexer.error("Value expected")),
+        };
+        self.accessors(node)
+    }
+
+    fn symbol(&mut self) -> Result<NodeId> {
+        let node = match self.lexer.lexeme() {
+            "true" => Node::True,
+            "false" => Node::False,
+            "null" => Node::Null,
+            "undefined" => Node::Undefined,
+            "NaN" => Node::Number(f64::NAN),
+            "Infinity" => Node::Number(f64::INFINITY),
+            name => Node::Symbol(self.tree.names.intern(name)),
+        };
+        self.lexer.advance()?;
+        self.add(node)
+    }
+
+    /// Reads a quoted text and returns its place in the tree.
+    fn text(&mut self) -> Result<u32> {
+        let quote = if self.lexer.token == Token::Quote {
+            '\''
+        } else {
+            '"'
+        };
+        let text = self.lexer.string(quote)?;
+        Ok(self.keep(&text))
+    }
+
+    fn keep(&mut self, text: &str) -> u32 {
+        self.tree.texts.push(text.into());
+        self.tree.texts.len() as u32 - 1
+    }
+
+    fn group(&mut self) -> Result<NodeId> {
+        self.open()?;
+        let inner = self.assignment()?;
+        self.close(Token::Close, "Parenthesis ) expected")?;
+        self.add(Node::Group(inner))
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.lexer.nesting += 1;
+        self.lexer.advance()
+    }
+
+    fn close(&mut self, token: Token, message: &str) -> Result<()> {
+        if self.lexer.token != token {
+            return Err(self.lexer.error(message));
+        }
+        self.lexer.nesting -= 1;
+        self.lexer.advance()
+    }
+
+    /// Calls, indexes and properties behind an operand.
+    fn accessors(&mut self, mut node: NodeId) -> Result<NodeId> {
+        loop {
+            let optional = self.lexer.token == Token::QuestionDot;
+            if optional {
+                self.lexer.advance()?;
+            }
+            node = match self.lexer.token {
+                Token::Open if self.is_place(node) => {
+                    self.open()?;
+                    let mark = self.scratch.len();
+                    if self.lexer.token != Token::Close {
+                        self.arguments()?;
+                    }
+                    self.close(Token::Close, "Parenthesis ) expected")?;
+                    let list = self.finish(mark);
+                    self.add(Node::Call(node, list))?
+                }
+                Token::OpenBracket => {
+                    self.open()?;
+                    let mark = self.scratch.len();
+                    if self.lexer.token != Token::CloseBracket {
+                        self.arguments()?;
+                    }
+                    self.close(Token::CloseBracket, "Parenthesis ] expected")?;
+                    let list = self.finish(mark);
+                    self.add(Node::Index {
+                        object: node,
+                        list,
+                        optional,
+                    })?
+                }
+                Token::Dot | Token::Symbol | Token::In
+                    if optional || self.lexer.token == Token::Dot =>
+                {
+                    if !optional {
+                        self.lexer.advance()?;
+                    }
+                    self.property(node, optional)?
+                }
+                _ if optional => return Err(self.lexer.error("Property name expected after ?.")),
+                _ => return Ok(node),
+            };
+        }
+    }
+
+    fn property(&mut self, object: NodeId, optional: bool) -> Result<NodeId> {
+        if self.lexer.token != Token::Symbol && !self.lexer.token.is_word() {
+            return Err(self.lexer.error("Property name expected after dot"));
+        }
+        let key = self.keep(self.lexer.lexeme());
+        self.lexer.advance()?;
+        self.add(Node::Property {
+            object,
+            key,
+            optional,
+        })
+    }
+
+    fn arguments(&mut self) -> Result<()> {
+        loop {
+            let argument = self.assignment()?;
+            self.scratch.push(argument);
+            if self.lexer.token != Token::Comma {
+                return Ok(());
+            }
+            self.lexer.advance()?;
+        }
+    }
+
+    /// `[1, 2]` or `[1, 2; 3, 4]`.
+    fn matrix(&mut self) -> Result<NodeId> {
+        self.open()?;
+        let rows = self.scratch.len();
+        let mut columns = None;
+        let mut single = None;
+        while self.lexer.token != Token::CloseBracket {
+            let row = self.row()?;
+            let Node::Array(list) = self.tree.node(row) else {
+                return Err(self.lexer.error("Value expected"));
+            };
+            single = Some(row);
+            self.scratch.push(row);
+            if self.lexer.token == Token::Semicolon {
+                self.lexer.advance()?;
+                single = None;
+            } else if self.lexer.token != Token::CloseBracket {
+                return Err(self.lexer.error("End of matrix ] expected"));
+            } else if self.scratch.len() > rows + 1 {
+                single = None;
+            }
+            let expected = *columns.get_or_insert(list.len);
+            if list.len != expected {
+                // The message stands behind the matrix, where mathjs notices it.
+                while self.lexer.token != Token::CloseBracket && self.lexer.token != Token::End {
+                    self.lexer.advance()?;
+                }
+                self.lexer.advance()?;
+                return Err(self.lexer.error(format!(
+                    "Column dimensions mismatch ({} !== {expected})",
+                    list.len
+                )));
+            }
+        }
+        self.close(Token::CloseBracket, "End of matrix ] expected")?;
+        if let Some(row) = single {
+            self.scratch.truncate(rows);
+            return Ok(row);
+        }
+        let list = self.finish(rows);
+        self.add(Node::Array(list))
+    }
+
+    fn row(&mut self) -> Result<NodeId> {
+        let mark = self.scratch.len();
+        loop {
+            let item = self.assignment()?;
+            self.scratch.push(item);
+            if self.lexer.token != Token::Comma {
+                break;
+            }
+            self.lexer.advance()?;
+            if matches!(self.lexer.token, Token::CloseBracket | Token::Semicolon) {
+                break;
+            }
+        }
+        let list = self.finish(mark);
+        self.add(Node::Array(list))
+    }
+
+    fn object(&mut self) -> Result<NodeId> {
+        let mark = self.scratch.len();
+        let mut keys = Vec::new();
+        self.open()?;
+        while self.lexer.token != Token::CloseBrace {
+            keys.push(self.key()?);
+            if self.lexer.token != Token::Colon {
+                return Err(self.lexer.error("Colon : expected after object key"));
+            }
+            self.lexer.advance()?;
+            let value = self.assignment()?;
+            self.scratch.push(value);
+            if self.lexer.token != Token::Comma {
+                break;
+            }
+            self.lexer.advance()?;
+        }
+        self.close(
+            Token::CloseBrace,
+            "Comma , or bracket } expected after object value",
+        )?;
+        let list = self.finish(mark);
+        let start = self.tree.texts.len() as u32;
+        self.tree.texts.append(&mut keys);
+        self.add(Node::Object { keys: start, list })
+    }
+
+    fn key(&mut self) -> Result<std::sync::Arc<str>> {
+        match self.lexer.token {
+            Token::DoubleQuote => Ok(self.lexer.string('"')?.into()),
+            Token::Quote => Ok(self.lexer.string('\'')?.into()),
+            token if token == Token::Symbol || token.is_word() => {
+                let key = self.lexer.lexeme().into();
+                self.lexer.advance()?;
+                Ok(key)
+            }
+            _ => Err(self.lexer.error("Symbol or string expected as object key")),
+        }
+    }
+}
+
+fn prefix(token: Token) -> Option<Unary> {
+    Some(match token {
+        Token::Minus => Unary::Minus,
+        Token::Plus => Unary::Plus,
+        Token::Tilde => Unary::BitNot,
+        Token::Not => Unary::Not,
+        _ => return None,
+    })
+}
+
+fn power(token: Token) -> Option<Binary> {
+    match token {
+        Token::Power => Some(Binary::Power),
+        Token::DotPower => Some(Binary::DotPower),
+        _ => None,
+    }
+}

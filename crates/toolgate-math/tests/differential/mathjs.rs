@@ -1,0 +1,145 @@
+//! The real mathjs, in a node process of its own.
+
+use std::env;
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+/// A running `mathjs.mjs`; it ends with its stdin, so when this is dropped.
+pub(crate) struct Mathjs {
+    process: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What mathjs says to one expression.
+pub(crate) enum Reply {
+    Value(Answer),
+    Error(String),
+}
+
+/// A value of mathjs, in the forms that `mathjs.mjs` explains.
+pub(crate) struct Answer {
+    pub(crate) kind: String,
+    pub(crate) number: Option<f64>,
+    pub(crate) format: String,
+    pub(crate) json: Option<Value>,
+}
+
+impl Mathjs {
+    /// Nothing when node or mathjs is missing, after saying so; with `CI=true` that is a failure.
+    pub(crate) fn start() -> Option<Self> {
+        match Self::try_start() {
+            Ok(mathjs) => Some(mathjs),
+            Err(why) if env::var("CI").is_ok_and(|ci| ci == "true") => panic!("{why}"),
+            Err(why) => {
+                // Past the test harness, which hides what passing tests print.
+                writeln!(std::io::stderr(), "skipped: {why}").expect("stderr is open");
+                None
+            }
+        }
+    }
+
+    fn try_start() -> Result<Self, String> {
+        let modules = node_modules();
+        if !modules.join("mathjs").is_dir() {
+            return Err(format!(
+                "mathjs is not in {}; ./test.sh installs it",
+                modules.display()
+            ));
+        }
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/mathjs.mjs");
+        let mut process = Command::new("node")
+            .arg(program)
+            .arg(modules)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("node does not start ({error}); install Node.js"))?;
+        let questions = process.stdin.take();
+        let answers = BufReader::new(process.stdout.take().expect("stdout is piped"));
+        Ok(Self {
+            process,
+            questions,
+            answers,
+        })
+    }
+
+    /// One reply for each expression. A second thread writes, or both sides could wait on full pipes.
+    pub(crate) fn ask<Text: AsRef<str> + Sync>(&mut self, expressions: &[Text]) -> Vec<Reply> {
+        let questions = self.questions.as_mut().expect("open until dropped");
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for expression in expressions {
+                    let line = Value::from(expression.as_ref());
+                    writeln!(questions, "{line}").expect("node reads the expressions");
+                }
+            });
+            let mut lines = self.answers.by_ref().lines();
+            expressions
+                .iter()
+                .map(|_| {
+                    Reply::read(
+                        &lines
+                            .next()
+                            .expect("node answers each line")
+                            .expect("in UTF-8"),
+                    )
+                })
+                .collect()
+        })
+    }
+}
+
+impl Drop for Mathjs {
+    fn drop(&mut self) {
+        drop(self.questions.take());
+        drop(self.process.wait());
+    }
+}
+
+/// Where `./test.sh` installs mathjs.
+fn node_modules() -> PathBuf {
+    let folder = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    folder("TOOLGATE_TEST_CACHE")
+        .or_else(|| Some(cache()?.join("toolgate-tests")))
+        .unwrap_or_default()
+        .join("npm/node_modules")
+}
+
+impl Reply {
+    fn read(line: &str) -> Self {
+        let mut reply: Value = serde_json::from_str(line).expect("each reply is JSON");
+        let text = |field: &str| reply[field].as_str().map(str::to_owned);
+        if reply["ok"] == false {
+            return Self::Error(text("error").expect("an error has a message"));
+        }
+        Self::Value(Answer {
+            kind: text("type").expect("a value has a type"),
+            number: text("number").map(|number| number.parse().expect("a double")),
+            format: text("format").expect("a value has a format"),
+            json: reply.get_mut("json").map(Value::take),
+        })
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(answer) => write!(formatter, "{} ({})", answer.format, answer.kind),
+            Self::Error(error) => write!(formatter, "error: {error}"),
+        }
+    }
+}

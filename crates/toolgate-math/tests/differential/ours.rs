@@ -1,0 +1,39 @@
+//! Our own side: an expression in, everything the comparison looks at out.
+
+use std::fmt;
+use std::panic::catch_unwind;
+
+use serde_json::Value;
+use toolgate_math::{Budget, evaluate};
+
+/// What we say to one expression.
+pub(crate) enum Ours {
+    Value {
+        format: String,
+        json: Result<Value, String>,
+    },
+    Error(String),
+    /// A panic is a difference like any other, and the report should still name the expression.
+    Panic,
+}
+
+pub(crate) fn answer(expression: &str) -> Ours {
+    let outcome = catch_unwind(|| match evaluate(expression, &Budget::default()) {
+        Ok(value) => Ours::Value {
+            format: value.to_string(),
+            json: value.to_json().map_err(|error| error.to_string()),
+        },
+        Err(error) => Ours::Error(error.to_string()),
+    });
+    outcome.unwrap_or(Ours::Panic)
+}
+
+impl fmt::Display for Ours {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value { format, .. } => formatter.write_str(format),
+            Self::Error(error) => write!(formatter, "error: {error}"),
+            Self::Panic => formatter.write_str("a panic"),
+        }
+    }
+}
