@@ -84,7 +84,7 @@ dependencies() {
 
 soak() {
     local seconds=${SOAK_SECONDS:-3600} round=0
-    export PROPTEST_CASES=${PROPTEST_CASES:-10000} MATH_RANDOM_CASES=${MATH_RANDOM_CASES:-50000}
+    export PROPTEST_CASES=${PROPTEST_CASES:-10000} MATH_RANDOM_CASES=${MATH_RANDOM_CASES:-50000} MATH_SEED=${MATH_SEED:-new}
     while ((SECONDS < seconds)); do
         round=$((round + 1))
         run "soak, round $round, $SECONDS of $seconds s gone" cargo test --workspace --locked
@@ -98,11 +98,12 @@ bench() {
         skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"
         return
     fi
-    run "building our side" cargo build --release --locked --example bench_slots -p toolgate-core
-    local slots
-    slots=$(realpath "${CARGO_TARGET_DIR:-target}")/release/examples/bench_slots
+    run "building our side" cargo build --release --locked -p toolgate-core --example bench_slots -p toolgate-math --example math_slot
+    local examples
+    examples=$(realpath "${CARGO_TARGET_DIR:-target}")/release/examples
     mkdir -p "$cache/bench"
-    export TOOLGATE_INPROC="$slots inproc" TOOLGATE_SCHEMA="$slots schema"
+    export TOOLGATE_INPROC="$examples/bench_slots inproc" TOOLGATE_SCHEMA="$examples/bench_slots schema"
+    export TOOLGATE_MATH="$examples/math_slot"
     export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-AD}
     run "peers" "$peers/run.sh"
 }

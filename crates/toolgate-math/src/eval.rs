@@ -5,6 +5,7 @@
 
 mod call;
 mod index;
+mod spine;
 
 pub(crate) use index::{pick, read_pick, replace};
 
@@ -18,6 +19,7 @@ use crate::ops;
 use crate::tree::{Binary, List, Name, Node, NodeId, Tree, Unary};
 use crate::unit::{self, System, Unit};
 use crate::value::{Closure, Object, Value, type_error};
+use spine::Spine;
 
 /// One evaluation.
 pub(crate) struct Run<'a> {
@@ -30,7 +32,7 @@ pub(crate) struct Run<'a> {
     locals: Vec<(Name, Value)>,
     frame: usize,
     /// Nodes whose left side is being computed.
-    spine: Vec<NodeId>,
+    spine: Spine,
     /// What is being indexed, and in which dimension: the meaning of `end`.
     ends: Vec<(Value, usize)>,
 }
@@ -52,7 +54,7 @@ impl<'a> Run<'a> {
             names: vec![Slot::default(); tree.names.len()],
             locals: Vec::new(),
             frame: 0,
-            spine: Vec::new(),
+            spine: Spine::default(),
             ends: Vec::new(),
         }
     }
@@ -150,6 +152,10 @@ impl<'a> Run<'a> {
                 Value::Null | Value::Undefined => self.eval(right),
                 left => Ok(left),
             },
+            // `true | x` is decided by its left side, as in mathjs.
+            Node::Binary(Binary::BitOr, ..) if matches!(left, Value::Bool(true)) => {
+                Ok(Value::Number(1.0))
+            }
             Node::Binary(operator, _, right) => {
                 let right = match self.tree.node(right) {
                     Node::Number(value) => Value::Number(value),
@@ -187,22 +193,24 @@ impl<'a> Run<'a> {
     }
 
     fn and(&mut self, left: &Value, right: NodeId) -> Result<Value> {
-        if !matches!(left, Value::Matrix(_)) && !ops::truth("and", left)? {
+        if !matches!(left, Value::Matrix(_)) && !ops::truths("and", left, &Value::Bool(true))?.0 {
             return Ok(Value::Bool(false));
         }
         let right = self.eval(right)?;
         ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            Ok((ops::truth("and", a)? && ops::truth("and", b)?).into())
+            let (a, b) = ops::truths("and", a, b)?;
+            Ok((a && b).into())
         })
     }
 
     fn or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
-        if !matches!(left, Value::Matrix(_)) && ops::truth("or", left)? {
+        if !matches!(left, Value::Matrix(_)) && ops::truths("or", left, &Value::Bool(false))?.0 {
             return Ok(Value::Bool(true));
         }
         let right = self.eval(right)?;
         ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            Ok((ops::truth("or", a)? || ops::truth("or", b)?).into())
+            let (a, b) = ops::truths("or", a, b)?;
+            Ok((a || b).into())
         })
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Style {
     /// Exponents from `lower` up to below `upper` are written out in [`Notation::Auto`].
     pub(crate) lower: i64,
     pub(crate) upper: i64,
+    /// Fractions as decimals with their cycle in brackets.
+    pub(crate) decimal_fractions: bool,
     /// Word size for a base notation.
     pub(crate) word: Option<u32>,
 }
@@ -40,6 +42,7 @@ impl Default for Style {
             lower: -3,
             upper: 5,
             word: None,
+            decimal_fractions: false,
         }
     }
 }
@@ -80,6 +83,10 @@ fn write_value(out: &mut Writer<'_>, value: &Value) -> Result<()> {
         Value::Number(value) => out.text.push_str(&number(*value, out.style)?),
         Value::Complex(value) => out.text.push_str(&complex(*value, out.style)?),
         Value::Big(value) => out.text.push_str(&decimal(value, out.style)?),
+        Value::Fraction(value) if out.style.decimal_fractions => {
+            out.meter.step(2000)?;
+            out.text.push_str(&value.to_decimal_text());
+        }
         Value::Fraction(value) => {
             out.text.push_str(&format!("{}/{}", value.num, value.den));
         }
@@ -156,6 +163,7 @@ fn write_results(out: &mut Writer<'_>, values: &[Value]) -> Result<()> {
         match value {
             Value::Number(value) => out.text.push_str(&to_text(*value)),
             Value::Text(text) => out.text.push_str(text),
+            Value::Complex(value) => out.text.push_str(&plain_complex(*value)),
             value => write_value(out, value)?,
         }
     }
@@ -392,6 +400,11 @@ fn in_base(value: f64, base: u32) -> String {
     text
 }
 
+/// A complex number with its parts written as ECMAScript writes numbers.
+pub(crate) fn plain_complex(value: Complex) -> String {
+    join_complex(value.re, value.im, to_text)
+}
+
 /// `3 + 4i`.
 pub(crate) fn complex(value: Complex, style: &Style) -> Result<String> {
     let Complex { mut re, mut im } = value;
@@ -404,17 +417,26 @@ pub(crate) fn complex(value: Complex, style: &Style) -> Result<String> {
             im = 0.0;
         }
     }
+    // A base notation may refuse a part; then there is no text at all.
+    number(re, style)?;
+    number(im, style)?;
+    Ok(join_complex(re, im, |part| {
+        number(part, style).unwrap_or_default()
+    }))
+}
+
+fn join_complex(re: f64, im: f64, text: impl Fn(f64) -> String) -> String {
     if im == 0.0 {
-        return number(re, style);
+        return text(re);
     }
     let imaginary = match im {
         1.0 | -1.0 => "i".to_owned(),
-        im => number(im.abs(), style)? + "i",
+        im => text(im.abs()) + "i",
     };
-    Ok(match (re == 0.0, im < 0.0) {
+    match (re == 0.0, im < 0.0) {
         (true, false) => imaginary,
         (true, true) => format!("-{imaginary}"),
-        (false, false) => format!("{} + {imaginary}", number(re, style)?),
-        (false, true) => format!("{} - {imaginary}", number(re, style)?),
-    })
+        (false, false) => format!("{} + {imaginary}", text(re)),
+        (false, true) => format!("{} - {imaginary}", text(re)),
+    }
 }

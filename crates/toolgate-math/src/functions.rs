@@ -4,7 +4,9 @@ mod arithmetic;
 mod combinatorics;
 mod constants;
 mod construct;
+mod geometry;
 mod linear;
+mod lists;
 mod matrices;
 mod numbers;
 mod relational;
@@ -192,7 +194,9 @@ const FAMILIES: &[&[Function]] = &[
     relational::TABLE,
     statistics::TABLE,
     matrices::TABLE,
+    lists::TABLE,
     linear::TABLE,
+    geometry::TABLE,
     sets::TABLE,
     construct::TABLE,
     texts::TABLE,

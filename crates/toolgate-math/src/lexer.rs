@@ -230,8 +230,8 @@ impl<'a> Lexer<'a> {
         let rest = &self.text[self.index..];
         let ascii = rest
             .bytes()
-            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'))
-            .count();
+            .position(|byte| !IN_NAME[byte as usize])
+            .unwrap_or(rest.len());
         let length = match rest.as_bytes().get(ascii) {
             Some(128..) => rest
                 .char_indices()
@@ -244,6 +244,11 @@ impl<'a> Lexer<'a> {
             return Err(self.error(format!("Syntax error in part \"{part}\"")));
         }
         self.index += length;
+        // The words among the operators have two or three letters.
+        if length > 3 || length == 1 {
+            self.token = Token::Symbol;
+            return Ok(());
+        }
         self.token = match &rest[..length] {
             "mod" => Token::Mod,
             "to" => Token::To,
@@ -295,6 +300,18 @@ impl<'a> Lexer<'a> {
         Err(self.error_at(format!("End of string {quote} expected"), self.text.len()))
     }
 }
+
+/// The ASCII bytes a name is made of, behind its first letter.
+const IN_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let c = byte as u8;
+        table[byte] = c.is_ascii_alphanumeric() || c == b'_' || c == b'$';
+        byte += 1;
+    }
+    table
+};
 
 /// Letters a name may start with: Latin, Greek, letter-like symbols and mathematical alphabets.
 fn is_letter(c: char) -> bool {

@@ -1,7 +1,7 @@
 //! The expression language behind `math_eval`: the syntax and the answers people know from mathjs, impossible to hang or crash.
 //!
-//! `text` → [`lexer`] → [`parser`] → [`tree`] → [`eval`] → [`value`] → [`Answer`]; start reading in `parser.rs`.
-//! [`ops`] holds the operators, `functions` one table per family, [`number`] and [`unit`] the kinds of value, [`mod@format`] their text.
+//! text → `lexer` → `parser` → `tree` → `eval` → `value` → [`Answer`]; start reading in `parser.rs`.
+//! `ops` holds the operators, `functions` one table per family, `number` and `unit` the kinds of value, `format` their text.
 //! Everything an expression could use up is counted by a [`Budget`].
 
 mod answer;

@@ -153,7 +153,12 @@ impl Matrix {
     /// Cut or filled up to `size`.
     pub(crate) fn resized(&self, meter: &mut Meter, size: &[usize], fill: &Value) -> Result<Self> {
         let mut from = self.size.clone();
-        // Missing dimensions in front or behind count as one.
+        // Of dimensions too many the first cell is kept; missing ones count as one.
+        while from.len() > size.len() {
+            if from.remove(0) == 0 {
+                from = vec![0; size.len()];
+            }
+        }
         while from.len() < size.len() {
             from.insert(0, 1);
         }

@@ -26,7 +26,7 @@ pub(crate) use compare::{
     unequal,
 };
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
-pub(crate) use logic::{not, truth, xor};
+pub(crate) use logic::{not, truth, truths, xor};
 
 /// Two numbers of one kind.
 pub(crate) enum Pair {
@@ -97,13 +97,19 @@ pub(crate) fn implicit_decimal(value: f64) -> Result<Decimal> {
     Ok(Decimal::from_number(value))
 }
 
+/// A double next to a fraction: only if the fraction is the same number.
 pub(crate) fn implicit_fraction(value: f64) -> Result<Fraction> {
-    Fraction::from_number(value).ok_or_else(|| {
-        Error::new(format!(
-            "{} cannot be represented as a fraction",
-            crate::number::real::to_text(value)
-        ))
-    })
+    let text = || crate::number::real::to_text(value);
+    let fraction = Fraction::from_number(value)
+        .ok_or_else(|| Error::new(format!("{} cannot be represented as a fraction", text())))?;
+    if fraction.to_f64() != value {
+        return Err(Error::new(format!(
+            "Cannot implicitly convert a number to a Fraction when there will be a loss of precision (value: {}). \
+             Use function fraction(x) to convert to Fraction.",
+            text()
+        )));
+    }
+    Ok(fraction)
 }
 
 /// Counts a new fraction against the budget.

@@ -25,16 +25,13 @@ pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<Tree<'a>> {
     }
     let mut parser = Parser {
         lexer: Lexer::new(text),
-        tree: Tree::default(),
-        scratch: Vec::new(),
+        tree: Tree::new(),
         prefixes: Vec::new(),
         conditional: None,
         depth: 0,
         max_depth: budget.depth,
         max_nodes: budget.nodes,
     };
-    // Most nodes are made of two or more bytes: one allocation holds a usual expression.
-    parser.tree.nodes.reserve((text.len() / 2 + 4).min(256));
     parser.lexer.advance()?;
     parser.tree.root = parser.block()?;
     match parser.lexer.token {
@@ -47,8 +44,6 @@ pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<Tree<'a>> {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     tree: Tree<'a>,
-    /// Children of the lists that are being read; a finished list moves into the tree in one piece.
-    scratch: Vec<NodeId>,
     /// Prefix operators that wait for their operand.
     prefixes: Vec<Unary>,
     /// The nesting at which a `:` belongs to a `? :` and not to a range.
@@ -111,7 +106,7 @@ impl<'a> Parser<'a> {
     /// Statements, separated by `;` or newlines.
     fn block(&mut self) -> Result<NodeId> {
         let mut single = None;
-        let mark = self.scratch.len();
+        let mark = self.tree.scratch.len();
         if !self.at_separator() && self.lexer.token != Token::End {
             let node = self.assignment()?;
             single = Some(node);
@@ -127,7 +122,7 @@ impl<'a> Parser<'a> {
                 self.push_statement(node)?;
             }
         }
-        if several && self.scratch.len() > mark {
+        if several && self.tree.scratch.len() > mark {
             let list = self.finish(mark);
             return self.add(Node::Block(list));
         }
@@ -146,7 +141,7 @@ impl<'a> Parser<'a> {
             Token::Semicolon => self.add(Node::Hidden(node))?,
             _ => node,
         };
-        self.scratch.push(node);
+        self.tree.scratch.push(node);
         Ok(())
     }
 
@@ -365,8 +360,8 @@ impl<'a> Parser<'a> {
     }
 
     fn comparison(&mut self, first: NodeId, operator: Binary) -> Result<NodeId> {
-        let mark = self.scratch.len();
-        self.scratch.push(first);
+        let mark = self.tree.scratch.len();
+        self.tree.scratch.push(first);
         let mut operators = Vec::new();
         let mut operator = operator;
         loop {
@@ -374,10 +369,10 @@ impl<'a> Parser<'a> {
             let right = self.operand(level::SHIFT)?;
             let next = infix(self.lexer.token).filter(|&(rung, _)| rung == level::COMPARE);
             if next.is_none() && operators.is_empty() {
-                self.scratch.truncate(mark);
+                self.tree.scratch.truncate(mark);
                 return self.add(Node::Binary(operator, first, right));
             }
-            self.scratch.push(right);
+            self.tree.scratch.push(right);
             operators.push(operator);
             match next {
                 Some((_, next)) => operator = next,
@@ -458,6 +453,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    #[inline]
     fn add(&mut self, node: Node) -> Result<NodeId> {
         if self.tree.nodes.len() >= self.max_nodes {
             return Err(Error::exceeded(
@@ -475,10 +471,20 @@ impl<'a> Parser<'a> {
     /// Moves the children read since `mark` into the tree.
     fn finish(&mut self, mark: usize) -> List {
         let start = self.tree.lists.len();
-        self.tree.lists.extend(self.scratch.drain(mark..));
+        let Tree { lists, scratch, .. } = &mut self.tree;
+        lists.extend(scratch.drain(mark..));
         List {
             start: start as u32,
             len: (self.tree.lists.len() - start) as u32,
+        }
+    }
+
+    /// A list of one.
+    fn single(&mut self, node: NodeId) -> List {
+        self.tree.lists.push(node);
+        List {
+            start: self.tree.lists.len() as u32 - 1,
+            len: 1,
         }
     }
 

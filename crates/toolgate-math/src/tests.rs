@@ -1,152 +1,227 @@
-//! Attacks on the evaluator, each in a thread with 256 KiB of stack.
+//! The language from outside: answers, JSON, errors, limits. `tests/differential` compares far more of it with mathjs itself.
+
+mod attacks;
+
+use std::time::Duration;
 
 use super::*;
 
-/// What a thread must have; unoptimized stack frames are several times larger.
-const STACK: usize = if cfg!(debug_assertions) {
-    1024 * 1024
-} else {
-    256 * 1024
-};
-
-/// Evaluates, writes and drops the answer on a small stack.
-fn on_a_small_stack(expression: &str) -> Result<String, String> {
-    let expression = expression.to_owned();
-    std::thread::Builder::new()
-        .stack_size(STACK)
-        .spawn(move || {
-            let answer =
-                evaluate(&expression, &Budget::default()).map_err(|error| error.to_string())?;
-            let text = answer.to_string();
-            answer.to_json().map_err(|error| error.to_string())?;
-            Ok(text)
-        })
-        .expect("a thread")
-        .join()
-        .expect("no panic")
-}
-
-fn attacks() -> Vec<(&'static str, String)> {
-    let nested =
-        |open: &str, inner: &str, close: &str, n: usize| open.repeat(n) + inner + &close.repeat(n);
-    vec![
-        ("tower of powers", "9^9^9^9".into()),
-        ("factorial", "200000!".into()),
-        ("big factorial", "bignumber(200000)!".into()),
-        ("open brackets", "(".repeat(40_000)),
-        ("balanced brackets", nested("(", "1", ")", 7_000)),
-        ("digits", "9".repeat(1_000_000)),
-        ("terms", "1+".repeat(200_000) + "1"),
-        ("unary minus", "-".repeat(16_000) + "x"),
-        ("range", "1:1e12".into()),
-        ("matrix", "ones(1e6,1e6)".into()),
-        ("recursion", "f(x)=f(x);f(1)".into()),
-        ("mutual recursion", "f(x)=g(x+1);g(x)=f(x)+1;f(1)".into()),
-        ("recursion in a callback", "f(x)=map([1],f);f(1)".into()),
-        (
-            "recursion over inline expressions",
-            "f(x)=map([1],f(y));f(1)".into(),
-        ),
-        ("lists", nested("[", "1", "]", 7_000)),
-        ("objects", nested("{a:", "1", "}", 3_000)),
-        (
-            "object built by statements",
-            "a={b:1};".to_owned() + &"a={b:a};".repeat(1_900) + "a",
-        ),
-        (
-            "shared object",
-            "a={b:1};".to_owned() + &"a={b:a,c:a};".repeat(60) + "a",
-        ),
-        (
-            "closures",
-            "f(x)=x;".to_owned() + &"g(f)=(h(y)=f(y));f=g(f);".repeat(600) + "f(1)",
-        ),
-        ("fraction power", "fraction(3)^100000000".into()),
-        (
-            "fraction growth",
-            "a=fraction(1,3);".to_owned() + &"a=a*a+1;".repeat(40) + "a",
-        ),
-        (
-            "fractions in a matrix",
-            "zeros(300,300)+fraction(2)^6000".into(),
-        ),
-        ("big power", "bignumber(9)^bignumber(\"9e14\")".into()),
-        ("big remainder", "bignumber(\"1e900000\") mod 7".into()),
-        ("big shift", "bignumber(1) << bignumber(1000000)".into()),
-        ("big sine", "sin(bignumber(\"1e100000\"))".into()),
-        (
-            "text doubling",
-            "a=\"aaaaaaaaaaaaaaaa\";".to_owned() + &"a=concat(a,a);".repeat(40) + "a",
-        ),
-        (
-            "matrix doubling",
-            "a=[1,2];".to_owned() + &"a=concat(a,a);".repeat(40) + "a",
-        ),
-        ("matrix power", "ones(60,60)^1e9".into()),
-        ("inverse", "inv(identity(400))".into()),
-        ("permutations", "permutations(1e15,1e14)".into()),
-        ("combinations", "combinations(1e15,5e14)".into()),
-        ("powerset", "setPowerset(1:40)".into()),
-        (
-            "distinct objects of a set",
-            "setCartesian(1:5000,1:5000)".into(),
-        ),
-        ("resize", "resize([1],[1e5,1e5])".into()),
-        ("index far away", "a=[1];a[1e15]=1".into()),
-        ("letter far away", "a=\"a\";a[1e15]=\"b\"".into()),
-        ("kron", "kron(ones(300,300),ones(300,300))".into()),
-        (
-            "deep chain of calls",
-            "sqrt(".repeat(3_000) + "1" + &")".repeat(3_000),
-        ),
-        ("conditionals", "1?".repeat(5_000) + "1"),
-        ("assignments", "a=".repeat(8_000) + "1"),
-        ("powers", "2^".repeat(8_000) + "2"),
-        (
-            "many names",
-            (0..3_000).map(|i| format!("v{i}=1;")).collect::<String>() + "v1",
-        ),
-        ("percentages", "1%(".repeat(5_000)),
-        (
-            "precision",
-            "format(1,{notation:\"fixed\",precision:1e9})".into(),
-        ),
-        ("repeat map", "map(1:100000,f(x)=sum(1:1000))".into()),
-        (
-            "exponential fibonacci",
-            "f(n)=n<2?n:f(n-1)+f(n-2);f(60)".into(),
-        ),
-        ("sort with nonsense order", "sort(1:50000,f(a,b)=1)".into()),
-        ("expm", "expm(ones(100,100)*1e5)".into()),
-        ("stirling", "stirlingS2(300,150)+bellNumbers(300)".into()),
-        ("quantiles", "quantileSeq(1:10,1e9)".into()),
-        (
-            "dimensions",
-            "zeros(".to_owned() + &"1,".repeat(5_000) + "1)",
-        ),
-        (
-            "unit powers",
-            "a=m;".to_owned() + &"a=a*a;".repeat(60) + "a",
-        ),
-        ("transposes", "[1,2]".to_owned() + &"'".repeat(16_000)),
-        ("accessors", "a={};a".to_owned() + &".b".repeat(4_000)),
-        ("chained comparison", "1<".repeat(8_000) + "1"),
-    ]
+fn text(expression: &str) -> String {
+    match evaluate(expression, &Budget::default()) {
+        Ok(answer) => answer.to_string(),
+        Err(error) => format!("error: {error}"),
+    }
 }
 
 #[test]
-fn every_attack_ends_quickly_on_a_small_stack() {
-    #![expect(clippy::disallowed_types, reason = "the promise is about real time")]
-    // Unoptimized code is an order of magnitude slower; the promise of 50 ms is for a release build.
-    let limit = std::time::Duration::from_millis(if cfg!(debug_assertions) { 1500 } else { 50 });
-    for (name, expression) in attacks() {
-        let start = std::time::Instant::now();
-        let answer = on_a_small_stack(&expression);
-        let took = start.elapsed();
-        if std::env::var_os("MATH_ATTACKS").is_some() {
-            let shown: String = format!("{answer:?}").chars().take(90).collect();
-            println!("{name}: {took:?} {shown}");
+fn answers_are_written_as_mathjs_formats_them() {
+    let table = [
+        ("2 + 3 * 4", "14"),
+        ("0.1 + 0.2", "0.30000000000000004"),
+        ("-2^2", "-4"),
+        ("2^3^2", "512"),
+        ("7 % 3", "1"),
+        ("-5 mod 3", "1"),
+        ("100 + 10%", "110"),
+        ("100 - 10%", "90"),
+        ("8% * 50", "4"),
+        ("1/2 pi", "1.5707963267948966"),
+        ("20 kg / 4 kg", "5"),
+        ("2(3 + 4)", "14"),
+        ("100000", "1e+5"),
+        ("0.0001", "1e-4"),
+        ("0x1F + 0b101 + 0o17", "51"),
+        ("0xFFi8", "-1"),
+        ("1 < 2 < 3", "true"),
+        ("0.1 + 0.2 == 0.3", "true"),
+        ("5 ^| 3", "6"),
+        ("true ? \"yes\" : \"no\"", "\"yes\""),
+        ("f(x) = x^2; f(4)", "[16]"),
+        ("a = 3\na * 2", "[3, 6]"),
+        ("f(x, y) = x + y", "f(x, y)"),
+        ("[1, 2; 3, 4] * [5; 6]", "[[17], [39]]"),
+        ("[1, 2; 3, 4]^-1", "[[-2, 1], [1.5, -0.5]]"),
+        ("[1, 2; 3, 4]'", "[[1, 3], [2, 4]]"),
+        ("10:-3:1", "[10, 7, 4, 1]"),
+        ("a = [1, 2, 3]; a[2] = 5; a[end] + a[2]", "[8]"),
+        ("a = []; a[3] = 1; a", "[[0, 0, 1]]"),
+        ("\"hello\"[end:-1:1]", "\"olleh\""),
+        ("{a: {b: 2}}.a.b", "2"),
+        ("null ?? 3", "3"),
+        ("(2 + 3i) * (1 - i)", "5 + i"),
+        ("sqrt(-1)", "i"),
+        ("(-8)^(1/3)", "1 + 1.732050807568877i"),
+        ("fraction(1, 3) + fraction(1, 6)", "1/2"),
+        (
+            "bignumber(1) / 3",
+            "0.3333333333333333333333333333333333333333333333333333333333333333",
+        ),
+        (
+            "bignumber(2)^0.5",
+            "1.414213562373095048801688724209698078569671875376948073176679738",
+        ),
+        (
+            "exp(bignumber(1))",
+            "2.718281828459045235360287471352662497757247093699959574966967628",
+        ),
+        ("2 inch to cm", "5.08 cm"),
+        ("5 km / 2 hours", "2.5 km / hours"),
+        ("90 km/h to m/s", "25 m / s"),
+        ("20 degC to degF", "68 degF"),
+        ("5 cm * 3 inch", "5.905511811023621 inch^2"),
+        ("3 kW * 4 h", "43.2 MJ"),
+        ("10 V / 5 mA", "2 kohm"),
+        ("fraction(1, 2) inch to cm", "127/100 cm"),
+        ("speedOfLight", "2.99792458e+8 m / s"),
+        ("map([1, 2, 3], x^2)", "[1, 4, 9]"),
+        ("sort([\"a10\", \"a2\"], \"natural\")", "[\"a2\", \"a10\"]"),
+        ("std([1, 2, 3, 4], \"uncorrected\")", "1.118033988749895"),
+        (
+            "format(1/3, {notation: \"fixed\", precision: 2})",
+            "\"0.33\"",
+        ),
+        ("round(1.005, 2)", "1.01"),
+        (
+            "f(n) = n <= 1 ? 1 : n * f(n - 1); f(20)",
+            "[2432902008176640000]",
+        ),
+    ];
+    for (expression, expected) in table {
+        assert_eq!(text(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_where() {
+    let table = [
+        ("2+", "Unexpected end of expression (char 3)"),
+        ("2+*3", "Value expected (char 3)"),
+        ("(2", "Parenthesis ) expected (char 3)"),
+        ("2)", "Unexpected operator ) (char 2)"),
+        ("2 3", "Unexpected part \"3\" (char 3)"),
+        (
+            "[1, 2; 3]",
+            "Column dimensions mismatch (1 !== 2) (char 10)",
+        ),
+        ("a @ b", "Syntax error in part \"@ b\" (char 3)"),
+        (
+            "3 = 4",
+            "Invalid left hand side of assignment operator = (char 3)",
+        ),
+        ("ä + ", "Unexpected end of expression (char 5)"),
+        ("sqr(4)", "Undefined function sqr; did you mean sqrt?"),
+        ("frobnicate", "Undefined symbol frobnicate"),
+        (
+            "total = 1; totl + 1",
+            "Undefined symbol totl; did you mean total?",
+        ),
+        (
+            "sin(1, 2)",
+            "Too many arguments in function sin (expected: 1, actual: 2)",
+        ),
+        ("5 cm to s", "Units do not match ('s' != 'cm')"),
+    ];
+    for (expression, expected) in table {
+        assert_eq!(
+            text(expression),
+            format!("error: {expected}"),
+            "{expression}"
+        );
+    }
+    assert!(text("random()").contains("no randomness"));
+    assert_eq!(
+        evaluate("2+", &Budget::default())
+            .map_err(|error| error.position())
+            .err(),
+        Some(Some(3))
+    );
+}
+
+#[test]
+fn json_keeps_integers_and_refuses_what_it_cannot_carry() {
+    let json = |expression: &str| match evaluate(expression, &Budget::default())
+        .and_then(|answer| answer.to_json())
+    {
+        Ok(value) => value.to_string(),
+        Err(error) => format!("error: {error}"),
+    };
+    let table = [
+        ("2 + 2", "4"),
+        ("-0", "0"),
+        ("1 / 4", "0.25"),
+        ("2^53", "9007199254740992"),
+        ("1e300", "1e+300"),
+        ("[1, 2; 3, 4.5]", "[[1,2],[3,4.5]]"),
+        (
+            "{b: 1, a: [true, null, \"x\"]}",
+            "{\"b\":1,\"a\":[true,null,\"x\"]}",
+        ),
+        ("2i", "\"2i\""),
+        ("5 cm", "\"5 cm\""),
+        ("fraction(1, 3)", "\"1/3\""),
+        ("a = 3; a * 2", "6"),
+        ("1\n2; 3", "[1,3]"),
+        (
+            "1 / 0",
+            "error: The result is Infinity, which JSON cannot carry",
+        ),
+        (
+            "[0 / 0]",
+            "error: The result is NaN, which JSON cannot carry",
+        ),
+        (
+            "sqrt",
+            "error: The result is a function, which JSON cannot carry; call it with arguments",
+        ),
+        (
+            "1;",
+            "error: The expression shows no result; remove the ; behind the last statement",
+        ),
+    ];
+    for (expression, expected) in table {
+        assert_eq!(json(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn each_exceeded_budget_is_named() {
+    let full = Budget::default();
+    let table = [
+        ("length", Budget { length: 3, ..full }, "1 + 1"),
+        ("depth", Budget { depth: 5, ..full }, "((((((1))))))"),
+        ("nodes", Budget { nodes: 4, ..full }, "1 + 1 + 1"),
+        ("steps", Budget { steps: 600, ..full }, "sum(1:1000)"),
+        ("cells", Budget { cells: 99, ..full }, "zeros(10, 10)"),
+        ("digits", Budget { digits: 20, ..full }, "fraction(7)^100"),
+        (
+            "time",
+            Budget {
+                time: Duration::ZERO,
+                ..full
+            },
+            "sum(1:10000)",
+        ),
+    ];
+    for (limit, budget, expression) in table {
+        let error = evaluate(expression, &budget).expect_err(limit);
+        assert_eq!(error.limit(), Some(limit), "{error}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_documented() {
+    let mut seen = std::collections::HashSet::new();
+    for (name, signature, help) in functions().chain(constants()) {
+        assert!(seen.insert(name), "{name} stands in two tables");
+        assert!(!help.is_empty() && !signature.is_empty(), "{name}");
+    }
+    let mut units_seen = std::collections::HashSet::new();
+    for (name, quantity, _) in units() {
+        assert!(units_seen.insert(name), "{name} stands in two rows");
+        assert_ne!(quantity, "", "{name}");
+        // A name of a function or constant hides the unit, as in mathjs: min and coulomb.
+        if !seen.contains(name) {
+            assert_eq!(text(&format!("1 {name} to {name}")), format!("1 {name}"));
         }
-        assert!(took < limit, "{name} took {took:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! The parsed expression: nodes in one arena, children by index, nothing that recurses when dropped.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::mem::take;
 use std::sync::Arc;
 
 /// The index of a node in its [`Tree`].
@@ -123,7 +125,7 @@ pub(crate) struct Definition {
 }
 
 /// A whole expression.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) nodes: Vec<Node>,
     pub(crate) lists: Vec<NodeId>,
@@ -132,9 +134,26 @@ pub(crate) struct Tree<'a> {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) names: Names<'a>,
     pub(crate) root: NodeId,
+    /// Children of the lists that the parser is reading; a finished list moves to `lists` in one piece.
+    pub(crate) scratch: Vec<NodeId>,
 }
 
 impl Tree<'_> {
+    /// An empty tree in the memory that the last one of this thread left behind.
+    pub(crate) fn new() -> Self {
+        let (nodes, lists, scratch) = SPARE.take();
+        Self {
+            nodes,
+            lists,
+            scratch,
+            operators: Vec::new(),
+            texts: Vec::new(),
+            definitions: Vec::new(),
+            names: Names::default(),
+            root: 0,
+        }
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id as usize]
     }
@@ -144,39 +163,73 @@ impl Tree<'_> {
     }
 }
 
+/// The buffers of a tree: a third of the time of a short expression would go into getting and returning them.
+type Buffers = (Vec<Node>, Vec<NodeId>, Vec<NodeId>);
+
+/// Buffers larger than this are not kept.
+const KEPT: usize = 1024;
+
+thread_local! {
+    static SPARE: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new(), Vec::new())) };
+}
+
+impl Drop for Tree<'_> {
+    fn drop(&mut self) {
+        let mut buffers = (
+            take(&mut self.nodes),
+            take(&mut self.lists),
+            take(&mut self.scratch),
+        );
+        if buffers.0.capacity() <= KEPT
+            && buffers.1.capacity() <= KEPT
+            && buffers.2.capacity() <= KEPT
+        {
+            buffers.0.clear();
+            buffers.1.clear();
+            buffers.2.clear();
+            // A thread that is ending has nowhere to keep them.
+            let _kept = SPARE.try_with(|spare| spare.set(buffers));
+        }
+    }
+}
+
 /// The names of an expression, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
     all: Vec<&'a str>,
     /// Only made when there are many: a short list is faster to walk than to hash.
-    index: HashMap<&'a str, Name>,
+    index: Option<HashMap<&'a str, Name>>,
 }
 
 const WALKABLE: usize = 12;
 
 impl<'a> Names<'a> {
     pub(crate) fn intern(&mut self, text: &'a str) -> Name {
-        let known = if self.index.is_empty() {
-            self.all
+        let known = match &self.index {
+            Some(index) => index.get(text).copied(),
+            None => self
+                .all
                 .iter()
                 .position(|known| *known == text)
-                .map(|at| at as Name)
-        } else {
-            self.index.get(text).copied()
+                .map(|at| at as Name),
         };
-        known.unwrap_or_else(|| {
-            let name = self.all.len() as Name;
-            self.all.push(text);
-            if self.all.len() == WALKABLE {
-                self.index = (0..)
+        known.unwrap_or_else(|| self.add(text))
+    }
+
+    fn add(&mut self, text: &'a str) -> Name {
+        let name = self.all.len() as Name;
+        self.all.push(text);
+        if let Some(index) = &mut self.index {
+            index.insert(text, name);
+        } else if self.all.len() > WALKABLE {
+            self.index = Some(
+                (0..)
                     .zip(&self.all)
                     .map(|(name, text)| (*text, name))
-                    .collect();
-            } else if self.all.len() > WALKABLE {
-                self.index.insert(text, name);
-            }
-            name
-        })
+                    .collect(),
+            );
+        }
+        name
     }
 
     pub(crate) fn text(&self, name: Name) -> &'a str {

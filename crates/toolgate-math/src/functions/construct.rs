@@ -126,7 +126,12 @@ pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
 
 pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
     let fraction = match value {
-        Value::Number(value) => ops::implicit_fraction(*value)?,
+        Value::Number(value) => Fraction::from_number(*value).ok_or_else(|| {
+            Error::new(format!(
+                "{} cannot be represented as a fraction",
+                crate::number::real::to_text(*value)
+            ))
+        })?,
         Value::Bool(value) => Fraction::integer(u8::from(*value).into()),
         Value::Null => Fraction::integer(0.into()),
         Value::Fraction(_) => return Ok(value.clone()),

@@ -7,7 +7,7 @@ use crate::eval::Run;
 use crate::matrix::{self, Matrix};
 use crate::number::real;
 use crate::ops;
-use crate::value::{Value, type_error};
+use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
     many("det", "x", "Determinant", |run, args| match &args[0] {
@@ -18,6 +18,12 @@ pub(super) const TABLE: &[Function] = &[
         Value::Matrix(matrix) => Ok(Value::matrix(ops::inverse(&mut run.meter, matrix)?)),
         value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
     }),
+    many(
+        "pinv",
+        "x",
+        "Pseudo-inverse of a matrix of full rank",
+        pseudo_inverse,
+    ),
     many("trace", "x", "Sum of the diagonal", trace),
     two("dot", "x, y", "Dot product of two lists", dot),
     two(
@@ -27,12 +33,6 @@ pub(super) const TABLE: &[Function] = &[
         cross,
     ),
     two("kron", "x, y", "Kronecker product", kron),
-    many(
-        "norm",
-        "x, p?",
-        "Length of a list, or a norm of a matrix: a number, \"inf\", \"-inf\" or \"fro\"",
-        norm,
-    ),
     two("lusolve", "a, b", "Solves a x = b", solve),
     two(
         "lsolve",
@@ -47,26 +47,35 @@ pub(super) const TABLE: &[Function] = &[
         |meter, a, b| triangular(meter, a, b, false),
     ),
     many("expm", "x", "Exponential of a square matrix", expm),
-    many(
-        "rotationMatrix",
-        "angle",
-        "Matrix that turns by an angle in the plane",
-        rotation,
-    ),
-    two("distance", "a, b", "Distance of two points", distance),
-    many(
-        "intersect",
-        "a, b, c, d",
-        "Point where the lines a-b and c-d meet",
-        intersect,
-    ),
-    many(
-        "polynomialRoot",
-        "constant, linear, quadratic?",
-        "Roots of a polynomial of degree one or two",
-        roots,
-    ),
 ];
+
+/// The inverse of a square matrix; of a tall one (AᵀA)⁻¹Aᵀ, of a wide one Aᵀ(AAᵀ)⁻¹.
+fn pseudo_inverse(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    let Value::Matrix(matrix) = &args[0] else {
+        return ops::divide(meter, &Value::Number(1.0), &args[0]);
+    };
+    let (rows, columns) = matrix.rows_columns("pinv")?;
+    let turned = ops::transpose(meter, &args[0], true)?;
+    let square = |meter: &mut Meter, a: &Value, b: &Value| -> Result<Value> {
+        let product = ops::multiply(meter, a, b)?;
+        Ok(Value::matrix(ops::inverse(
+            meter,
+            product.as_matrix("pinv")?,
+        )?))
+    };
+    match rows.cmp(&columns) {
+        std::cmp::Ordering::Equal => Ok(Value::matrix(ops::inverse(meter, matrix)?)),
+        std::cmp::Ordering::Greater => {
+            let inner = square(meter, &turned, &args[0])?;
+            ops::multiply(meter, &inner, &turned)
+        }
+        std::cmp::Ordering::Less => {
+            let inner = square(meter, &args[0], &turned)?;
+            ops::multiply(meter, &turned, &inner)
+        }
+    }
+}
 
 fn trace(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
@@ -78,7 +87,7 @@ fn trace(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// The cells of a list, a row or a column.
-fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
     let matrix = value.as_matrix(name)?;
     if matrix.size.iter().filter(|&&n| n != 1).count() > 1 {
         return Err(Error::new(format!(
@@ -167,188 +176,6 @@ fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         },
         data,
     )))
-}
-
-fn norm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
-    let kind = match args.get(1) {
-        None => Norm::Power(2.0),
-        Some(Value::Text(text)) => match text.as_ref() {
-            "inf" => Norm::Power(f64::INFINITY),
-            "-inf" => Norm::Power(f64::NEG_INFINITY),
-            "fro" => Norm::Frobenius,
-            other => {
-                return Err(Error::new(format!(
-                    "Unsupported parameter value \"{other}\""
-                )));
-            }
-        },
-        Some(p) => Norm::Power(p.number("norm")?),
-    };
-    match &args[0] {
-        Value::Matrix(matrix) => match *matrix.size.as_slice() {
-            [_] => vector_norm(meter, matrix, kind),
-            [rows, columns] => matrix_norm(meter, matrix, rows, columns, kind),
-            _ => Err(Error::new(
-                "Matrix for function norm must have one or two dimensions",
-            )),
-        },
-        Value::Fraction(_) => Err(ops::no_fraction()),
-        Value::Unit(_) | Value::Null | Value::Undefined | Value::Object(_) => {
-            Err(type_error("norm", &args[0]))
-        }
-        value => super::arithmetic::abs(meter, value),
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Norm {
-    Power(f64),
-    Frobenius,
-}
-
-fn lengths(meter: &mut Meter, cells: &[Value]) -> Result<Vec<Value>> {
-    meter.step(cells.len())?;
-    cells
-        .iter()
-        .map(|cell| super::arithmetic::abs(meter, cell))
-        .collect()
-}
-
-fn power_sum(meter: &mut Meter, lengths: &[Value], p: f64) -> Result<Value> {
-    let mut sum = Value::Number(0.0);
-    for length in lengths {
-        let power = ops::power(meter, length, &Value::Number(p))?;
-        sum = ops::add(meter, &sum, &power)?;
-    }
-    Ok(sum)
-}
-
-fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Value> {
-    let mut best = values.first().cloned().unwrap_or(Value::Number(0.0));
-    for value in values {
-        meter.step(1)?;
-        let order = ops::ordering("norm", value, &best)?;
-        if order.is_some_and(if largest {
-            std::cmp::Ordering::is_gt
-        } else {
-            std::cmp::Ordering::is_lt
-        }) {
-            best = value.clone();
-        }
-    }
-    Ok(best)
-}
-
-fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: Norm) -> Result<Value> {
-    let lengths = lengths(meter, &matrix.data)?;
-    let p = match kind {
-        Norm::Power(p) => p,
-        Norm::Frobenius => 2.0,
-    };
-    if p.is_infinite() {
-        return pick_extreme(meter, &lengths, p > 0.0);
-    }
-    if p == 0.0 || p.is_nan() {
-        return Ok(f64::INFINITY.into());
-    }
-    let sum = power_sum(meter, &lengths, p)?;
-    if p == 2.0 {
-        ops::square_root(meter, &sum)
-    } else {
-        ops::power(meter, &sum, &Value::Number(1.0 / p))
-    }
-}
-
-fn matrix_norm(
-    meter: &mut Meter,
-    matrix: &Matrix,
-    rows: usize,
-    columns: usize,
-    kind: Norm,
-) -> Result<Value> {
-    let lengths = lengths(meter, &matrix.data)?;
-    match kind {
-        Norm::Frobenius => {
-            let sum = power_sum(meter, &lengths, 2.0)?;
-            ops::square_root(meter, &sum)
-        }
-        Norm::Power(1.0) => {
-            let turned = Matrix::new(vec![rows, columns], lengths);
-            let sums = turned.reduce(meter, 0, super::statistics::sum)?;
-            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
-        }
-        Norm::Power(f64::INFINITY) => {
-            let sums = Matrix::new(vec![rows, columns], lengths).reduce(
-                meter,
-                1,
-                super::statistics::sum,
-            )?;
-            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
-        }
-        Norm::Power(2.0) => {
-            if rows != columns {
-                return Err(Error::new(
-                    "Invalid matrix dimensions: the 2-norm needs a square matrix",
-                ));
-            }
-            let numbers = matrix
-                .numbers()
-                .ok_or_else(|| type_error("norm", &Value::matrix(matrix.clone())))?;
-            Ok(spectral_norm(meter, &numbers, rows)?.into())
-        }
-        Norm::Power(p) => Err(Error::new(format!(
-            "Unsupported parameter value {p} for a matrix; use 1, 2, \"inf\" or \"fro\""
-        ))),
-    }
-}
-
-/// The largest singular value: the root of the largest eigenvalue of AᵀA, by Jacobi rotations.
-fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
-    meter.cells(n * n)?;
-    let mut m = vec![0.0; n * n];
-    for i in 0..n {
-        meter.step(n * n)?;
-        for j in 0..n {
-            m[i * n + j] = (0..n).map(|k| a[k * n + i] * a[k * n + j]).sum();
-        }
-    }
-    for _ in 0..60 {
-        let off: f64 = (0..n * n)
-            .filter(|at| at / n != at % n)
-            .map(|at| m[at] * m[at])
-            .sum();
-        if off < 1e-300 || !off.is_finite() {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                if m[p * n + q] == 0.0 {
-                    continue;
-                }
-                meter.step(n)?;
-                let theta = (m[q * n + q] - m[p * n + p]) / (2.0 * m[p * n + q]);
-                let t = if theta == 0.0 {
-                    1.0
-                } else {
-                    theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt())
-                };
-                let c = 1.0 / (t * t + 1.0).sqrt();
-                let s = t * c;
-                for k in 0..n {
-                    let (x, y) = (m[k * n + p], m[k * n + q]);
-                    m[k * n + p] = c * x - s * y;
-                    m[k * n + q] = s * x + c * y;
-                }
-                for k in 0..n {
-                    let (x, y) = (m[p * n + k], m[q * n + k]);
-                    m[p * n + k] = c * x - s * y;
-                    m[q * n + k] = s * x + c * y;
-                }
-            }
-        }
-    }
-    Ok((0..n).map(|i| m[i * n + i]).fold(0.0, f64::max).sqrt())
 }
 
 /// Rows of the right side, which may be a list or a column.
@@ -479,90 +306,4 @@ fn expm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         sum = ops::multiply(meter, &sum, &sum)?;
     }
     Ok(sum)
-}
-
-fn rotation(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let angle = match &args[0] {
-        Value::Unit(unit) if unit.is_angle() => unit.required()?.number("rotationMatrix")?,
-        Value::Unit(_) => return Err(Error::new("Unit in function rotationMatrix is no angle")),
-        value => value.number("rotationMatrix")?,
-    };
-    run.meter.cells(4)?;
-    let (s, c) = (libm::sin(angle), libm::cos(angle));
-    Ok(Value::matrix(Matrix::new(
-        vec![2, 2],
-        [c, -s, s, c].map(Value::Number).to_vec(),
-    )))
-}
-
-fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let (x, y) = (list(a, "distance")?, list(b, "distance")?);
-    if x.len() != y.len() || x.is_empty() {
-        return Err(Error::new(
-            "Both points of distance must have the same number of coordinates",
-        ));
-    }
-    let mut sum = Value::Number(0.0);
-    for (a, b) in x.iter().zip(y) {
-        meter.step(1)?;
-        let difference = ops::subtract(meter, a, b)?;
-        let square = ops::multiply(meter, &difference, &difference)?;
-        sum = ops::add(meter, &sum, &square)?;
-    }
-    ops::square_root(meter, &sum)
-}
-
-fn intersect(_: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let mut points = Vec::with_capacity(4);
-    for arg in args {
-        match list(arg, "intersect")? {
-            [x, y] => points.push((x.number("intersect")?, y.number("intersect")?)),
-            _ => {
-                return Err(Error::new(
-                    "intersect takes four points of the plane, such as [0, 0]",
-                ));
-            }
-        }
-    }
-    let &[(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = points.as_slice() else {
-        return Err(Error::new("intersect takes four points"));
-    };
-    let (dx1, dy1, dx2, dy2) = (x1 - x2, y1 - y2, x3 - x4, y3 - y4);
-    let det = dx1 * dy2 - dx2 * dy1;
-    if det.abs() < 1e-12 {
-        return Ok(Value::Null);
-    }
-    let t = (dx2 * y1 - dy2 * x1 - dx2 * y3 + dy2 * x3) / det;
-    Ok(Value::list(vec![
-        Value::Number(dx1 * t + x1),
-        Value::Number(dy1 * t + y1),
-    ]))
-}
-
-fn roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
-    let (constant, linear) = (&args[0], &args[1]);
-    let quadratic = args.get(2).filter(|value| !ops::is_zero(value));
-    let Some(quadratic) = quadratic else {
-        let negative = ops::negate(meter, constant)?;
-        return Ok(Value::list(vec![ops::divide(meter, &negative, linear)?]));
-    };
-    let twice = ops::multiply(meter, &Value::Number(2.0), quadratic)?;
-    let square = ops::multiply(meter, linear, linear)?;
-    let product = ops::multiply(meter, quadratic, constant)?;
-    let four = ops::multiply(meter, &Value::Number(4.0), &product)?;
-    let discriminant = ops::subtract(meter, &square, &four)?;
-    let negative = ops::negate(meter, linear)?;
-    if ops::is_zero(&discriminant) {
-        return Ok(Value::list(vec![ops::divide(meter, &negative, &twice)?]));
-    }
-    let root = ops::square_root(meter, &discriminant)?;
-    let (high, low) = (
-        ops::add(meter, &negative, &root)?,
-        ops::subtract(meter, &negative, &root)?,
-    );
-    Ok(Value::list(vec![
-        ops::divide(meter, &high, &twice)?,
-        ops::divide(meter, &low, &twice)?,
-    ]))
 }

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, many, with_expression};
+use super::{Function, many};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
-use crate::eval::{Run, pick, read_pick, replace};
+use crate::eval::Run;
 use crate::matrix::{self, Matrix};
 use crate::ops;
-use crate::value::{Object, Value, type_error};
+use crate::value::{Value, type_error};
 
 pub(super) const TABLE: &[Function] = &[
     many(
@@ -123,50 +123,6 @@ pub(super) const TABLE: &[Function] = &[
         line(run, args, "column")
     }),
     many(
-        "subset",
-        "x, index, replacement?",
-        "Cells at index(…), or a copy with them replaced",
-        subset,
-    ),
-    many(
-        "index",
-        "i, ...",
-        "Indexes for subset, counted from 1",
-        |_, args| {
-            Ok(Value::object([(
-                "index",
-                Value::Results(std::sync::Arc::new(args.to_vec())),
-            )]))
-        },
-    ),
-    with_expression(
-        "map",
-        "x, ...",
-        "The function of each cell: map([1, 2], sqrt), map([1, 2], x^2)",
-        map,
-    ),
-    with_expression(
-        "filter",
-        "x, test",
-        "Cells for which the test holds: filter([1, 2], x > 1)",
-        filter,
-    ),
-    with_expression(
-        "forEach",
-        "x, f",
-        "Calls the function with each cell",
-        |run, args| {
-            map(run, args)?;
-            Ok(Value::Undefined)
-        },
-    ),
-    many(
-        "sort",
-        "x, order?",
-        "Cells in order: \"asc\", \"desc\", \"natural\" or a function",
-        sort,
-    ),
-    many(
         "matrixFromRows",
         "row, ...",
         "Matrix with these rows",
@@ -272,7 +228,9 @@ fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
         _ => Err(type_error("range", value)),
     };
     match args {
-        [start, end] => range(meter, &plain(start)?, &plain(end)?, &1.0.into()),
+        [start, end] | [start, end, Value::Bool(true)] => {
+            range(meter, &plain(start)?, &plain(end)?, &1.0.into())
+        }
         [start, end, step] => range(meter, &plain(start)?, &plain(end)?, &plain(step)?),
         _ => Err(Error::new(
             "Too few arguments in function range (expected: start and end)",
@@ -504,178 +462,6 @@ fn line(run: &mut Run<'_>, args: &[Value], name: &str) -> Result<Value> {
             .collect();
         Ok(Value::matrix(Matrix::new(vec![rows, 1], data)))
     }
-}
-
-/// What `index(…)` made, or a plain list of indexes.
-fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let indexes = match &args[1] {
-        Value::Object(object) => match object.get("index") {
-            Some(Value::Results(indexes)) => indexes.to_vec(),
-            _ => return Err(type_error("subset", &args[1])),
-        },
-        Value::Matrix(list) => list.data.clone(),
-        other => vec![other.clone()],
-    };
-    if let (Value::Object(object), [Value::Text(key)]) = (&args[0], indexes.as_slice()) {
-        return match args.get(2) {
-            None => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
-            Some(new) => {
-                run.meter.cells(2 * object.entries.len() + 2)?;
-                let mut object = Object::clone(object);
-                object.set(key, new.clone());
-                run.meter.nested(object.depth)?;
-                Ok(Value::Object(std::sync::Arc::new(object)))
-            }
-        };
-    }
-    let picks = indexes
-        .iter()
-        .map(|index| read_pick(&mut run.meter, index))
-        .collect::<Result<Vec<_>>>()?;
-    match args.get(2) {
-        None => pick(&mut run.meter, &args[0], &picks),
-        Some(new) => replace(&mut run.meter, &args[0], &picks, new),
-    }
-}
-
-/// The arguments a callback gets: as many as it takes of the value, its index and the whole matrix.
-fn callback_arguments(
-    function: &Value,
-    value: &Value,
-    index: &[usize],
-    whole: &Value,
-) -> Vec<Value> {
-    let mut arguments = vec![value.clone()];
-    let wanted = Run::parameters_of(function);
-    if wanted > 1 {
-        arguments.push(Value::list(
-            index
-                .iter()
-                .map(|i| Value::Number((i + 1) as f64))
-                .collect(),
-        ));
-    }
-    if wanted > 2 {
-        arguments.push(whole.clone());
-    }
-    arguments
-}
-
-fn map(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let Some((function, sources)) = args.split_last() else {
-        return Err(Error::new("Too few arguments in function map"));
-    };
-    if !function.is_function() {
-        return Err(type_error("map", function));
-    }
-    let [source] = sources else {
-        return map_several(run, function, sources);
-    };
-    let matrix = source.as_matrix("map")?.clone();
-    run.meter.cells(matrix.data.len())?;
-    let mut data = Vec::with_capacity(matrix.data.len());
-    for (at, value) in matrix.data.iter().enumerate() {
-        let arguments =
-            callback_arguments(function, value, &matrix::unravel(at, &matrix.size), source);
-        data.push(run.call(function, &arguments)?);
-    }
-    Ok(Value::matrix(Matrix::new(matrix.size.clone(), data)))
-}
-
-fn map_several(run: &mut Run<'_>, function: &Value, sources: &[Value]) -> Result<Value> {
-    let matrices = sources
-        .iter()
-        .map(|source| source.as_matrix("map").cloned())
-        .collect::<Result<Vec<_>>>()?;
-    let Some(first) = matrices.first() else {
-        return Err(Error::new(
-            "Too few arguments in function map (expected: a matrix and a function)",
-        ));
-    };
-    if matrices.iter().any(|matrix| matrix.size != first.size) {
-        return Err(Error::new(
-            "Dimension mismatch: the matrices of map must have the same size",
-        ));
-    }
-    run.meter.cells(first.data.len())?;
-    let mut data = Vec::with_capacity(first.data.len());
-    for at in 0..first.data.len() {
-        let arguments: Vec<Value> = matrices
-            .iter()
-            .map(|matrix| matrix.data[at].clone())
-            .collect();
-        data.push(run.call(function, &arguments)?);
-    }
-    Ok(Value::matrix(Matrix::new(first.size.clone(), data)))
-}
-
-fn filter(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let matrix = args[0].as_matrix("filter")?.clone();
-    if matrix.size.len() != 1 {
-        return Err(Error::new("Only one dimensional matrices supported"));
-    }
-    if !args[1].is_function() {
-        return Err(type_error("filter", &args[1]));
-    }
-    run.meter.cells(matrix.data.len())?;
-    let mut kept = Vec::new();
-    for (at, value) in matrix.data.iter().enumerate() {
-        let arguments = callback_arguments(&args[1], value, &[at], &args[0]);
-        let keep = run.call(&args[1], &arguments)?;
-        if ops::truth("filter", &keep)? {
-            kept.push(value.clone());
-        }
-    }
-    Ok(Value::list(kept))
-}
-
-fn sort(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let matrix = args[0].as_matrix("sort")?.clone();
-    if matrix.size.len() != 1 {
-        return Err(Error::new("One dimensional array expected"));
-    }
-    let order = args.get(1).cloned().unwrap_or_else(|| Value::text("asc"));
-    if order.is_function() {
-        return sort_by_function(run, &matrix, &order);
-    }
-    let compare = |a: &Value, b: &Value| -> Result<Ordering> {
-        Ok(ops::ordering("compare", a, b)?.unwrap_or(Ordering::Equal))
-    };
-    let name = order.as_text("sort")?.clone();
-    let sorted = super::statistics::sort(
-        &mut run.meter,
-        matrix.data.clone(),
-        &mut |meter, a, b| match name.as_ref() {
-            "asc" => compare(a, b),
-            "desc" => compare(b, a),
-            "natural" => ops::natural_order(meter, a, b),
-            other => Err(Error::new(format!(
-                "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
-            ))),
-        },
-    )?;
-    Ok(Value::list(sorted))
-}
-
-fn sort_by_function(run: &mut Run<'_>, matrix: &Matrix, order: &Value) -> Result<Value> {
-    // Insertion by halves: the callback needs the whole evaluation, so the list is built next to it.
-    run.meter.cells(matrix.data.len())?;
-    let mut sorted: Vec<Value> = Vec::with_capacity(matrix.data.len());
-    for value in &matrix.data {
-        let (mut low, mut high) = (0, sorted.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            let result = run.call(order, &[sorted[middle].clone(), value.clone()])?;
-            if result.number("sort")? <= 0.0 {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        run.meter.step(sorted.len() / 8 + 1)?;
-        sorted.insert(low, value.clone());
-    }
-    Ok(Value::list(sorted))
 }
 
 fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {

@@ -258,7 +258,8 @@ fn numerator(meter: &mut Meter, x: &Value, upper: bool) -> Result<Value> {
         Value::Fraction(x) => x.as_ref().clone(),
         Value::Big(x) => super::construct::exact_fraction(meter, x)?,
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            ops::implicit_fraction(x.number("num")?)?
+            Fraction::from_number(x.number("num")?)
+                .ok_or_else(|| Error::new("Only a finite number has a numerator"))?
         }
         _ => return Err(type_error(if upper { "num" } else { "den" }, x)),
     };

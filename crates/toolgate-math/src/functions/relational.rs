@@ -78,12 +78,14 @@ pub(super) const TABLE: &[Function] = &[
 
 fn and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     ops::broadcast(meter, a, b, |_, a, b| {
-        Ok((ops::truth("and", a)? && ops::truth("and", b)?).into())
+        let (a, b) = ops::truths("and", a, b)?;
+        Ok((a && b).into())
     })
 }
 
 fn or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     ops::broadcast(meter, a, b, |_, a, b| {
-        Ok((ops::truth("or", a)? || ops::truth("or", b)?).into())
+        let (a, b) = ops::truths("or", a, b)?;
+        Ok((a || b).into())
     })
 }

@@ -163,10 +163,19 @@ fn with_unit(meter: &mut Meter, way: &Way, x: &Value, n: i32, unit: &Value) -> R
     ops::multiply(meter, &count, &Value::unit(unit.as_ref().clone()))
 }
 
+/// One part of a complex number: by a plain power of ten, halves towards positive.
+fn part(way: &Way, x: f64, n: i32) -> f64 {
+    if way.name != "round" {
+        return (way.number)(x, n);
+    }
+    let power = libm::exp10(f64::from(n));
+    (x * power + 0.5).floor() / power
+}
+
 fn round_all(meter: &mut Meter, way: &Way, x: &Value, n: i32) -> Result<Value> {
     Ok(match x {
         Value::Number(x) => Value::Number((way.number)(*x, n)),
-        Value::Complex(x) => complex((way.number)(x.re, n), (way.number)(x.im, n)).into(),
+        Value::Complex(x) => complex(part(way, x.re, n), part(way, x.im, n)).into(),
         Value::Big(x) if way.name == "round" => Value::big(x.round(i64::from(n))),
         Value::Big(x) if n == 0 => Value::big((way.big)(x)),
         Value::Big(x) => {

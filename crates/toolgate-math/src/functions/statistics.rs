@@ -41,7 +41,7 @@ pub(super) const TABLE: &[Function] = &[
         "a, ...",
         "Middle value, or the mean of the two in the middle",
         |run, args| {
-            let values = flat(&mut run.meter, args)?;
+            let values = scalars(&mut run.meter, args, "median")?;
             median(&mut run.meter, values)
         },
     ),
@@ -94,6 +94,16 @@ pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
     Ok(values)
 }
 
+/// The cells of one matrix, or several scalars.
+fn scalars(meter: &mut Meter, args: &[Value], name: &str) -> Result<Vec<Value>> {
+    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
+        return Err(Error::new(format!(
+            "Scalar values expected in function {name}"
+        )));
+    }
+    flat(meter, args)
+}
+
 type Line = fn(&mut Meter, &[Value]) -> Result<Value>;
 
 /// The dimension of `f(matrix, dimension)`, counted from 0.
@@ -112,12 +122,7 @@ fn along(run: &mut Run<'_>, args: &[Value], name: &str, f: Line) -> Result<Value
         let at = dimension(at, name)?;
         return matrix.reduce(&mut run.meter, at, f);
     }
-    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
-        return Err(Error::new(format!(
-            "Scalar values expected in function {name}"
-        )));
-    }
-    let values = flat(&mut run.meter, args)?;
+    let values = scalars(&mut run.meter, args, name)?;
     run.meter.step(values.len())?;
     f(&mut run.meter, &values)
 }
@@ -252,7 +257,7 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
 }
 
 fn mode(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let values = flat(&mut run.meter, args)?;
+    let values = scalars(&mut run.meter, args, "mode")?;
     if values.is_empty() {
         return Err(empty("mode"));
     }
@@ -344,7 +349,7 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
 
 fn mad(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
-    let values = flat(meter, args)?;
+    let values = scalars(meter, args, "mad")?;
     if values.is_empty() {
         return Err(empty("mad"));
     }

@@ -53,6 +53,7 @@ fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {
                 cells?,
             )))
         }
+        Value::Complex(value) => Ok(Value::text(format::plain_complex(*value))),
         Value::Fraction(value) => {
             // Finding the cycle takes a division per digit.
             run.meter.step(2000)?;
@@ -110,6 +111,7 @@ fn read_options(style: &mut Style, options: &Object) -> Result<()> {
                     }
                 };
             }
+            "fraction" => style.decimal_fractions = value.as_text("format")?.as_ref() == "decimal",
             "lowerExp" => style.lower = value.number("format")? as i64,
             "upperExp" => style.upper = value.number("format")? as i64,
             "wordSize" => style.word = Some(digits(value)? as u32),

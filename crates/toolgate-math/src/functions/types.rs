@@ -77,7 +77,9 @@ pub(super) const TABLE: &[Function] = &[
         |_, x| {
             Ok(match x {
                 Value::Text(text) => {
-                    !text.trim().is_empty() && crate::value::read_number(text).is_some()
+                    !text.trim().is_empty()
+                        && !text.contains('i')
+                        && crate::value::read_number(text).is_some()
                 }
                 x => is_numeric(x),
             }

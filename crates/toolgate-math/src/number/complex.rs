@@ -49,12 +49,17 @@ impl Complex {
     const NAN: Self = complex(f64::NAN, f64::NAN);
     const INFINITY: Self = complex(f64::INFINITY, f64::INFINITY);
 
+    /// There is one infinity: it swallows the other part, and two of them are nothing.
     pub(crate) fn add(self, other: Self) -> Self {
-        complex(self.re + other.re, self.im + other.im)
+        match (self.is_infinite(), other.is_infinite()) {
+            (true, true) => Self::NAN,
+            (false, false) => complex(self.re + other.re, self.im + other.im),
+            _ => Self::INFINITY,
+        }
     }
 
     pub(crate) fn sub(self, other: Self) -> Self {
-        complex(self.re - other.re, self.im - other.im)
+        self.add(other.neg())
     }
 
     pub(crate) fn neg(self) -> Self {
@@ -73,10 +78,22 @@ impl Complex {
         if self.im == 0.0 && other.im == 0.0 {
             return complex(self.re * other.re, 0.0);
         }
+        if self.is_infinite() || other.is_infinite() {
+            let zero = |z: Self| z.re == 0.0 && z.im == 0.0;
+            return if zero(self) || zero(other) {
+                Self::NAN
+            } else {
+                Self::INFINITY
+            };
+        }
         complex(
             self.re * other.re - self.im * other.im,
             self.re * other.im + self.im * other.re,
         )
+    }
+
+    fn is_infinite(self) -> bool {
+        (self.re.is_infinite() || self.im.is_infinite()) && !self.re.is_nan() && !self.im.is_nan()
     }
 
     pub(crate) fn div(self, other: Self) -> Self {

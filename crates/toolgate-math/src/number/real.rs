@@ -8,6 +8,13 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     if y == 2.0 {
         return x * x;
     }
+    // Small powers of whole numbers by multiplication: exact while they fit a double.
+    if (1.0..=32.0).contains(&y) && y.fract() == 0.0 && x.fract() == 0.0 {
+        let product = (1..y as u8).fold(x, |product, _| product * x);
+        if product.abs() < 9e15 {
+            return product;
+        }
+    }
     libm::pow(x, y)
 }
 
@@ -46,17 +53,36 @@ const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 
-/// Half away from zero up to `digits` decimals, by the shortest decimal text of the number.
+/// Half away from zero to `digits` decimals. What twelve decimals cannot tell from a tie counts as one.
 pub(crate) fn round(x: f64, digits: i32) -> f64 {
-    if !x.is_finite() || digits > 15 {
+    const SURE: i32 = 12;
+    let Some(&power) = usize::try_from(digits)
+        .ok()
+        .and_then(|digits| POWERS.get(digits))
+    else {
+        return x;
+    };
+    if !x.is_finite() {
         return x;
     }
     // A division of whole numbers is rounded correctly, so that only what lies close to a tie needs the digits.
-    let power = POWERS[usize::try_from(digits).unwrap_or(0)];
     let scaled = x * power;
-    if digits >= 0 && scaled.abs() < 1e9 && ((scaled.fract().abs()) - 0.5).abs() > 1e-4 {
-        return scaled.round() / power;
+    if scaled.abs() < 1e9 && (scaled.fract().abs() - 0.5).abs() > 1e-4 {
+        // A negative zero has lost its sign in the digits, too.
+        return scaled.round() / power + 0.0;
     }
+    let near = round_digits(x, SURE);
+    round_digits(
+        if digits < SURE && nearly_equal(x, near) {
+            near
+        } else {
+            x
+        },
+        digits,
+    )
+}
+
+fn round_digits(x: f64, digits: i32) -> f64 {
     let decimal = Digits::of(x);
     let keep = decimal.exponent + 1 + i64::from(digits);
     decimal.round(keep).value()
@@ -64,32 +90,25 @@ pub(crate) fn round(x: f64, digits: i32) -> f64 {
 
 /// The remainder with the sign of the divisor.
 pub(crate) fn modulo(x: f64, y: f64) -> f64 {
-    if y == 0.0 {
-        x
-    } else if y.is_infinite() || x.is_infinite() {
-        x - y * (x / y).floor()
-    } else {
-        x - y * floor(x / y)
-    }
+    if y == 0.0 { x } else { x - y * floor(x / y) }
 }
 
 /// The integer below, or the nearest one when only rounding errors lie between.
 pub(crate) fn floor(x: f64) -> f64 {
-    let nearest = x.round();
-    if nearest != x.floor() && nearly_equal(x, nearest) {
-        nearest
-    } else {
-        x.floor()
-    }
+    nearest_or(x, x.floor())
 }
 
 /// The integer above, or the nearest one when only rounding errors lie between.
 pub(crate) fn ceil(x: f64) -> f64 {
+    nearest_or(x, x.ceil())
+}
+
+fn nearest_or(x: f64, whole: f64) -> f64 {
     let nearest = x.round();
-    if nearest != x.ceil() && nearly_equal(x, nearest) {
+    if nearest != whole && nearly_equal(x, nearest) && !nearly_equal(x, whole) {
         nearest
     } else {
-        x.ceil()
+        whole
     }
 }
 

@@ -259,7 +259,11 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
             let value = negate(meter, unit.required()?)?;
             Value::unit(unit.with(Some(value)))
         }
-        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, negate)?),
+        // A zero in a matrix keeps its sign.
+        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, |meter, cell| match cell {
+            Value::Number(0.0) => Ok(Value::Number(0.0)),
+            cell => negate(meter, cell),
+        })?),
         _ => return Err(type_error("unaryMinus", value)),
     })
 }

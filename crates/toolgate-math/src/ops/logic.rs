@@ -19,6 +19,24 @@ pub(crate) fn truth(function: &str, value: &Value) -> Result<bool> {
     })
 }
 
+/// The truth of both sides of `and`, `or` or `xor`, which do not mix kinds: a complex number or quantity stands next to its like.
+pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool)> {
+    match (a, b) {
+        (Value::Unit(_), Value::Unit(_)) => {}
+        (Value::Unit(_), other) | (other, Value::Unit(_)) => {
+            return Err(type_error(function, other));
+        }
+        (Value::Complex(_), Value::Bool(_) | Value::Text(_)) => {
+            return Err(type_error(function, b));
+        }
+        (Value::Bool(_) | Value::Text(_), Value::Complex(_)) => {
+            return Err(type_error(function, b));
+        }
+        _ => {}
+    }
+    Ok((truth(function, a)?, truth(function, b)?))
+}
+
 /// `not a`
 pub(crate) fn not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {

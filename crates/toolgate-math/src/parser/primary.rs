@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::error::Result;
 use crate::lexer::Token;
-use crate::tree::{Binary, Node, NodeId, Unary};
+use crate::tree::{Binary, List, Node, NodeId, Unary};
 
 impl Parser<'_> {
     /// An operand with a possible `%` behind it.
@@ -47,7 +47,10 @@ impl Parser<'_> {
             self.prefixes.push(operator);
             self.lexer.advance_over_newlines()?;
         }
-        let mut node = self.coalescing()?;
+        let mut node = self.postfix()?;
+        if self.lexer.token == Token::Nullish {
+            node = self.coalescing(node)?;
+        }
         if let Some(operator) = power(self.lexer.token) {
             self.lexer.advance_over_newlines()?;
             self.enter()?;
@@ -63,8 +66,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn coalescing(&mut self) -> Result<NodeId> {
-        let mut node = self.postfix()?;
+    fn coalescing(&mut self, mut node: NodeId) -> Result<NodeId> {
         while self.lexer.token == Token::Nullish {
             self.lexer.advance_over_newlines()?;
             let right = self.postfix()?;
@@ -74,7 +76,14 @@ impl Parser<'_> {
     }
 
     fn postfix(&mut self) -> Result<NodeId> {
-        let mut node = self.primary()?;
+        // Plain numbers are the most common operand: no detour.
+        let mut node = if self.lexer.token == Token::Number {
+            let number = super::literal::number(&self.lexer)?;
+            self.lexer.advance()?;
+            self.add(Node::Number(number))?
+        } else {
+            self.primary()?
+        };
         loop {
             let operator = match self.lexer.token {
                 Token::Bang => Unary::Factorial,
@@ -89,11 +98,6 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<NodeId> {
         let node = match self.lexer.token {
-            Token::Number => {
-                let number = super::literal::number(&self.lexer)?;
-                self.lexer.advance()?;
-                return self.add(Node::Number(number));
-            }
             Token::DoubleQuote | Token::Quote => {
                 let text = self.text()?;
                 self.add(Node::Text(text))?
@@ -106,7 +110,12 @@ impl Parser<'_> {
             Token::End => return Err(self.lexer.error("Unexpected end of expression")),
             _ => return Err(self.lexer.error("Value expected")),
         };
-        self.accessors(node)
+        match self.lexer.token {
+            Token::Open | Token::OpenBracket | Token::Dot | Token::QuestionDot => {
+                self.accessors(node)
+            }
+            _ => Ok(node),
+        }
     }
 
     fn symbol(&mut self) -> Result<NodeId> {
@@ -169,22 +178,14 @@ impl Parser<'_> {
             node = match self.lexer.token {
                 Token::Open if self.is_place(node) => {
                     self.open()?;
-                    let mark = self.scratch.len();
-                    if self.lexer.token != Token::Close {
-                        self.arguments()?;
-                    }
+                    let list = self.arguments(Token::Close)?;
                     self.close(Token::Close, "Parenthesis ) expected")?;
-                    let list = self.finish(mark);
                     self.add(Node::Call(node, list))?
                 }
                 Token::OpenBracket => {
                     self.open()?;
-                    let mark = self.scratch.len();
-                    if self.lexer.token != Token::CloseBracket {
-                        self.arguments()?;
-                    }
+                    let list = self.arguments(Token::CloseBracket)?;
                     self.close(Token::CloseBracket, "Parenthesis ] expected")?;
-                    let list = self.finish(mark);
                     self.add(Node::Index {
                         object: node,
                         list,
@@ -218,21 +219,29 @@ impl Parser<'_> {
         })
     }
 
-    fn arguments(&mut self) -> Result<()> {
-        loop {
-            let argument = self.assignment()?;
-            self.scratch.push(argument);
-            if self.lexer.token != Token::Comma {
-                return Ok(());
-            }
-            self.lexer.advance()?;
+    /// Arguments up to `end`, which is not read.
+    fn arguments(&mut self, end: Token) -> Result<List> {
+        let mark = self.tree.scratch.len();
+        if self.lexer.token == end {
+            return Ok(self.finish(mark));
         }
+        let first = self.assignment()?;
+        if self.lexer.token != Token::Comma {
+            return Ok(self.single(first));
+        }
+        self.tree.scratch.push(first);
+        while self.lexer.token == Token::Comma {
+            self.lexer.advance()?;
+            let argument = self.assignment()?;
+            self.tree.scratch.push(argument);
+        }
+        Ok(self.finish(mark))
     }
 
     /// `[1, 2]` or `[1, 2; 3, 4]`.
     fn matrix(&mut self) -> Result<NodeId> {
         self.open()?;
-        let rows = self.scratch.len();
+        let rows = self.tree.scratch.len();
         let mut columns = None;
         let mut single = None;
         while self.lexer.token != Token::CloseBracket {
@@ -241,13 +250,13 @@ impl Parser<'_> {
                 return Err(self.lexer.error("Value expected"));
             };
             single = Some(row);
-            self.scratch.push(row);
+            self.tree.scratch.push(row);
             if self.lexer.token == Token::Semicolon {
                 self.lexer.advance()?;
                 single = None;
             } else if self.lexer.token != Token::CloseBracket {
                 return Err(self.lexer.error("End of matrix ] expected"));
-            } else if self.scratch.len() > rows + 1 {
+            } else if self.tree.scratch.len() > rows + 1 {
                 single = None;
             }
             let expected = *columns.get_or_insert(list.len);
@@ -265,7 +274,7 @@ impl Parser<'_> {
         }
         self.close(Token::CloseBracket, "End of matrix ] expected")?;
         if let Some(row) = single {
-            self.scratch.truncate(rows);
+            self.tree.scratch.truncate(rows);
             return Ok(row);
         }
         let list = self.finish(rows);
@@ -273,10 +282,10 @@ impl Parser<'_> {
     }
 
     fn row(&mut self) -> Result<NodeId> {
-        let mark = self.scratch.len();
+        let mark = self.tree.scratch.len();
         loop {
             let item = self.assignment()?;
-            self.scratch.push(item);
+            self.tree.scratch.push(item);
             if self.lexer.token != Token::Comma {
                 break;
             }
@@ -290,7 +299,7 @@ impl Parser<'_> {
     }
 
     fn object(&mut self) -> Result<NodeId> {
-        let mark = self.scratch.len();
+        let mark = self.tree.scratch.len();
         let mut keys = Vec::new();
         self.open()?;
         while self.lexer.token != Token::CloseBrace {
@@ -300,7 +309,7 @@ impl Parser<'_> {
             }
             self.lexer.advance()?;
             let value = self.assignment()?;
-            self.scratch.push(value);
+            self.tree.scratch.push(value);
             if self.lexer.token != Token::Comma {
                 break;
             }

@@ -218,7 +218,9 @@ fn print(outcome: &ToolOutcome) {
     // The envelope says it for programs; a person who looks at the terminal is told what to do.
     let Err(error) = &outcome.result else { return };
     match error.kind() {
-        ErrorKind::Denied => say::note("approve it at a terminal, or beforehand with --yes"),
+        ErrorKind::Denied if !std::io::stdin().is_terminal() => {
+            say::note("approve it at a terminal, or beforehand with --yes");
+        }
         ErrorKind::NotFound if say::is_watched() => {
             say::note("'toolgate list' shows the tools there are");
         }

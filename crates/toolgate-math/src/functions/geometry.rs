@@ -1,0 +1,306 @@
+//! Lengths, points, lines and roots.
+
+use super::linear::list;
+use super::{Function, many, two};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::eval::Run;
+use crate::matrix::Matrix;
+use crate::ops;
+use crate::value::{Value, type_error};
+
+pub(super) const TABLE: &[Function] = &[
+    many(
+        "norm",
+        "x, p?",
+        "Length of a list, or a norm of a matrix: a number, \"inf\", \"-inf\" or \"fro\"",
+        norm,
+    ),
+    many(
+        "rotationMatrix",
+        "angle",
+        "Matrix that turns by an angle in the plane",
+        rotation,
+    ),
+    two("distance", "a, b", "Distance of two points", distance),
+    many(
+        "intersect",
+        "a, b, c, d",
+        "Point where the lines a-b and c-d meet",
+        intersect,
+    ),
+    many(
+        "polynomialRoot",
+        "constant, linear, quadratic?",
+        "Roots of a polynomial of degree one or two",
+        roots,
+    ),
+];
+
+#[derive(Clone, Copy)]
+enum Norm {
+    Power(f64),
+    Frobenius,
+}
+
+fn norm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    let kind = match args.get(1) {
+        None => Norm::Power(2.0),
+        Some(Value::Text(text)) => match text.as_ref() {
+            "inf" => Norm::Power(f64::INFINITY),
+            "-inf" => Norm::Power(f64::NEG_INFINITY),
+            "fro" => Norm::Frobenius,
+            other => {
+                return Err(Error::new(format!(
+                    "Unsupported parameter value \"{other}\""
+                )));
+            }
+        },
+        Some(p) => Norm::Power(p.number("norm")?),
+    };
+    match &args[0] {
+        Value::Matrix(matrix) => match *matrix.size.as_slice() {
+            [_] => vector_norm(meter, matrix, kind),
+            [rows, columns] => matrix_norm(meter, matrix, rows, columns, kind),
+            _ => Err(Error::new(
+                "Matrix for function norm must have one or two dimensions",
+            )),
+        },
+        Value::Fraction(_) => Err(ops::no_fraction()),
+        Value::Unit(_) | Value::Null | Value::Undefined | Value::Object(_) => {
+            Err(type_error("norm", &args[0]))
+        }
+        value => super::arithmetic::abs(meter, value),
+    }
+}
+
+fn lengths(meter: &mut Meter, cells: &[Value]) -> Result<Vec<Value>> {
+    meter.step(cells.len())?;
+    cells
+        .iter()
+        .map(|cell| super::arithmetic::abs(meter, cell))
+        .collect()
+}
+
+fn power_sum(meter: &mut Meter, lengths: &[Value], p: f64) -> Result<Value> {
+    let mut sum = Value::Number(0.0);
+    for length in lengths {
+        let power = ops::power(meter, length, &Value::Number(p))?;
+        sum = ops::add(meter, &sum, &power)?;
+    }
+    Ok(sum)
+}
+
+fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Value> {
+    let mut best = values.first().cloned().unwrap_or(Value::Number(0.0));
+    for value in values {
+        meter.step(1)?;
+        let order = ops::ordering("norm", value, &best)?;
+        if order.is_some_and(if largest {
+            std::cmp::Ordering::is_gt
+        } else {
+            std::cmp::Ordering::is_lt
+        }) {
+            best = value.clone();
+        }
+    }
+    Ok(best)
+}
+
+fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: Norm) -> Result<Value> {
+    let lengths = lengths(meter, &matrix.data)?;
+    let p = match kind {
+        Norm::Power(p) => p,
+        Norm::Frobenius => 2.0,
+    };
+    if p.is_infinite() {
+        return pick_extreme(meter, &lengths, p > 0.0);
+    }
+    if p == 0.0 || p.is_nan() {
+        return Ok(f64::INFINITY.into());
+    }
+    let sum = power_sum(meter, &lengths, p)?;
+    if p == 2.0 {
+        ops::square_root(meter, &sum)
+    } else {
+        ops::power(meter, &sum, &Value::Number(1.0 / p))
+    }
+}
+
+fn matrix_norm(
+    meter: &mut Meter,
+    matrix: &Matrix,
+    rows: usize,
+    columns: usize,
+    kind: Norm,
+) -> Result<Value> {
+    let lengths = lengths(meter, &matrix.data)?;
+    match kind {
+        Norm::Frobenius => {
+            let sum = power_sum(meter, &lengths, 2.0)?;
+            ops::square_root(meter, &sum)
+        }
+        Norm::Power(1.0) => {
+            let turned = Matrix::new(vec![rows, columns], lengths);
+            let sums = turned.reduce(meter, 0, super::statistics::sum)?;
+            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
+        }
+        Norm::Power(f64::INFINITY) => {
+            let sums = Matrix::new(vec![rows, columns], lengths).reduce(
+                meter,
+                1,
+                super::statistics::sum,
+            )?;
+            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
+        }
+        Norm::Power(2.0) => {
+            if rows != columns {
+                return Err(Error::new(
+                    "Invalid matrix dimensions: the 2-norm needs a square matrix",
+                ));
+            }
+            let numbers = matrix
+                .numbers()
+                .ok_or_else(|| type_error("norm", &Value::matrix(matrix.clone())))?;
+            Ok(spectral_norm(meter, &numbers, rows)?.into())
+        }
+        Norm::Power(p) => Err(Error::new(format!(
+            "Unsupported parameter value {p} for a matrix; use 1, 2, \"inf\" or \"fro\""
+        ))),
+    }
+}
+
+/// The largest singular value: the root of the largest eigenvalue of AᵀA, by Jacobi rotations.
+fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
+    meter.cells(n * n)?;
+    let mut m = vec![0.0; n * n];
+    for i in 0..n {
+        meter.step(n * n)?;
+        for j in 0..n {
+            m[i * n + j] = (0..n).map(|k| a[k * n + i] * a[k * n + j]).sum();
+        }
+    }
+    for _ in 0..60 {
+        let off: f64 = (0..n * n)
+            .filter(|at| at / n != at % n)
+            .map(|at| m[at] * m[at])
+            .sum();
+        if off < 1e-300 || !off.is_finite() {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                if m[p * n + q] == 0.0 {
+                    continue;
+                }
+                meter.step(n)?;
+                let theta = (m[q * n + q] - m[p * n + p]) / (2.0 * m[p * n + q]);
+                let t = if theta == 0.0 {
+                    1.0
+                } else {
+                    theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt())
+                };
+                let c = 1.0 / (t * t + 1.0).sqrt();
+                let s = t * c;
+                for k in 0..n {
+                    let (x, y) = (m[k * n + p], m[k * n + q]);
+                    m[k * n + p] = c * x - s * y;
+                    m[k * n + q] = s * x + c * y;
+                }
+                for k in 0..n {
+                    let (x, y) = (m[p * n + k], m[q * n + k]);
+                    m[p * n + k] = c * x - s * y;
+                    m[q * n + k] = s * x + c * y;
+                }
+            }
+        }
+    }
+    Ok((0..n).map(|i| m[i * n + i]).fold(0.0, f64::max).sqrt())
+}
+
+fn rotation(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let angle = match &args[0] {
+        Value::Unit(unit) if unit.is_angle() => unit.required()?.number("rotationMatrix")?,
+        Value::Unit(_) => return Err(Error::new("Unit in function rotationMatrix is no angle")),
+        value => value.number("rotationMatrix")?,
+    };
+    run.meter.cells(4)?;
+    let (s, c) = (libm::sin(angle), libm::cos(angle));
+    Ok(Value::matrix(Matrix::new(
+        vec![2, 2],
+        [c, -s, s, c].map(Value::Number).to_vec(),
+    )))
+}
+
+fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    let (x, y) = (list(a, "distance")?, list(b, "distance")?);
+    if x.len() != y.len() || x.is_empty() {
+        return Err(Error::new(
+            "Both points of distance must have the same number of coordinates",
+        ));
+    }
+    let mut sum = Value::Number(0.0);
+    for (a, b) in x.iter().zip(y) {
+        meter.step(1)?;
+        let difference = ops::subtract(meter, a, b)?;
+        let square = ops::multiply(meter, &difference, &difference)?;
+        sum = ops::add(meter, &sum, &square)?;
+    }
+    ops::square_root(meter, &sum)
+}
+
+fn intersect(_: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let mut points = Vec::with_capacity(4);
+    for arg in args {
+        match list(arg, "intersect")? {
+            [x, y] => points.push((x.number("intersect")?, y.number("intersect")?)),
+            _ => {
+                return Err(Error::new(
+                    "intersect takes four points of the plane, such as [0, 0]",
+                ));
+            }
+        }
+    }
+    let &[(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = points.as_slice() else {
+        return Err(Error::new("intersect takes four points"));
+    };
+    let (dx1, dy1, dx2, dy2) = (x1 - x2, y1 - y2, x3 - x4, y3 - y4);
+    let det = dx1 * dy2 - dx2 * dy1;
+    if det.abs() < 1e-12 {
+        return Ok(Value::Null);
+    }
+    let t = (dx2 * y1 - dy2 * x1 - dx2 * y3 + dy2 * x3) / det;
+    Ok(Value::list(vec![
+        Value::Number(dx1 * t + x1),
+        Value::Number(dy1 * t + y1),
+    ]))
+}
+
+fn roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    let (constant, linear) = (&args[0], &args[1]);
+    let quadratic = args.get(2).filter(|value| !ops::is_zero(value));
+    let Some(quadratic) = quadratic else {
+        let negative = ops::negate(meter, constant)?;
+        return Ok(Value::list(vec![ops::divide(meter, &negative, linear)?]));
+    };
+    let twice = ops::multiply(meter, &Value::Number(2.0), quadratic)?;
+    let square = ops::multiply(meter, linear, linear)?;
+    let product = ops::multiply(meter, quadratic, constant)?;
+    let four = ops::multiply(meter, &Value::Number(4.0), &product)?;
+    let discriminant = ops::subtract(meter, &square, &four)?;
+    let negative = ops::negate(meter, linear)?;
+    if ops::is_zero(&discriminant) {
+        return Ok(Value::list(vec![ops::divide(meter, &negative, &twice)?]));
+    }
+    let root = ops::square_root(meter, &discriminant)?;
+    let (high, low) = (
+        ops::add(meter, &negative, &root)?,
+        ops::subtract(meter, &negative, &root)?,
+    );
+    Ok(Value::list(vec![
+        ops::divide(meter, &high, &twice)?,
+        ops::divide(meter, &low, &twice)?,
+    ]))
+}
