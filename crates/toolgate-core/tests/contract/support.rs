@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{
-    CallContext, CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor, Tool,
-    ToolDefinition, ToolError, ToolExecutor, ToolExecutorBuilder, ToolFuture, ToolManager,
-    ToolOutput, ValidArguments,
+    CallContext, CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor,
+    Schema, SchemaLimits, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
+    ToolExecutorBuilder, ToolFuture, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
 };
 use tracing::subscriber::DefaultGuard;
 
@@ -238,4 +238,36 @@ pub(crate) fn on_a_small_stack<T: Send + 'static>(
     result
         .recv_timeout(MUCH_TOO_LONG)
         .unwrap_or_else(|_| panic!("{what}: panicked or hung"))
+}
+
+/// A schema within the usual limits.
+pub(crate) fn compile(schema: Value) -> Schema {
+    Schema::compile(schema, &SchemaLimits::default()).unwrap()
+}
+
+/// What the schema says of the arguments; empty if they are valid.
+pub(crate) fn complaint(schema: &Schema, arguments: Value) -> String {
+    match schema.check(arguments) {
+        Ok(_) => String::new(),
+        Err(error) => error
+            .to_string()
+            .strip_prefix("Invalid parameters: ")
+            .unwrap()
+            .to_owned(),
+    }
+}
+
+/// One parameter `p` with this schema, against values and what is said of each.
+pub(crate) fn check_parameter(schema: &Value, cases: &[(Value, &str)]) {
+    let compiled = compile(json!({ "type": "object", "properties": { "p": schema } }));
+    for (value, expected) in cases {
+        let said = complaint(&compiled, json!({ "p": value }));
+        assert_eq!(said, *expected, "{schema} against {value}");
+    }
+}
+
+/// How a tool that answers like this ends a call.
+pub(crate) async fn outcome_of(answer: Result<ToolOutput, ToolError>) -> ToolOutcome {
+    let executor = executor_of([answering(open("t"), answer)]);
+    executor.execute(ToolCall::new("t", json!({}))).await
 }

@@ -1,0 +1,274 @@
+//! VA5, and what else is let through or refused besides types.
+
+use serde_json::{Value, json};
+use toolgate_core::{Limits, ToolCall, ToolError, ToolOutput};
+
+use crate::support::{
+    Recorder, builder_of, check_parameter, compile, complaint, echo, executor_of, open, scripted,
+    with_schema,
+};
+
+#[tokio::test]
+async fn va5_arguments_that_the_schema_does_not_know_are_accepted() {
+    for (schema, given, received) in [
+        (
+            json!({ "properties": { "a": {} } }),
+            json!({ "x": 1, "a": 2 }),
+            json!({ "x": 1, "a": 2 }),
+        ),
+        (
+            json!({ "properties": { "a": {} }, "additionalProperties": false }),
+            json!({ "x": 1, "a": 2, "y": null }),
+            json!({ "a": 2 }),
+        ),
+        (
+            json!({ "allOf": [{ "properties": { "a": {} } }], "unevaluatedProperties": false }),
+            json!({ "x": 1, "a": 2 }),
+            json!({ "a": 2 }),
+        ),
+        (
+            json!({ "properties": { "o": { "properties": { "a": {} }, "additionalProperties": false } } }),
+            json!({ "o": { "x": { "y": 1 }, "a": 2 } }),
+            json!({ "o": { "a": 2 } }),
+        ),
+    ] {
+        let executor = executor_of([echo(with_schema("t", schema))]);
+        let envelope = executor
+            .execute(ToolCall::new("t", given))
+            .await
+            .to_envelope();
+        assert_eq!(envelope["result"], received);
+    }
+}
+
+#[tokio::test]
+async fn va5_what_is_left_out_is_recorded_with_its_path() {
+    let recorder = Recorder::default();
+    let closed = json!({ "properties": { "a": {} }, "additionalProperties": false });
+    let schema = json!({ "properties": { "o": closed, "l": { "items": closed } }, "additionalProperties": false });
+    let executor = builder_of([echo(with_schema("t", schema))])
+        .observer(recorder.clone())
+        .build();
+    let given = json!({ "x": { "o": 1 }, "o": { "p/q~": 1 }, "l": [{}, { "z": 1 }] });
+    executor.execute(ToolCall::new("t", given)).await;
+    let mut dropped = recorder.only().dropped;
+    dropped.sort();
+    assert_eq!(dropped, ["l[1].z", "o.p/q~", "x"]);
+}
+
+#[test]
+fn va5_what_is_wrong_besides_is_still_said() {
+    let schema = compile(
+        json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false, "required": ["b"] }),
+    );
+    assert_eq!(
+        complaint(&schema, json!({ "x": 1, "a": 5 })),
+        "missing 'b', 'a' must be string"
+    );
+}
+
+#[test]
+fn va5_many_unknown_arguments_are_left_out_in_no_time() {
+    let schema = compile(
+        json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false }),
+    );
+    let many: serde_json::Map<_, _> = (0..50_000).map(|i| (format!("k{i}"), json!(i))).collect();
+    let begin = tokio::time::Instant::now();
+    let valid = schema.check(Value::Object(many)).unwrap();
+    assert_eq!(valid.dropped().len(), 50_000);
+    assert_eq!(valid.as_value(), &json!({}));
+    assert!(
+        begin.elapsed() < crate::support::secs(10),
+        "{:?}",
+        begin.elapsed()
+    );
+}
+
+#[test]
+fn keywords_of_every_draft_are_understood() {
+    for (schema, good, bad) in [
+        (
+            json!({ "unevaluatedProperties": { "type": "integer" }, "anyOf": [{ "properties": { "a": {} }, "required": ["a"] }, {}] }),
+            json!({ "a": "x", "b": 1 }),
+            json!({ "a": "x", "b": "y" }),
+        ),
+        (
+            json!({ "dependentSchemas": { "a": { "required": ["b"] } } }),
+            json!({ "a": 1, "b": 1 }),
+            json!({ "a": 1 }),
+        ),
+        (
+            json!({ "dependentRequired": { "a": ["b"] } }),
+            json!({ "b": 1 }),
+            json!({ "a": 1 }),
+        ),
+        (
+            json!({ "$schema": "http://json-schema.org/draft-07/schema#", "dependencies": { "a": ["b"], "c": { "required": ["d"] } } }),
+            json!({ "a": 1, "b": 1 }),
+            json!({ "c": 1 }),
+        ),
+        (
+            json!({ "propertyNames": { "pattern": "^[a-z]+$" } }),
+            json!({ "ab": 1 }),
+            json!({ "A1": 1 }),
+        ),
+        (
+            json!({ "properties": { "a": { "contains": { "const": 1 }, "minContains": 2 } } }),
+            json!({ "a": [1, 1] }),
+            json!({ "a": [1] }),
+        ),
+        (
+            json!({ "properties": { "a": { "prefixItems": [{ "type": "string" }], "items": { "type": "integer" } } } }),
+            json!({ "a": ["x", 1, 2] }),
+            json!({ "a": ["x", "y"] }),
+        ),
+        (
+            json!({ "properties": { "a": { "prefixItems": [true], "unevaluatedItems": false } } }),
+            json!({ "a": [1] }),
+            json!({ "a": [1, 2] }),
+        ),
+        (
+            json!({ "if": { "properties": { "k": { "const": 1 } }, "required": ["k"] }, "then": { "required": ["a"] }, "else": { "required": ["b"] } }),
+            json!({ "k": 1, "a": 1 }),
+            json!({ "k": 1, "b": 1 }),
+        ),
+        // Draft-07, declared and not.
+        (
+            json!({ "$schema": "http://json-schema.org/draft-07/schema", "properties": { "a": { "items": [{ "type": "string" }], "additionalItems": false } } }),
+            json!({ "a": ["x"] }),
+            json!({ "a": ["x", 1] }),
+        ),
+        (
+            json!({ "properties": { "a": { "items": [{ "type": "string" }], "additionalItems": false } } }),
+            json!({ "a": ["x"] }),
+            json!({ "a": ["x", 1] }),
+        ),
+        (
+            json!({ "$schema": "https://json-schema.org/draft-07/schema#", "properties": { "a": { "$ref": "#/definitions/a" } }, "definitions": { "a": { "type": "string" } } }),
+            json!({ "a": "x" }),
+            json!({ "a": 1 }),
+        ),
+        // Draft-06.
+        (
+            json!({ "$schema": "http://json-schema.org/draft-06/schema#", "properties": { "a": { "exclusiveMinimum": 0, "const": 1 } } }),
+            json!({ "a": 1 }),
+            json!({ "a": 0 }),
+        ),
+        // Draft-04, declared and not.
+        (
+            json!({ "$schema": "http://json-schema.org/draft-04/schema#", "id": "http://example.org/t", "properties": { "a": { "minimum": 0, "exclusiveMinimum": true } } }),
+            json!({ "a": 1 }),
+            json!({ "a": 0 }),
+        ),
+        (
+            json!({ "properties": { "a": { "minimum": 0, "exclusiveMinimum": true } } }),
+            json!({ "a": 1 }),
+            json!({ "a": 0 }),
+        ),
+        // 2019-09.
+        (
+            json!({ "$schema": "https://json-schema.org/draft/2019-09/schema", "$defs": { "a": { "$anchor": "here", "type": "string" } }, "properties": { "a": { "$ref": "#here" } } }),
+            json!({ "a": "x" }),
+            json!({ "a": 1 }),
+        ),
+        // Who a schema says it is does not matter, and parameters may be called like keywords.
+        (
+            json!({ "$id": "https://example.org/s", "properties": { "a": { "$ref": "#/$defs/a" } }, "$defs": { "a": { "type": "string" } } }),
+            json!({ "a": "x" }),
+            json!({ "a": 1 }),
+        ),
+        (
+            json!({ "properties": { "$id": { "type": "string" }, "$schema": { "type": "string" }, "$ref": { "type": "string" }, "id": { "type": "string" } } }),
+            json!({ "$id": "x", "$schema": "y", "$ref": "z", "id": "i" }),
+            json!({ "$ref": 1 }),
+        ),
+        (
+            json!({ "properties": { "a": { "$schema": "https://example.org/x", "id": "https://example.org/y", "type": "string" } } }),
+            json!({ "a": "x" }),
+            json!({ "a": 1 }),
+        ),
+        (
+            json!({ "properties": { "a": { "$ref": "#/$defs/a%20b~1c" } }, "$defs": { "a b/c": { "type": "string" } } }),
+            json!({ "a": "x" }),
+            json!({ "a": 1 }),
+        ),
+    ] {
+        let compiled = compile(schema.clone());
+        assert_eq!(complaint(&compiled, good), "", "{schema}");
+        assert_ne!(complaint(&compiled, bad), "", "{schema}");
+    }
+}
+
+#[test]
+fn the_format_of_a_text_is_a_hint_to_the_model_only() {
+    check_parameter(
+        &json!({ "type": "string", "format": "date" }),
+        &[(json!("tomorrow"), "")],
+    );
+}
+
+#[tokio::test]
+async fn arguments_over_the_limit_are_refused_with_their_size() {
+    let mut limits = Limits::default();
+    limits.max_arguments = 100;
+    let executor = builder_of([echo(open("t"))]).limits(limits).build();
+    let text = |length: usize| json!({ "a": "x".repeat(length) });
+    assert!(
+        executor
+            .execute(ToolCall::new("t", text(92)))
+            .await
+            .is_success()
+    );
+    let envelope = executor
+        .execute(ToolCall::new("t", text(93)))
+        .await
+        .to_envelope();
+    assert_eq!(
+        envelope["error"],
+        "The arguments of 't' take 101 bytes; the limit is 100"
+    );
+    assert_eq!(envelope["error_kind"], "too_large");
+}
+
+#[tokio::test]
+async fn the_size_of_arguments_is_that_of_their_json() {
+    let mut limits = Limits::default();
+    for arguments in [
+        json!({ "a": [1, 22, -333, true, false, null, "x"], "b": { "c": {} } }),
+        json!({}),
+        json!({ "n": [u64::MAX, i64::MIN, 0] }),
+    ] {
+        limits.max_arguments = arguments.to_string().len();
+        let exactly = builder_of([echo(open("t"))]).limits(limits.clone()).build();
+        limits.max_arguments -= 1;
+        let less = builder_of([echo(open("t"))]).limits(limits.clone()).build();
+        assert!(
+            exactly
+                .execute(ToolCall::new("t", arguments.clone()))
+                .await
+                .is_success(),
+            "{arguments}"
+        );
+        assert!(
+            !less
+                .execute(ToolCall::new("t", arguments))
+                .await
+                .is_success()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_rule_of_the_tools_own_reads_like_one_of_the_schema() {
+    let tool = scripted(open("t"), |_, _| async {
+        Err::<ToolOutput, _>(ToolError::invalid("day", "must be a date"))
+    });
+    let envelope = executor_of([tool])
+        .execute(ToolCall::new("t", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(
+        envelope["error"],
+        "Invalid parameters: 'day' must be a date"
+    );
+}
