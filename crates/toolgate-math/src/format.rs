@@ -265,7 +265,7 @@ fn sign(value: &Digits) -> &'static str {
 }
 
 /// All digits written out, with `places` decimals if given.
-fn fixed(value: &Digits, places: Option<usize>) -> String {
+pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
     let value = match places {
         Some(places) => value.clone().round(
             value

@@ -167,11 +167,12 @@ impl Matrix {
         for at in 0..cells {
             let place = unravel(at, size);
             let inside = place.iter().zip(&from).all(|(i, n)| i < n);
-            data.push(if inside {
-                self.data[ravel(&place, &from)].clone()
+            let cell = if inside {
+                self.data.get(ravel(&place, &from))
             } else {
-                fill.clone()
-            });
+                None
+            };
+            data.push(cell.unwrap_or(fill).clone());
         }
         Ok(Self {
             size: size.to_vec(),

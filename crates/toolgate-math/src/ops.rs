@@ -22,8 +22,8 @@ pub(crate) use bits::{
     bit_and, bit_not, bit_or, bit_xor, shift_left, shift_right, shift_right_logical,
 };
 pub(crate) use compare::{
-    compare, equal, greater, greater_equal, less, less_equal, natural_order, ordering, same,
-    unequal,
+    compare, equal, floor_big, greater, greater_equal, less, less_equal, natural_order, ordering,
+    same, unequal,
 };
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
 pub(crate) use logic::{not, truth, truths, xor};

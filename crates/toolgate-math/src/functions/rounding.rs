@@ -55,13 +55,13 @@ const ROUND: Way = Way {
 const FLOOR: Way = Way {
     name: "floor",
     number: |x, n| shifted(x, n, real::floor),
-    big: Decimal::floor,
+    big: ops::floor_big,
     fraction: Fraction::floor,
 };
 const CEIL: Way = Way {
     name: "ceil",
     number: |x, n| shifted(x, n, real::ceil),
-    big: Decimal::ceil,
+    big: |x| ops::floor_big(&x.neg()).neg(),
     fraction: Fraction::ceil,
 };
 const FIX: Way = Way {

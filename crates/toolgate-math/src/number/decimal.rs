@@ -387,10 +387,6 @@ impl Decimal {
         }
     }
 
-    pub(crate) fn ceil(&self) -> Self {
-        self.neg().floor().neg()
-    }
-
     /// Towards zero.
     pub(crate) fn truncate(&self) -> Self {
         if !self.is_finite() || self.exponent >= 0 {

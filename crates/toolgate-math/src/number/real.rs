@@ -127,13 +127,17 @@ impl Digits {
     pub(crate) fn of(x: f64) -> Self {
         let text = format!("{:e}", x.abs());
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let mut digits: Vec<u8> = digits
+            .bytes()
+            .filter(u8::is_ascii_digit)
+            .map(|b| b - b'0')
+            .collect();
+        if digits.len() > 15 {
+            break_tie(&mut digits, x);
+        }
         Self {
             negative: x < 0.0,
-            digits: digits
-                .bytes()
-                .filter(u8::is_ascii_digit)
-                .map(|b| b - b'0')
-                .collect(),
+            digits,
             exponent: exponent.parse().unwrap_or(0),
         }
     }
@@ -197,6 +201,23 @@ impl Digits {
     }
 }
 
+/// Of two shortest texts that are equally close to the number, ECMAScript takes the even one.
+fn break_tie(digits: &mut [u8], x: f64) {
+    let exact = format!("{:.40e}", x.abs());
+    let mut beyond = exact
+        .bytes()
+        .take_while(|b| *b != b'e')
+        .filter(u8::is_ascii_digit)
+        .skip(digits.len());
+    let is_tie = beyond.next() == Some(b'5') && beyond.all(|b| b == b'0');
+    if let Some(last) = digits.last_mut()
+        && is_tie
+        && *last % 2 == 1
+    {
+        *last -= 1;
+    }
+}
+
 /// The text ECMAScript's `toString` gives.
 pub(crate) fn to_text(x: f64) -> String {
     if x.is_nan() {
@@ -208,8 +229,10 @@ pub(crate) fn to_text(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
     }
+    let digits = Digits::of(x);
     if x.abs() >= 1e21 || x.abs() < 1e-6 {
-        return crate::format::exponential(&Digits::of(x), None);
+        crate::format::exponential(&digits, None)
+    } else {
+        crate::format::fixed(&digits, None)
     }
-    format!("{x}")
 }

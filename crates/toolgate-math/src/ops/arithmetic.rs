@@ -157,7 +157,7 @@ fn modulo_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         Pair::Complex(..) => Err(type_error("mod", a)),
         Pair::Big(a, b) if b.is_zero() => counted_big(meter, a),
         Pair::Big(a, b) => {
-            let quotient = a.div(&b).floor();
+            let quotient = super::floor_big(&a.div(&b));
             counted_big(meter, a.sub(&b.mul(&quotient)))
         }
         Pair::Fraction(a, b) => {

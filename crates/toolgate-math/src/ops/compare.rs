@@ -52,6 +52,16 @@ fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
     within(&relative) || within(&absolute)
 }
 
+/// The integer below a big number, or the nearest one when only rounding errors lie between.
+pub(crate) fn floor_big(x: &Decimal) -> Decimal {
+    let (below, nearest) = (x.floor(), x.round(0));
+    if below != nearest && nearly_equal_big(x, &nearest) && !nearly_equal_big(x, &below) {
+        nearest
+    } else {
+        below
+    }
+}
+
 fn equal_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     Ok(is_equal(a, b)?.into())
 }
