@@ -67,7 +67,8 @@ main() {
 quick() {
     run "formatting" cargo fmt --all --check
     run "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
-    run "tests" cargo test --workspace --locked
+    # The same random cases every time: a run of the tests must not fail by chance. `soak` draws new ones.
+    run "tests" env PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261115}" cargo test --workspace --locked
 }
 
 documentation() {

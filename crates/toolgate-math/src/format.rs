@@ -345,6 +345,12 @@ fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
         8 => "0o",
         _ => "0x",
     };
+    // A big number may be beyond every double, and infinity has no end of digits.
+    if !value.is_finite() {
+        return Err(Error::new(
+            "The value is too large to be written in this base",
+        ));
+    }
     let mut value = value;
     let mut suffix = String::new();
     if let Some(word) = word {

@@ -129,7 +129,8 @@ fn big_integers(meter: &Meter, name: &str, a: &Decimal, b: &Decimal) -> Result<(
 }
 
 fn number_gcd(mut a: f64, mut b: f64) -> f64 {
-    while b != 0.0 {
+    // Not `b != 0.0`: that would never end with NaN.
+    while b.abs() > 0.0 {
         (a, b) = (b, crate::number::real::modulo(a, b));
     }
     a.abs()
@@ -183,7 +184,8 @@ fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if a.fract() != 0.0 || b.fract() != 0.0 {
         return Err(integers_expected("xgcd"));
     }
-    while b != 0.0 {
+    // Not `b != 0.0`: that would never end with NaN.
+    while b.abs() > 0.0 {
         let q = (a / b).floor();
         (a, b) = (b, a - q * b);
         (x, last_x) = (last_x - q * x, x);

@@ -31,6 +31,10 @@ fn attacks() -> Vec<(&'static str, String)> {
         |open: &str, inner: &str, close: &str, n: usize| open.repeat(n) + inner + &close.repeat(n);
     vec![
         ("tower of powers", "9^9^9^9".into()),
+        (
+            "a big number beyond doubles in hexadecimal",
+            "hex(bignumber(\"1e400\"))".into(),
+        ),
         ("factorial", "200000!".into()),
         ("big factorial", "bignumber(200000)!".into()),
         ("open brackets", "(".repeat(40_000)),
