@@ -1,0 +1,69 @@
+//! The current connection of a server, as its tools see it.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use toolgate_core::ToolError;
+
+use super::connect::Connection;
+
+/// One per configured server, for as long as it is configured; connections come and go in it.
+#[derive(Clone)]
+pub(crate) struct Link {
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone)]
+enum State {
+    Connecting,
+    Up(Arc<Connection>),
+    Down {
+        reason: String,
+        details: Option<String>,
+    },
+}
+
+impl Link {
+    /// Not connected yet, but about to be.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: watch::Sender::new(State::Connecting),
+        }
+    }
+
+    /// Calls wait.
+    pub(crate) fn connecting(&self) {
+        self.state.send_replace(State::Connecting);
+    }
+
+    /// Calls go through.
+    pub(crate) fn up(&self, connection: Arc<Connection>) {
+        self.state.send_replace(State::Up(connection));
+    }
+
+    /// Calls fail at once with this reason; `details` are for an operator.
+    pub(crate) fn down(&self, reason: impl Into<String>, details: Option<String>) {
+        let reason = reason.into();
+        self.state.send_replace(State::Down { reason, details });
+    }
+
+    /// The connection, once it is there. Waits while the server is being connected: the caller's deadline is the bound.
+    pub(crate) async fn connection(&self, tool: &str) -> Result<Arc<Connection>, ToolError> {
+        let unavailable = |reason: &str, details: &Option<String>| {
+            let error = ToolError::unavailable(tool, reason);
+            match details {
+                Some(details) => error.with_details(details.clone()),
+                None => error,
+            }
+        };
+        let mut state = self.state.subscribe();
+        let settled = state
+            .wait_for(|state| !matches!(state, State::Connecting))
+            .await;
+        match settled.as_deref() {
+            Ok(State::Up(connection)) => Ok(Arc::clone(connection)),
+            Ok(State::Down { reason, details }) => Err(unavailable(reason, details)),
+            Ok(State::Connecting) | Err(_) => Err(unavailable("its server was removed", &None)),
+        }
+    }
+}
