@@ -11,5 +11,6 @@ mod client;
 mod era;
 mod settings;
 
+pub use client::{Elicitation, ElicitationAnswer, Elicitor};
 pub use era::{Era, EraChoice};
 pub use settings::{Connection, Headers, Program, ServerSettings};

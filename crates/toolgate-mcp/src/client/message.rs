@@ -33,6 +33,16 @@ pub(crate) struct RpcError {
     pub(crate) data: Value,
 }
 
+impl RpcError {
+    pub(crate) fn new(code: i64, message: &str) -> Self {
+        Self {
+            code,
+            message: message.to_owned(),
+            data: Value::Null,
+        }
+    }
+}
+
 /// Why some bytes are no message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum NotAMessage {

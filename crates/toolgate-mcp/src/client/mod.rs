@@ -2,5 +2,11 @@
 
 pub(crate) mod connect;
 pub(crate) mod link;
+pub(crate) mod listing;
 pub(crate) mod message;
+pub(crate) mod questions;
+pub(crate) mod session;
+
 pub(crate) mod transport;
+
+pub use questions::{Elicitation, ElicitationAnswer, Elicitor};

@@ -1,0 +1,106 @@
+//! What a server's answer to `tools/call` means.
+
+use serde_json::Value;
+use toolgate_core::{Content, ToolError, ToolOutput};
+
+use super::session::Failure;
+use super::transport::{End, Lost};
+
+/// What came back.
+pub(crate) enum Answer {
+    /// The end of the call.
+    Done(Result<ToolOutput, ToolError>),
+    /// The server wants something first (modern era).
+    Wants {
+        /// Questions by name.
+        requests: Value,
+        /// Goes back as it came.
+        state: Value,
+    },
+}
+
+/// Reads a result.
+pub(crate) fn read(tool: &str, mut result: Value) -> Answer {
+    match result["resultType"].as_str() {
+        None | Some("complete") => Answer::Done(output(result)),
+        Some("input_required") => Answer::Wants {
+            requests: result["inputRequests"].take(),
+            state: result["requestState"].take(),
+        },
+        Some(other) => {
+            let other: String = other.chars().take(50).collect();
+            let text = format!("The server of '{tool}' gave an answer of the unknown kind '{}'", toolgate_core::escape(&other));
+            Answer::Done(Err(ToolError::failed(text)))
+        }
+    }
+}
+
+fn output(mut result: Value) -> Result<ToolOutput, ToolError> {
+    let content = match result.get_mut("content").map(Value::take) {
+        Some(Value::Array(blocks)) => blocks.into_iter().map(Content::from_value).collect(),
+        _ => Vec::new(),
+    };
+    if result["isError"] == true {
+        return Err(ToolError::failed(failure_text(&content)));
+    }
+    let mut output = ToolOutput::blocks(content);
+    output.structured = match result.as_object_mut() {
+        Some(result) => result.shift_remove("structuredContent"),
+        None => Some(result),
+    };
+    Ok(output)
+}
+
+/// The server's own words, unchanged.
+fn failure_text(content: &[Content]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|block| match block {
+            Content::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    if texts.iter().all(|text| text.trim().is_empty()) {
+        return "The tool failed and did not say why".to_owned();
+    }
+    texts.join("\n")
+}
+
+/// What a failed request means for a call.
+pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
+    match failure {
+        Failure::Rpc(error) => {
+            let details = match &error.data {
+                Value::Null => format!("JSON-RPC error {}", error.code),
+                data => format!("JSON-RPC error {}: {}", error.code, data.to_string().chars().take(2000).collect::<String>()),
+            };
+            let message = if error.message.trim().is_empty() {
+                format!("The server refused the call (code {})", error.code)
+            } else {
+                error.message
+            };
+            ToolError::failed(message).with_details(details)
+        }
+        Failure::Stopped(End { status, stderr }) => ToolError::ServerStopped {
+            server: server.to_owned(),
+            status,
+            details: (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n"))),
+        },
+        Failure::NotSent(reason) | Failure::Interrupted(reason) => ToolError::unavailable(tool, reason),
+        Failure::Refused { status, body } => {
+            let error = ToolError::unavailable(tool, status.to_string());
+            match body {
+                Some(body) => error.with_details(body),
+                None => error,
+            }
+        }
+        Failure::Lost(Lost::TooLarge { bytes, limit }) => ToolError::TooLarge {
+            tool: tool.to_owned(),
+            what: "result",
+            problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
+        },
+        Failure::Lost(Lost::Broken(problem)) => {
+            ToolError::failed(format!("The server of '{tool}' gave an answer that can not be read")).with_details(problem)
+        }
+    }
+}

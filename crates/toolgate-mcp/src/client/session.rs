@@ -1,0 +1,499 @@
+//! One conversation with a server: our requests and their answers, what the server tells and what it asks.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, oneshot, watch};
+use toolgate_core::{CallContext, Progress, escape};
+use tracing::{debug, warn};
+
+use super::message::{Message, Outgoing, RpcError};
+use super::questions::Questions;
+use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
+use crate::Era;
+
+/// How long a server that reads nothing is waited for when it is told something it need not know.
+const COURTESY: Duration = Duration::from_secs(5);
+/// Ids of requests nobody waits for any more, kept to tell a late answer from a wrong one.
+const ABANDONED: usize = 1024;
+/// Questions of a server that are open at once.
+const OPEN_QUESTIONS: usize = 16;
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Failure {
+    /// The server has certainly not seen it: asking again is safe.
+    NotSent(String),
+    /// The connection ended while it was open.
+    Stopped(End),
+    /// Only this request was lost.
+    Interrupted(String),
+    /// HTTP said no.
+    Refused {
+        status: Status,
+        body: Option<String>,
+    },
+    /// The server answered with an error.
+    Rpc(RpcError),
+    /// The answer was thrown away.
+    Lost(Lost),
+}
+
+/// See the module's documentation. Ids are never used twice, so a late answer can not reach another request.
+pub(crate) struct Session {
+    server: String,
+    transport: OnceLock<Arc<dyn Transport>>,
+    next_id: AtomicU64,
+    waiting: Mutex<Waiting>,
+    end: watch::Sender<Option<End>>,
+    tools_changed: Notify,
+    questions: Arc<Questions>,
+    open_questions: AtomicU64,
+    /// What every request of the modern era carries.
+    meta: OnceLock<Map<String, Value>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    requests: HashMap<u64, Asked>,
+    abandoned: VecDeque<u64>,
+}
+
+struct Asked {
+    answer: oneshot::Sender<Result<Value, Failure>>,
+    /// The call behind it, which hears of progress.
+    call: Option<CallContext>,
+}
+
+/// A request, before it has an id.
+pub(crate) struct Request<'a, P> {
+    pub(crate) method: &'static str,
+    pub(crate) params: P,
+    /// The tool's name and parameters that HTTP repeats in headers.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) call: Option<&'a CallContext>,
+}
+
+impl<P> Request<'_, P> {
+    pub(crate) fn new(method: &'static str, params: P) -> Self {
+        Self {
+            method,
+            params,
+            name: None,
+            headers: Vec::new(),
+            call: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Call<'a, P> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    method: &'a str,
+    params: Params<'a, P>,
+}
+
+#[derive(Serialize)]
+struct Params<'a, P> {
+    #[serde(flatten)]
+    params: P,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta<'a>>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
+    progress_token: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
+    #[serde(flatten)]
+    modern: Option<&'a Map<String, Value>>,
+}
+
+impl Session {
+    /// Without a transport yet: the transport needs the session's [`inbox`](Self::inbox) first.
+    pub(crate) fn new(server: &str, questions: Arc<Questions>) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            transport: OnceLock::new(),
+            next_id: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            end: watch::Sender::new(None),
+            tools_changed: Notify::new(),
+            questions,
+            open_questions: AtomicU64::new(0),
+            meta: OnceLock::new(),
+        })
+    }
+
+    /// Where the transport delivers. It does not keep the session alive.
+    pub(crate) fn inbox(self: &Arc<Self>) -> Arc<dyn Inbox> {
+        Arc::new(Mailbox(Arc::downgrade(self)))
+    }
+
+    /// Called once, with the transport that got the inbox.
+    pub(crate) fn connect(&self, transport: Arc<dyn Transport>) {
+        drop(self.transport.set(transport));
+    }
+
+    /// From here on every request carries what the era wants.
+    pub(crate) fn agree(&self, era: Era, revision: &str, meta: Map<String, Value>) {
+        if era == Era::Modern {
+            drop(self.meta.set(meta));
+        }
+        if let Some(transport) = self.transport.get() {
+            transport.agreed(era, revision);
+        }
+    }
+
+    /// Asks and waits for the answer. Dropped before that, the server is told that nobody waits any more.
+    pub(crate) async fn request<P: Serialize>(
+        self: &Arc<Self>,
+        request: Request<'_, P>,
+    ) -> Result<Value, Failure> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        let asked = Asked {
+            answer: sender,
+            call: request.call.cloned(),
+        };
+        self.expect(id, asked)?;
+        let mut unanswered = Unanswered {
+            session: self,
+            id,
+            // The one request that must not be cancelled.
+            tell: request.method != "initialize",
+        };
+        let trace = request.call.and_then(CallContext::trace_parent);
+        let progress = request.call.map(|_| id);
+        let message = self.outgoing(Some(id), request, progress, trace)?;
+        if let Err(error) = self.transport()?.send(message).await {
+            unanswered.tell = false;
+            return Err(error.into());
+        }
+        receiver
+            .await
+            .unwrap_or_else(|_| Err(Failure::Stopped(self.ended_as())))
+    }
+
+    /// Tells the server something.
+    pub(crate) async fn notify<P: Serialize>(
+        &self,
+        method: &'static str,
+        params: P,
+    ) -> Result<(), Failure> {
+        let message = self.outgoing(None, Request::new(method, params), None, None)?;
+        Ok(self.transport()?.send(message).await?)
+    }
+
+    /// Returns when the connection is over.
+    pub(crate) async fn ended(&self) -> End {
+        let mut end = self.end.subscribe();
+        match end.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(end)) => end.clone(),
+            _ => End::default(),
+        }
+    }
+
+    /// Returns when the server has said that its tools changed.
+    pub(crate) async fn tools_changed(&self) {
+        self.tools_changed.notified().await;
+    }
+
+    /// Ends the connection in an orderly way.
+    pub(crate) async fn close(&self) {
+        if let Some(transport) = self.transport.get() {
+            transport.close().await;
+        }
+    }
+
+    fn transport(&self) -> Result<&Arc<dyn Transport>, Failure> {
+        let missing = || Failure::NotSent("the connection is not there yet".to_owned());
+        self.transport.get().ok_or_else(missing)
+    }
+
+    fn outgoing<P: Serialize>(
+        &self,
+        id: Option<u64>,
+        request: Request<'_, P>,
+        progress_token: Option<u64>,
+        traceparent: Option<&str>,
+    ) -> Result<Outgoing, Failure> {
+        let modern = self.meta.get().filter(|_| id.is_some());
+        let meta = Meta {
+            progress_token,
+            traceparent,
+            modern,
+        };
+        let call = Call {
+            jsonrpc: "2.0",
+            id,
+            method: request.method,
+            params: Params {
+                params: request.params,
+                meta: (progress_token.is_some() || modern.is_some()).then_some(meta),
+            },
+        };
+        Ok(Outgoing {
+            id,
+            method: Some(request.method),
+            name: request.name.map(str::to_owned),
+            headers: request.headers,
+            body: line(&call)?,
+        })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended_as(&self) -> End {
+        self.end.borrow().clone().unwrap_or_default()
+    }
+
+    fn expect(&self, id: u64, asked: Asked) -> Result<(), Failure> {
+        let mut waiting = self.waiting();
+        // Asked under the lock, so that no request slips in behind the end.
+        if let Some(end) = &*self.end.borrow() {
+            return Err(Failure::NotSent(format!(
+                "the server stopped ({})",
+                end.status
+            )));
+        }
+        waiting.requests.insert(id, asked);
+        Ok(())
+    }
+
+    fn settle(&self, id: u64, answer: Result<Value, Failure>) {
+        let asked = self.waiting().requests.remove(&id);
+        match asked {
+            Some(asked) => drop(asked.answer.send(answer)),
+            None => self.unexpected(&Value::from(id)),
+        }
+    }
+
+    fn unexpected(&self, id: &Value) {
+        let late = id
+            .as_u64()
+            .is_some_and(|id| self.waiting().abandoned.contains(&id));
+        if late {
+            debug!(server = %self.server, %id, "late answer dropped");
+        } else {
+            let id = escape(&id.to_string().chars().take(100).collect::<String>());
+            warn!(server = %self.server, %id, "answer to a question nobody asked, dropped");
+        }
+    }
+
+    fn abandon(self: &Arc<Self>, id: u64, tell: bool) {
+        {
+            let mut waiting = self.waiting();
+            if waiting.requests.remove(&id).is_none() {
+                return;
+            }
+            if waiting.abandoned.len() == ABANDONED {
+                waiting.abandoned.pop_front();
+            }
+            waiting.abandoned.push_back(id);
+        }
+        let session = Arc::clone(self);
+        let tell_it = async move {
+            if tell {
+                let params =
+                    json!({ "requestId": id, "reason": "nobody waits for the answer any more" });
+                let told = session.notify("notifications/cancelled", params);
+                if !matches!(tokio::time::timeout(COURTESY, told).await, Ok(Ok(()))) {
+                    debug!(server = %session.server, id, "could not be told of a cancelled call");
+                }
+            }
+            if let Some(transport) = session.transport.get() {
+                transport.forget(id);
+            }
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(tell_it);
+        }
+    }
+
+    fn told(&self, method: &str, params: &Value) {
+        match method {
+            "notifications/progress" => self.progressed(params),
+            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            "notifications/message" => {
+                let said: String = params.to_string().chars().take(1000).collect();
+                debug!(server = %self.server, said = %escape(&said), "server log");
+            }
+            _ => debug!(server = %self.server, method = %escape(method), "notification ignored"),
+        }
+    }
+
+    fn progressed(&self, params: &Value) {
+        let call = params["progressToken"]
+            .as_u64()
+            .and_then(|id| self.waiting().requests.get(&id)?.call.clone());
+        // Outside the lock: what listens may take its time.
+        if let Some(call) = call {
+            call.report(&Progress {
+                done: params["progress"].as_f64().unwrap_or_default(),
+                total: params["total"].as_f64(),
+                message: params["message"].as_str().map(str::to_owned),
+            });
+        }
+    }
+
+    fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
+        let session = Arc::clone(self);
+        let open = self.open_questions.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            let answer = if open < OPEN_QUESTIONS as u64 {
+                session.answer(&method, &params).await
+            } else {
+                Err(RpcError::new(-32000, "too many open questions"))
+            };
+            session.open_questions.fetch_sub(1, Ordering::Relaxed);
+            let body = match answer {
+                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                Err(error) => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": error.code, "message": error.message } })
+                }
+            };
+            let Ok(body) = line(&body) else { return };
+            let message = Outgoing {
+                id: None,
+                method: None,
+                name: None,
+                headers: Vec::new(),
+                body,
+            };
+            if let Ok(transport) = session.transport()
+                && let Err(error) = transport.send(message).await
+            {
+                debug!(server = %session.server, %error, "an answer could not be sent");
+            }
+        });
+    }
+
+    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle.
+    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
+        let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
+        loop {
+            match tokio::time::timeout(COURTESY, &mut answer).await {
+                Ok(answer) => return answer,
+                Err(_) => self.keep_calls_alive(),
+            }
+        }
+    }
+
+    fn keep_calls_alive(&self) {
+        let calls: Vec<CallContext> = {
+            let waiting = self.waiting();
+            waiting
+                .requests
+                .values()
+                .filter_map(|asked| asked.call.clone())
+                .collect()
+        };
+        for call in calls {
+            call.report(&Progress {
+                done: 0.0,
+                total: None,
+                message: Some("waiting for a person's answer".to_owned()),
+            });
+        }
+    }
+}
+
+/// Cancels the request it stands for when it is dropped, unless the answer has come.
+struct Unanswered<'a> {
+    session: &'a Arc<Session>,
+    id: u64,
+    tell: bool,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.session.abandon(self.id, self.tell);
+    }
+}
+
+/// The session's letter box, as the transport knows it.
+struct Mailbox(Weak<Session>);
+
+impl Inbox for Mailbox {
+    fn message(&self, message: Message) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        match message {
+            Message::Response { id, answer } => match id.as_u64() {
+                Some(id) => session.settle(id, answer.map_err(Failure::Rpc)),
+                None => session.unexpected(&id),
+            },
+            Message::Request { id, method, params } => session.asked(id, method, params),
+            Message::Notification { method, params } => session.told(&method, &params),
+        }
+    }
+
+    fn lost(&self, id: Option<u64>, problem: Lost) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        let only = || {
+            let waiting = session.waiting();
+            let mut ids = waiting.requests.keys();
+            ids.next().copied().filter(|_| ids.next().is_none())
+        };
+        // Without an id it can only be meant for the one request that is open.
+        if let Some(id) = id.or_else(only) {
+            session.settle(id, Err(Failure::Lost(problem)));
+        }
+    }
+
+    fn failed(&self, id: u64, error: TransportError) {
+        if let Some(session) = self.0.upgrade() {
+            session.settle(id, Err(error.into()));
+        }
+    }
+
+    fn closed(&self, end: End) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        let open = {
+            let mut waiting = session.waiting();
+            session.end.send_replace(Some(end.clone()));
+            std::mem::take(&mut waiting.requests)
+        };
+        for asked in open.into_values() {
+            drop(asked.answer.send(Err(Failure::Stopped(end.clone()))));
+        }
+    }
+}
+
+impl From<TransportError> for Failure {
+    fn from(error: TransportError) -> Self {
+        match error {
+            TransportError::NotSent(reason) => Self::NotSent(reason),
+            TransportError::Interrupted(reason) => Self::Interrupted(reason),
+            TransportError::Refused { status, body } => Self::Refused { status, body },
+        }
+    }
+}
+
+fn line(message: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::with_capacity(256);
+    serde_json::to_writer(&mut bytes, message)
+        .map_err(|error| Failure::NotSent(error.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

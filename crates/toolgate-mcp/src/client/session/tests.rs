@@ -1,0 +1,276 @@
+use serde_json::json;
+use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+
+use super::*;
+use futures::future::BoxFuture;
+
+/// Keeps what was sent.
+#[derive(Default)]
+struct Recorder {
+    sent: Mutex<Vec<Value>>,
+    forgotten: Mutex<Vec<u64>>,
+    broken: bool,
+}
+
+impl Recorder {
+    fn sent(&self) -> Vec<Value> {
+        self.sent.lock().unwrap().clone()
+    }
+}
+
+impl Transport for Recorder {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
+        assert_eq!(message.body.last(), Some(&b'\n'));
+        let body: Value = serde_json::from_slice(&message.body).unwrap();
+        self.sent.lock().unwrap().push(body);
+        let answer = match self.broken {
+            true => Err(TransportError::NotSent("the pipe is closed".to_owned())),
+            false => Ok(()),
+        };
+        Box::pin(async { answer })
+    }
+    fn forget(&self, id: u64) {
+        self.forgotten.lock().unwrap().push(id);
+    }
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+fn connected(broken: bool) -> (Arc<Session>, Arc<Recorder>, Arc<dyn Inbox>) {
+    let session = Session::new("house", Arc::default());
+    let recorder = Arc::new(Recorder {
+        broken,
+        ..Recorder::default()
+    });
+    session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
+    let inbox = session.inbox();
+    (session, recorder, inbox)
+}
+
+fn ask(session: &Arc<Session>) -> tokio::task::JoinHandle<Result<Value, Failure>> {
+    let session = Arc::clone(session);
+    tokio::spawn(async move { session.request(Request::new("tools/list", json!({}))).await })
+}
+
+/// Lets everything that can run, run.
+async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn response(id: impl Into<Value>, result: Value) -> Message {
+    Message::Response {
+        id: id.into(),
+        answer: Ok(result),
+    }
+}
+
+#[tokio::test]
+async fn answers_find_their_questions_in_any_order_and_nothing_else() {
+    let (session, recorder, inbox) = connected(false);
+    let (first, second) = (ask(&session), ask(&session));
+    settle().await;
+    assert_eq!(
+        recorder.sent()[0],
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} })
+    );
+    for stray in [json!("1"), json!(null), json!(99), json!(-1), json!(1.5)] {
+        inbox.message(response(stray, json!("wrong")));
+    }
+    inbox.message(response(2, json!("two")));
+    inbox.message(response(2, json!("two again")));
+    inbox.message(Message::Response {
+        id: json!(1),
+        answer: Err(RpcError::new(-1, "no")),
+    });
+    assert_eq!(second.await.unwrap(), Ok(json!("two")));
+    assert_eq!(
+        first.await.unwrap(),
+        Err(Failure::Rpc(RpcError::new(-1, "no")))
+    );
+    assert_eq!(
+        recorder.sent().len(),
+        2,
+        "nothing is sent back because of stray answers"
+    );
+}
+
+#[tokio::test]
+async fn a_dropped_request_is_cancelled_and_its_late_answer_reaches_nobody() {
+    let (session, recorder, inbox) = connected(false);
+    let dropped = ask(&session);
+    settle().await;
+    dropped.abort();
+    settle().await;
+    let cancelled = &recorder.sent()[1];
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], 1);
+    assert_eq!(*recorder.forgotten.lock().unwrap(), [1]);
+    let next = ask(&session);
+    settle().await;
+    inbox.message(response(1, json!("late")));
+    inbox.message(response(2, json!("in time")));
+    assert_eq!(next.await.unwrap(), Ok(json!("in time")));
+}
+
+#[tokio::test]
+async fn initialize_is_never_cancelled() {
+    let (session, recorder, _inbox) = connected(false);
+    let greeting = Arc::clone(&session);
+    let task = tokio::spawn(async move {
+        greeting
+            .request(Request::new("initialize", json!({})))
+            .await
+    });
+    settle().await;
+    task.abort();
+    settle().await;
+    assert_eq!(recorder.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn the_end_fails_every_open_request_and_all_later_ones() {
+    let (session, recorder, inbox) = connected(false);
+    let open = [ask(&session), ask(&session)];
+    settle().await;
+    let end = End {
+        status: "exit status 3".to_owned(),
+        stderr: vec!["boom".to_owned()],
+    };
+    inbox.closed(end.clone());
+    for request in open {
+        assert_eq!(request.await.unwrap(), Err(Failure::Stopped(end.clone())));
+    }
+    assert_eq!(session.ended().await, end);
+    assert!(matches!(
+        ask(&session).await.unwrap(),
+        Err(Failure::NotSent(_))
+    ));
+    assert_eq!(recorder.sent().len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_not_sent_is_told_apart() {
+    let (session, _recorder, _inbox) = connected(true);
+    let failure = ask(&session).await.unwrap().unwrap_err();
+    assert_eq!(failure, Failure::NotSent("the pipe is closed".to_owned()));
+}
+
+#[tokio::test]
+async fn a_lost_answer_fails_its_request_at_once() {
+    let (session, _recorder, inbox) = connected(false);
+    let lost = Lost::TooLarge { bytes: 9, limit: 8 };
+    let (first, second) = (ask(&session), ask(&session));
+    settle().await;
+    inbox.lost(None, lost.clone()); // Nobody's: two are open.
+    inbox.lost(Some(2), lost.clone());
+    assert_eq!(second.await.unwrap(), Err(Failure::Lost(lost.clone())));
+    inbox.lost(None, lost.clone()); // The only one that is left.
+    assert_eq!(first.await.unwrap(), Err(Failure::Lost(lost)));
+}
+
+#[tokio::test]
+async fn the_servers_own_requests_are_answered_with_their_very_id() {
+    let (session, recorder, inbox) = connected(false);
+    for (id, method) in [
+        (json!("a-1"), "ping"),
+        (json!(0), "sampling/createMessage"),
+        (json!(1), "nonsense"),
+    ] {
+        inbox.message(Message::Request {
+            id,
+            method: method.to_owned(),
+            params: Value::Null,
+        });
+    }
+    settle().await;
+    let sent = recorder.sent();
+    assert_eq!(
+        sent[0],
+        json!({ "jsonrpc": "2.0", "id": "a-1", "result": {} })
+    );
+    assert_eq!(
+        (&sent[1]["id"], &sent[1]["error"]["code"]),
+        (&json!(0), &json!(-1))
+    );
+    assert_eq!(
+        (&sent[2]["id"], &sent[2]["error"]["code"]),
+        (&json!(1), &json!(-32601))
+    );
+    drop(session);
+}
+
+#[tokio::test]
+async fn a_storm_of_questions_is_bounded() {
+    struct Asleep;
+    impl super::super::questions::Elicitor for Asleep {
+        fn elicit<'a>(
+            &'a self,
+            _: &'a super::super::questions::Elicitation,
+        ) -> BoxFuture<'a, super::super::questions::ElicitationAnswer> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let questions = Questions {
+        elicitor: Some(Arc::new(Asleep)),
+        ..Questions::default()
+    };
+    let session = Session::new("house", Arc::new(questions));
+    let recorder = Arc::new(Recorder::default());
+    session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
+    for id in 0..100 {
+        let method = "elicitation/create".to_owned();
+        session.inbox().message(Message::Request {
+            id: json!(id),
+            method,
+            params: json!({}),
+        });
+    }
+    settle().await;
+    assert_eq!(recorder.sent().len(), 100 - OPEN_QUESTIONS);
+}
+
+/// Progress starts the idle limit anew and reaches whoever listens; a call without any is cut off.
+#[tokio::test(start_paused = true)]
+async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+
+    let (session, _recorder, inbox) = connected(false);
+    let manager = Arc::new(ToolManager::new());
+    let asking = Arc::clone(&session);
+    let tool = FunctionTool::new("slow", "Slow", move |_: Nothing, context: CallContext| {
+        let session = Arc::clone(&asking);
+        async move {
+            let request = Request {
+                call: Some(&context),
+                ..Request::new("tools/call", json!({ "name": "slow" }))
+            };
+            session
+                .request(request)
+                .await
+                .map_err(|_| ToolError::failed("lost"))
+        }
+    });
+    manager.add(tool.unwrap());
+    let executor = ToolExecutor::new(manager);
+    let call =
+        tokio::spawn(async move { executor.execute(ToolCall::new("slow", json!({}))).await });
+    for step in 1..=3 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        inbox.message(Message::Notification {
+            method: "notifications/progress".to_owned(),
+            params: json!({ "progressToken": 1, "progress": step }),
+        });
+    }
+    inbox.message(response(1, json!("done")));
+    assert_eq!(call.await.unwrap().to_envelope()["result"], "done");
+
+    inbox.message(Message::Notification {
+        method: "notifications/tools/list_changed".to_owned(),
+        params: Value::Null,
+    });
+    session.tools_changed().await;
+}

@@ -1,0 +1,286 @@
+//! A tool of an MCP server, as a tool of ours.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use toolgate_core::{
+    Annotations, CallContext, DefinitionError, Pattern, Schema, SchemaLimits, Source, Tool,
+    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, escape,
+};
+use tracing::warn;
+
+use super::answer::{self, Answer};
+use super::connect::Connection;
+use super::link::Link;
+use super::session::{Failure, Request};
+use crate::ServerSettings;
+
+/// How often a server may ask back before it answers a call.
+const ROUNDS: usize = 8;
+/// Longest text a server may spend on one tool; a model reads all of it at every request.
+const LONGEST_DESCRIPTION: usize = 64 << 10;
+
+/// What became of a server's list.
+pub(crate) struct Taken {
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Why the others were left out, a sentence each.
+    pub(crate) refused: Vec<String>,
+}
+
+/// Makes tools of what a server listed. One that is no good costs nobody else.
+pub(crate) fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Taken {
+    let mut taken = Taken {
+        tools: Vec::with_capacity(listed.len()),
+        refused: Vec::new(),
+    };
+    for entry in listed {
+        match McpTool::new(entry, settings, link) {
+            Ok(Some(tool)) => taken.tools.push(Arc::new(tool)),
+            Ok(None) => {}
+            Err(problem) => {
+                warn!(server = %settings.name, "{problem}; the tool is left out");
+                taken.refused.push(problem);
+            }
+        }
+    }
+    taken
+}
+
+struct McpTool {
+    definition: ToolDefinition,
+    server: String,
+    link: Link,
+    output: Option<Schema>,
+    /// Parameters that HTTP of the modern era repeats in headers: parameter, header.
+    headers: Vec<(String, String)>,
+    repeatable: bool,
+}
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    arguments: &'a Value,
+    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
+    responses: Option<Map<String, Value>>,
+    #[serde(rename = "requestState", skip_serializing_if = "Value::is_null")]
+    state: Value,
+}
+
+impl McpTool {
+    /// `None` if the settings leave it out.
+    fn new(mut entry: Value, settings: &ServerSettings, link: &Link) -> Result<Option<Self>, String> {
+        let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
+        let name = text(&entry, "name").unwrap_or_default();
+        let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
+        let annotations = annotations(&entry["annotations"]);
+        let description = description(&entry, &name, title.as_deref(), &settings.name)?;
+        let headers = mirrored(&entry["inputSchema"])
+            .map_err(|problem| format!("tool '{}': {problem}", escape(&name)))?;
+        let output = entry.get_mut("outputSchema").map(Value::take);
+        let parameters = entry["inputSchema"].take();
+        let build = |validate: bool, parameters: Value| {
+            let mut builder = ToolDefinition::builder(name.clone(), description.clone(), parameters)
+                .source(Source::Mcp(settings.name.clone()))
+                .original_name(name.clone())
+                .annotations(annotations)
+                .names(settings.names_for(&name))
+                .validate(validate);
+            if let Some(title) = &title {
+                builder = builder.title(title.clone());
+            }
+            if let Some(timeout) = settings.timeout {
+                builder = builder.timeout(timeout);
+            }
+            if let Some(output) = output.clone() {
+                builder = builder.output_schema(output);
+            }
+            builder.build()
+        };
+        let definition = match build(settings.validate, parameters.clone()) {
+            Err(error) if error.is_unsupported() => {
+                warn!(server = %settings.name, tool = %escape(&name), "{error}; its arguments are left to the server to check");
+                build(false, parameters)
+            }
+            built => built,
+        };
+        let definition = definition.map_err(|error: DefinitionError| error.to_string())?;
+        if !is_wanted(settings, &definition) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            definition,
+            server: settings.name.clone(),
+            link: link.clone(),
+            output: output.and_then(|schema| Schema::compile(schema, &SchemaLimits::default()).ok()),
+            headers,
+            repeatable: annotations.read_only == Some(true) || annotations.idempotent == Some(true),
+        }))
+    }
+
+    async fn call(&self, arguments: &Value, context: &CallContext) -> Result<ToolOutput, ToolError> {
+        let tool = context.tool_name();
+        let mut again = true;
+        loop {
+            let connection = self.link.connection(tool).await?;
+            let failure = match self.converse(&connection, arguments, context).await {
+                Ok(answer) => return answer,
+                Err(failure) => failure,
+            };
+            // At most once more, and never if it may have had an effect.
+            let harmless = match &failure {
+                Failure::NotSent(_) => true,
+                Failure::Stopped(_) | Failure::Interrupted(_) => self.repeatable,
+                _ => false,
+            };
+            if !(again && harmless) {
+                return Err(answer::failed(&self.server, tool, failure));
+            }
+            again = false;
+            connection.over().await;
+        }
+    }
+
+    /// One call, with the questions the server asks in between.
+    async fn converse(
+        &self,
+        connection: &Connection,
+        arguments: &Value,
+        context: &CallContext,
+    ) -> Result<Result<ToolOutput, ToolError>, Failure> {
+        let tool = context.tool_name();
+        let mut params = CallParams {
+            name: self.definition.original_name(),
+            arguments,
+            responses: None,
+            state: Value::Null,
+        };
+        for _ in 0..ROUNDS {
+            let request = Request {
+                name: Some(params.name),
+                headers: self.headers_for(arguments),
+                call: Some(context),
+                ..Request::new("tools/call", &params)
+            };
+            let result = connection.session.request(request).await?;
+            match answer::read(tool, result) {
+                Answer::Done(answer) => return Ok(answer),
+                Answer::Wants { requests, state } => match self.respond(connection, requests).await {
+                    Ok(responses) => {
+                        params.responses = Some(responses);
+                        params.state = state;
+                    }
+                    Err(problem) => return Ok(Err(ToolError::failed(problem))),
+                },
+            }
+        }
+        let text = format!("The server of '{tool}' asked back {ROUNDS} times and never answered");
+        Ok(Err(ToolError::failed(text)))
+    }
+
+    async fn respond(&self, connection: &Connection, requests: Value) -> Result<Map<String, Value>, String> {
+        let mut responses = Map::new();
+        let Value::Object(requests) = requests else {
+            return Ok(responses);
+        };
+        for (key, request) in requests.into_iter().take(16) {
+            let method = request["method"].as_str().unwrap_or_default();
+            let response = connection.session.answer(method, &request["params"]).await;
+            responses.insert(key, response.map_err(|error| error.message)?);
+        }
+        Ok(responses)
+    }
+
+    fn headers_for(&self, arguments: &Value) -> Vec<(String, String)> {
+        let header = |(parameter, header): &(String, String)| {
+            let value = match arguments.get(parameter)? {
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some((header.clone(), value))
+        };
+        self.headers.iter().filter_map(header).collect()
+    }
+
+    /// A promise about the answer that the server does not keep is told, and the answer passed on: it may have had an effect.
+    fn compare(&self, output: &ToolOutput) {
+        let Some(schema) = &self.output else { return };
+        let problem = match &output.structured {
+            None => "structured content is missing".to_owned(),
+            Some(value) => match schema.check(value.clone()) {
+                Ok(_) => return,
+                Err(error) => error.to_string(),
+            },
+        };
+        let tool = self.definition.name();
+        warn!(server = %self.server, tool, problem = %escape(&problem), "an answer does not match the tool's output schema");
+    }
+}
+
+impl Tool for McpTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let output = self.call(arguments.as_value(), context).await?;
+            self.compare(&output);
+            Ok(output)
+        })
+    }
+}
+
+fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
+    let among = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+    (settings.allowed_tools.is_empty() || among(&settings.allowed_tools))
+        && !among(&settings.excluded_tools)
+}
+
+fn description(entry: &Value, name: &str, title: Option<&str>, server: &str) -> Result<String, String> {
+    let given = entry["description"].as_str().filter(|text| !text.trim().is_empty());
+    match given {
+        Some(text) if text.len() > LONGEST_DESCRIPTION => Err(format!(
+            "the description of tool '{}' is longer than {} KiB",
+            escape(name),
+            LONGEST_DESCRIPTION >> 10
+        )),
+        Some(text) => Ok(text.to_owned()),
+        // The protocol lets it be absent.
+        None => {
+            let instead = title.filter(|title| !title.trim().is_empty()).unwrap_or(name);
+            warn!(server, tool = %escape(name), instead = %escape(instead), "a tool without a description");
+            Ok(instead.to_owned())
+        }
+    }
+}
+
+fn annotations(given: &Value) -> Annotations {
+    let mut annotations = Annotations::default();
+    annotations.read_only = given["readOnlyHint"].as_bool();
+    annotations.idempotent = given["idempotentHint"].as_bool();
+    annotations.destructive = given["destructiveHint"].as_bool();
+    annotations.open_world = given["openWorldHint"].as_bool();
+    annotations
+}
+
+/// Parameters marked `x-mcp-header`. A mark that makes no header refuses the tool, as the revision 2026-07-28 wants it.
+fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
+    let mut headers = Vec::new();
+    let mut seen = HashMap::new();
+    for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
+        let Some(mark) = property.get("x-mcp-header") else { continue };
+        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        let name = mark.as_str().filter(|name| !name.is_empty() && name.chars().all(token));
+        let Some(name) = name else {
+            return Err(format!("'x-mcp-header' of parameter '{}' is no header name", escape(parameter)));
+        };
+        if seen.insert(name.to_ascii_lowercase(), ()).is_some() {
+            return Err(format!("two parameters want the header '{}'", escape(name)));
+        }
+        headers.push((parameter.clone(), format!("Mcp-Param-{name}")));
+    }
+    Ok(headers)
+}
