@@ -18,7 +18,7 @@ use crate::redact::cut;
 /// ```
 pub type Arguments = serde_json::Map<String, Value>;
 
-/// Arguments known to satisfy a schema. Only [`Schema::check`](crate::Schema::check) makes one; what it holds is what the tool
+/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) makes one; what it holds is what the tool
 /// gets, to the byte. Cheap to clone.
 ///
 /// ```

@@ -1,11 +1,11 @@
 //! Everything there is to know of a tool before it is called.
 
-use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Limits, ParameterNames, Schema, SchemaError, SchemaLimits};
+use crate::{Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source};
 
 /// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
 ///
@@ -26,77 +26,13 @@ pub struct ToolDefinition {
     name: String,
     original_name: Option<String>,
     source: Source,
+    title: Option<String>,
     description: String,
     schema: Schema,
-    output_schema: Option<Value>,
+    output_schema: Option<Arc<Value>>,
     annotations: Annotations,
     names: ParameterNames,
     timeout: Option<Duration>,
-}
-
-/// Where a tool comes from.
-///
-/// ```
-/// assert!(toolgate_core::Source::Builtin.is_local());
-/// assert_eq!(toolgate_core::Source::Mcp("house".to_owned()).to_string(), "mcp:house");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// Ships with Toolgate.
-    Builtin,
-    /// A canned answer from the configuration.
-    Mock,
-    /// A service inside the program.
-    Internal,
-    /// Registered by a program that uses these crates.
-    Custom,
-    /// An MCP server, by its name in the configuration.
-    Mcp(String),
-}
-
-impl Source {
-    /// True for tools that live in this process; their parameters are never renamed.
-    pub fn is_local(&self) -> bool {
-        !matches!(self, Self::Mcp(_))
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Builtin => f.write_str("builtin"),
-            Self::Mock => f.write_str("mock"),
-            Self::Internal => f.write_str("internal"),
-            Self::Custom => f.write_str("custom"),
-            Self::Mcp(server) => write!(f, "mcp:{server}"),
-        }
-    }
-}
-
-/// What a tool says of its effects. Told by the tool, so never a reason to trust it.
-///
-/// ```
-/// assert_eq!(toolgate_core::Annotations::READ_ONLY.destructive, Some(false));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Annotations {
-    /// It changes nothing.
-    pub read_only: Option<bool>,
-    /// Twice is as good as once.
-    pub idempotent: Option<bool>,
-    /// It may destroy something.
-    pub destructive: Option<bool>,
-}
-
-impl Annotations {
-    /// Of a tool that only looks.
-    pub const READ_ONLY: Self = Self {
-        read_only: Some(true),
-        idempotent: Some(true),
-        destructive: Some(false),
-    };
 }
 
 /// Why a definition was refused.
@@ -136,6 +72,20 @@ pub enum DefinitionError {
     },
 }
 
+impl DefinitionError {
+    /// True if nothing is wrong with the tool, but its schema can not be run here. It can be kept by leaving the checking of
+    /// arguments to the tool itself: [`DefinitionBuilder::validate`].
+    pub fn is_unsupported(&self) -> bool {
+        matches!(
+            self,
+            Self::Schema {
+                error: SchemaError::Keyword { .. },
+                ..
+            }
+        )
+    }
+}
+
 impl ToolDefinition {
     /// Starts a definition; `parameters` is a JSON Schema of type `object`.
     pub fn builder(
@@ -147,8 +97,10 @@ impl ToolDefinition {
             name: name.into(),
             original_name: None,
             source: Source::Custom,
+            title: None,
             description: description.into(),
             parameters,
+            validate: true,
             output_schema: None,
             annotations: Annotations::default(),
             names: ParameterNames::default(),
@@ -157,7 +109,7 @@ impl ToolDefinition {
         }
     }
 
-    /// The name it is registered under.
+    /// The name it is listed under.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -170,6 +122,11 @@ impl ToolDefinition {
     /// Where it comes from.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// A name for people, if it has one.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
     }
 
     /// What it does, for a model and for a person.
@@ -189,7 +146,7 @@ impl ToolDefinition {
 
     /// The schema of its structured answer, if it declares one.
     pub fn output_schema(&self) -> Option<&Value> {
-        self.output_schema.as_ref()
+        self.output_schema.as_deref()
     }
 
     /// What it says of its effects.
@@ -210,6 +167,15 @@ impl ToolDefinition {
             .and_then(|tool| tool.timeout);
         configured.or(self.timeout).unwrap_or(limits.timeout)
     }
+
+    /// The same tool under another name; what it is called on its server stays.
+    pub(crate) fn listed_as(&self, name: String) -> Self {
+        Self {
+            original_name: Some(self.original_name().to_owned()),
+            name,
+            ..self.clone()
+        }
+    }
 }
 
 /// Collects what a [`ToolDefinition`] needs.
@@ -228,8 +194,10 @@ pub struct DefinitionBuilder {
     name: String,
     original_name: Option<String>,
     source: Source,
+    title: Option<String>,
     description: String,
     parameters: Value,
+    validate: bool,
     output_schema: Option<Value>,
     annotations: Annotations,
     names: ParameterNames,
@@ -250,6 +218,18 @@ impl DefinitionBuilder {
         self
     }
 
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// False leaves the checking of arguments to the tool: its schema is then shown, but neither compiled nor enforced.
+    pub fn validate(mut self, validate: bool) -> Self {
+        self.validate = validate;
+        self
+    }
+
     /// The schema of the structured answer.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
@@ -262,7 +242,7 @@ impl DefinitionBuilder {
         self
     }
 
-    /// How parameters are renamed.
+    /// How parameters are renamed. Those of local tools never are, whatever is said here.
     pub fn names(mut self, names: ParameterNames) -> Self {
         self.names = names;
         self
@@ -291,7 +271,12 @@ impl DefinitionBuilder {
         if self.description.trim().is_empty() {
             return Err(DefinitionError::NoDescription { name: self.name });
         }
-        let schema = match Schema::compile(self.parameters, &self.limits) {
+        let schema = if self.validate {
+            Schema::compile(self.parameters, &self.limits)
+        } else {
+            Schema::unchecked(self.parameters, &self.limits)
+        };
+        let schema = match schema {
             Ok(schema) => schema,
             Err(error) => {
                 return Err(DefinitionError::Schema {
@@ -300,14 +285,20 @@ impl DefinitionBuilder {
                 });
             }
         };
+        let names = if self.source.is_local() {
+            ParameterNames::default()
+        } else {
+            self.names.declared_by(schema.document())
+        };
         Ok(ToolDefinition {
-            names: self.names.declared_by(schema.document()),
+            names,
             name: self.name,
             original_name: self.original_name,
             source: self.source,
+            title: self.title,
             description: self.description,
             schema,
-            output_schema: self.output_schema,
+            output_schema: self.output_schema.map(Arc::new),
             annotations: self.annotations,
             timeout: self.timeout,
         })
@@ -315,13 +306,16 @@ impl DefinitionBuilder {
 }
 
 /// Names travel through shells, URLs, logs and prompts, so only harmless characters are let in: those of MCP, and `/` and `:`.
+pub(crate) fn is_harmless(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./:".contains(c)
+}
+
 fn name_problem(name: &str) -> Option<&'static str> {
     const LONGEST: usize = 128;
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
     match name {
         "" => Some("is empty"),
         _ if name.len() > LONGEST => Some("is longer than 128 characters"),
-        _ if !name.chars().all(harmless) => Some("may only have letters, digits and _ - . / :"),
+        _ if !name.chars().all(is_harmless) => Some("may only have letters, digits and _ - . / :"),
         _ => None,
     }
 }

@@ -37,6 +37,7 @@
 //! The envelope's fields, the error kinds and the error texts are a contract and change only with a major version. Enums and
 //! structs that will grow are `#[non_exhaustive]`. Everything else may still change before 1.0, told in the CHANGELOG.
 
+mod annotations;
 mod approval;
 mod arguments;
 mod call;
@@ -59,14 +60,17 @@ mod output;
 mod policy;
 mod redact;
 mod schema;
+mod source;
 mod tool;
+mod tools;
 mod units;
 
+pub use annotations::Annotations;
 pub use approval::{Approval, ApprovalRequest, Approver};
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
 pub use context::{CallContext, Progress};
-pub use definition::{Annotations, DefinitionBuilder, DefinitionError, Source, ToolDefinition};
+pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use error::{ErrorKind, HandlerKind, ToolError};
 pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
 pub use function::FunctionTool;
@@ -74,7 +78,7 @@ pub use handler::Handler;
 pub use json::{JsonError, parse_json, parse_object};
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;
-pub use manager::{ToolManager, Tools};
+pub use manager::ToolManager;
 pub use names::{Normalize, ParameterNames};
 pub use nearest::nearest;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
@@ -83,5 +87,7 @@ pub use output::{Content, ToolOutput};
 pub use policy::{Decision, Pattern, Policy};
 pub use redact::{Redactor, escape, is_unseen};
 pub use schema::{Schema, SchemaError, Violation};
+pub use source::Source;
 pub use tool::{Tool, ToolFuture};
+pub use tools::{Rank, Tools};
 pub use units::{parse_bytes, parse_duration};

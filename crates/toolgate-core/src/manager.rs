@@ -1,19 +1,19 @@
 //! Where tools are kept: one ordered collection for all sources.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use indexmap::IndexMap;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::{Source, Tool};
+use crate::tools::Registered;
+use crate::{Rank, Source, Tool, Tools};
 
-/// All tools there are, in the order they were added.
+/// All tools there are: by rank, then in the order they were added.
 ///
 /// One ordered map behind an atomic snapshot: a reader never waits, a change swaps the whole map, and a call in flight keeps
-/// the tool it found.
+/// the tool it found. Which name a tool is listed under is decided anew at every change.
 ///
 /// ```
 /// use toolgate_core::{FunctionTool, ToolError, ToolManager};
@@ -34,78 +34,6 @@ pub struct ToolManager {
     version: watch::Sender<u64>,
 }
 
-/// The tools at one moment.
-///
-/// ```
-/// use toolgate_core::ToolManager;
-///
-/// let tools = ToolManager::new().tools();
-/// assert!(tools.is_empty() && tools.find("echo").is_none());
-/// ```
-#[derive(Clone, Default)]
-pub struct Tools {
-    by_name: IndexMap<String, Arc<dyn Tool>>,
-    /// Where a tool's name on its server is another one than here.
-    by_original: HashMap<String, Vec<usize>>,
-}
-
-impl Tools {
-    /// By exact name, else by a name that only one server uses for one of its tools.
-    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        if let Some(tool) = self.by_name.get(name) {
-            return Some(tool);
-        }
-        match self.by_original.get(name)?.as_slice() {
-            [only] => Some(&self.by_name[*only]),
-            _ => None,
-        }
-    }
-
-    /// All tools that have this name on their servers and another one here.
-    pub fn sharing(&self, original_name: &str) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let indexes = self.by_original.get(original_name).into_iter().flatten();
-        indexes.map(|index| &self.by_name[*index])
-    }
-
-    /// All of them, as they are, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Tool>> {
-        self.by_name.values()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.by_name.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
-
-    fn insert(&mut self, tool: Arc<dyn Tool>) {
-        let definition = tool.definition();
-        let name = definition.name().to_owned();
-        if let Some(old) = self.by_name.get(&name) {
-            warn!(tool = %name, old = %old.definition().source(), new = %definition.source(), "tool registered again: the new one replaces the old");
-        }
-        self.by_name.insert(name, tool);
-    }
-
-    fn index_originals(mut self) -> Self {
-        self.by_original.clear();
-        for (index, (name, tool)) in self.by_name.iter().enumerate() {
-            let original = tool.definition().original_name();
-            if original != name {
-                self.by_original
-                    .entry(original.to_owned())
-                    .or_default()
-                    .push(index);
-            }
-        }
-        self
-    }
-}
-
 impl ToolManager {
     /// Without any tools.
     pub fn new() -> Self {
@@ -116,25 +44,71 @@ impl ToolManager {
         }
     }
 
-    /// Adds a tool at the end; one of the same name is replaced where it stands, with a WARN.
+    /// Adds a local tool at the end of the local ones; one of the same name is replaced where it stands, with a WARN.
     pub fn add(&self, tool: impl Tool + 'static) {
         self.add_all([Arc::new(tool) as Arc<dyn Tool>]);
     }
 
-    /// Adds many tools at once, as [`add`](Self::add) does; readers see all of them or none.
+    /// Adds many local tools at once, as [`add`](Self::add) does; readers see all of them or none.
     pub fn add_all(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-        self.change(|all| tools.into_iter().for_each(|tool| all.insert(tool)));
+        self.change(|all| {
+            let mut places = local_places(all);
+            for tool in tools {
+                let name = tool.definition().name().to_owned();
+                let rank = Rank::Local;
+                match places.get(&name) {
+                    Some(place) => {
+                        let old = std::mem::replace(&mut all[*place].tool, tool);
+                        warn_of_replacement(&old, &all[*place].tool);
+                    }
+                    None => {
+                        places.insert(name, all.len());
+                        all.push(Registered { rank, tool });
+                    }
+                }
+            }
+        });
+    }
+
+    /// Makes these all the tools of a server, in one change. Where the server lists a name twice, the first tool has it, and
+    /// there is a WARN for the other.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use toolgate_core::{Rank, Source, Tool, ToolManager};
+    ///
+    /// fn listed(manager: &ToolManager, server: &str, place: usize, tools: Vec<Arc<dyn Tool>>) {
+    ///     manager.replace(&Source::Mcp(server.to_owned()), Rank::Server(place), tools);
+    /// }
+    /// ```
+    pub fn replace(&self, source: &Source, rank: Rank, tools: Vec<Arc<dyn Tool>>) {
+        if tools.is_empty() {
+            return self.remove(source);
+        }
+        self.change(|all| {
+            all.retain(|registered| registered.tool.definition().source() != source);
+            let mut names = HashSet::new();
+            for tool in tools {
+                let name = tool.definition().name();
+                if names.insert(name.to_owned()) {
+                    all.push(Registered { rank, tool });
+                } else {
+                    let source = crate::escape(&source.to_string());
+                    warn!(tool = %name, %source, "a server lists a tool twice: the first one counts");
+                }
+            }
+        });
     }
 
     /// Removes the tools of one source.
     pub fn remove(&self, source: &Source) {
-        self.change(|all| {
-            all.by_name
-                .retain(|_, tool| tool.definition().source() != source);
-        });
+        let is_its = |tool: &Arc<dyn Tool>| tool.definition().source() == source;
+        if self.tools.load().iter().any(is_its) {
+            self.change(|all| all.retain(|registered| !is_its(&registered.tool)));
+        }
     }
 
-    /// Finds a tool by its name, or by its name on its server if only one has it.
+    /// Finds a tool by its name, by `<server>__<tool>`, or by its name on its server if only one has it.
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.load().find(name).cloned()
     }
@@ -149,13 +123,28 @@ impl ToolManager {
         self.version.subscribe()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Tools)) {
+    fn change(&self, change: impl FnOnce(&mut Vec<Registered>)) {
         let _one_at_a_time = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tools = Tools::clone(&self.tools.load());
-        change(&mut tools);
-        self.tools.store(Arc::new(tools.index_originals()));
+        let before = self.tools.load();
+        let mut all = before.registered().cloned().collect();
+        change(&mut all);
+        self.tools.store(Arc::new(Tools::name(all, &before)));
         self.version.send_modify(|version| *version += 1);
     }
+}
+
+/// Where the local tools stand, by name.
+fn local_places(all: &[Registered]) -> HashMap<String, usize> {
+    let places = all.iter().enumerate();
+    let local = places.filter(|(_, registered)| registered.rank == Rank::Local);
+    local
+        .map(|(place, registered)| (registered.tool.definition().name().to_owned(), place))
+        .collect()
+}
+
+fn warn_of_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
+    let (old, new) = (old.definition(), new.definition());
+    warn!(tool = %new.name(), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
 }
 
 impl Default for ToolManager {

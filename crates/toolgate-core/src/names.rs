@@ -12,6 +12,19 @@ use serde_json::{Map, Value};
 use crate::ToolError;
 use crate::redact::cut;
 
+/// Parameter names that ship, by the tool's name on its server: those of the Z-Wave server.
+const SHIPPED: &[(&str, &[(&str, &str)])] = &[
+    (
+        "control_zwave_device",
+        &[
+            ("device_name", "deviceName"),
+            ("command", "action"),
+            ("brightness", "level"),
+        ],
+    ),
+    ("get_device_sensor_data", &[("device_name", "deviceName")]),
+];
+
 /// Parameters that got another name: from, to.
 pub(crate) type Renames = Vec<(String, String)>;
 
@@ -37,11 +50,12 @@ pub enum Normalize {
 /// ```
 /// use std::collections::HashMap;
 /// use serde_json::json;
-/// use toolgate_core::{Normalize, ParameterNames, ToolDefinition};
+/// use toolgate_core::{Normalize, ParameterNames, Source, ToolDefinition};
 ///
 /// let names = ParameterNames::new(Normalize::Undeclared, HashMap::from([("command".to_owned(), "action".to_owned())]));
 /// let parameters = json!({ "type": "object", "properties": { "action": {}, "deviceName": {} } });
-/// ToolDefinition::builder("control", "Controls a device", parameters).names(names).build()?;
+/// let control = ToolDefinition::builder("control", "Controls a device", parameters);
+/// control.source(Source::Mcp("house".to_owned())).names(names).build()?;
 /// # Ok::<_, toolgate_core::DefinitionError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -61,12 +75,26 @@ impl ParameterNames {
         }
     }
 
+    /// For the tool that a server calls `original_name`. What ships for tools of that name holds on any server; `configured`
+    /// adds to it, and wins.
+    pub fn of_server_tool(
+        mode: Normalize,
+        original_name: &str,
+        configured: &HashMap<String, String>,
+    ) -> Self {
+        let shipped = SHIPPED.iter().filter(|(tool, _)| *tool == original_name);
+        let shipped = shipped.flat_map(|(_, names)| names.iter());
+        let mut mapped: HashMap<String, String> = shipped
+            .map(|(from, to)| ((*from).to_owned(), (*to).to_owned()))
+            .collect();
+        mapped.extend(configured.clone());
+        Self::new(mode, mapped)
+    }
+
     /// The same, knowing which names a schema declares.
     pub(crate) fn declared_by(mut self, schema: &Value) -> Self {
         if self.mode == Normalize::Undeclared {
-            let mut declared = HashSet::new();
-            collect_declared(schema, schema, 16, &mut declared);
-            self.declared = Arc::new(declared);
+            self.declared = Arc::new(declared(schema));
         }
         self
     }
@@ -126,31 +154,27 @@ fn to_camel_case(name: &str) -> String {
     out
 }
 
-/// Property names at the root of a schema, also those behind its combinators and references.
-fn collect_declared(schema: &Value, document: &Value, deeper: usize, names: &mut HashSet<String>) {
-    if deeper == 0 {
-        return;
-    }
-    if let Some(Value::Object(properties)) = schema.get("properties") {
-        names.extend(properties.keys().cloned());
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for part in schema
-            .get(keyword)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            collect_declared(part, document, deeper - 1, names);
+/// Property names at the root of a schema, also those behind its combinators and references. Each part is looked at once,
+/// however often it is referred to: a schema that is not checked may be of any kind.
+fn declared(document: &Value) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let mut seen: HashSet<*const Value> = HashSet::new();
+    let mut ahead = vec![document];
+    while let Some(schema) = ahead.pop() {
+        if !seen.insert(schema) {
+            continue;
         }
+        if let Some(Value::Object(properties)) = schema.get("properties") {
+            names.extend(properties.keys().cloned());
+        }
+        let parts = ["allOf", "anyOf", "oneOf"].into_iter();
+        let parts = parts.filter_map(|keyword| schema.get(keyword)?.as_array());
+        ahead.extend(parts.flatten());
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        ahead.extend(pointer.and_then(|pointer| document.pointer(pointer)));
     }
-    let referred = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| document.pointer(reference.strip_prefix('#')?));
-    if let Some(target) = referred {
-        collect_declared(target, document, deeper - 1, names);
-    }
+    names
 }
 
 #[cfg(test)]

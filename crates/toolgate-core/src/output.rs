@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::Size;
 
@@ -25,52 +25,62 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
 }
 
-/// One block of a tool's answer, in MCP's wire form.
+/// One block of a tool's answer, in MCP's wire form. Whatever a server sent comes out as it came in: its annotations, its
+/// order, and kinds that are not known here.
 ///
 /// ```
 /// use serde_json::json;
 /// use toolgate_core::Content;
 ///
-/// let block = Content::Text { text: "hello".to_owned() };
-/// assert_eq!(serde_json::to_value(block).unwrap(), json!({ "type": "text", "text": "hello" }));
+/// assert_eq!(Content::text("hello").as_value(), &json!({ "type": "text", "text": "hello" }));
+/// let block = Content::from(json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" }));
+/// assert_eq!((block.kind(), block.as_text()), ("image", None));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Content {
-    /// Plain text.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-    /// A picture.
-    #[serde(rename_all = "camelCase")]
-    Image {
-        /// Base64.
-        data: String,
-        /// For example `image/png`.
-        mime_type: String,
-    },
-    /// A sound.
-    #[serde(rename_all = "camelCase")]
-    Audio {
-        /// Base64.
-        data: String,
-        /// For example `audio/wav`.
-        mime_type: String,
-    },
-    /// A reference to something the server holds.
-    ResourceLink {
-        /// Where it is.
-        uri: String,
-        /// What it is called.
-        name: String,
-    },
-    /// Something the server holds, embedded.
-    Resource {
-        /// The resource as the server sent it.
-        resource: Value,
-    },
+#[serde(transparent)]
+pub struct Content(Value);
+
+impl Content {
+    /// A block of plain text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self(json!({ "type": "text", "text": text.into() }))
+    }
+
+    /// What it is: `text`, `image`, `audio`, `resource_link`, `resource`, or anything else; empty if it does not tell.
+    pub fn kind(&self) -> &str {
+        self.0.get("type").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The text of a block of text.
+    pub fn as_text(&self) -> Option<&str> {
+        let text = self.0.get("text").filter(|_| self.kind() == "text");
+        text.and_then(Value::as_str)
+    }
+
+    /// The block as it came.
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    /// The same, for keeps.
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+
+    /// Of a text that has nothing else to it, only the text counts: that is what comes out.
+    fn bytes(&self, deepest: usize) -> Option<u64> {
+        let fields = self.0.as_object().map_or(0, |block| block.len());
+        match self.as_text() {
+            Some(text) if fields == 2 => Some(text.len() as u64),
+            _ => Some(Size::of(&self.0, deepest).ok()?.bytes),
+        }
+    }
+}
+
+impl From<Value> for Content {
+    fn from(block: Value) -> Self {
+        Self(block)
+    }
 }
 
 impl ToolOutput {
@@ -85,7 +95,7 @@ impl ToolOutput {
     /// An answer that is one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            content: vec![Content::Text { text: text.into() }],
+            content: vec![Content::text(text)],
             structured: None,
         }
     }
@@ -105,11 +115,15 @@ impl ToolOutput {
 
     /// The same, copied only where it has to be made.
     pub(crate) fn as_result(&self) -> Cow<'_, Value> {
-        match (&self.structured, self.content.as_slice()) {
-            (Some(value), _) => Cow::Borrowed(value),
-            (None, [Content::Text { text }]) => Cow::Owned(Value::String(text.clone())),
-            (None, blocks) => Cow::Owned(serde_json::to_value(blocks).unwrap_or_default()),
+        if let Some(value) = &self.structured {
+            return Cow::Borrowed(value);
         }
+        let text = match self.content.as_slice() {
+            [only] => only.as_text(),
+            _ => None,
+        };
+        let blocks = || self.content.iter().map(|block| block.0.clone()).collect();
+        Cow::Owned(text.map_or_else(blocks, Value::from))
     }
 
     /// The answer as text for a model or for speech: a string as it is, text blocks joined by newlines, else compact JSON.
@@ -133,22 +147,18 @@ impl ToolOutput {
             Some(value) => Size::of(value, deepest).ok()?.bytes,
             None => 0,
         };
-        let mut total = structured;
-        for block in &self.content {
-            total += match block {
-                Content::Text { text } => text.len() as u64,
-                Content::Image { data, .. } | Content::Audio { data, .. } => data.len() as u64,
-                Content::ResourceLink { uri, name } => (uri.len() + name.len()) as u64,
-                Content::Resource { resource } => Size::of(resource, deepest).ok()?.bytes,
-            };
-        }
-        Some(total)
+        let blocks = self.content.iter();
+        blocks
+            .map(|block| block.bytes(deepest))
+            .try_fold(structured, |total, bytes| {
+                Some(total.saturating_add(bytes?))
+            })
     }
 
     fn joined_blocks(&self) -> String {
-        let blocks = self.content.iter().map(|block| match block {
-            Content::Text { text } => text.clone(),
-            other => serde_json::to_string(other).unwrap_or_default(),
+        let blocks = self.content.iter().map(|block| {
+            let text = block.as_text().map(str::to_owned);
+            text.unwrap_or_else(|| block.0.to_string())
         });
         blocks.collect::<Vec<_>>().join("\n")
     }
@@ -156,14 +166,10 @@ impl ToolOutput {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn text(text: &str) -> Content {
-        Content::Text {
-            text: text.to_owned(),
-        }
+        Content::text(text)
     }
 
     #[test]
@@ -188,10 +194,7 @@ mod tests {
 
     #[test]
     fn the_text_is_the_string_or_the_joined_blocks_or_compact_json() {
-        let image = Content::Image {
-            data: "aGk=".to_owned(),
-            mime_type: "image/png".to_owned(),
-        };
+        let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
         for (output, expected) in [
             (ToolOutput::text("as it is\n"), "as it is\n"),
             (ToolOutput::json("as it is"), "as it is"),
@@ -201,7 +204,7 @@ mod tests {
             ),
             (ToolOutput::blocks(vec![text("a"), text("b")]), "a\nb"),
             (
-                ToolOutput::blocks(vec![image]),
+                ToolOutput::blocks(vec![Content::from(image)]),
                 r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#,
             ),
             (ToolOutput::json(Value::Null), "(no output)"),

@@ -20,7 +20,7 @@ use crate::{SchemaLimits, ToolError, ValidArguments};
 use cost::{Cost, MOST_ERRORS, MOST_STACKED};
 pub use violation::Violation;
 
-/// A schema for the arguments of a tool: the document as it was given, and the validator made of it.
+/// A schema for the arguments of a tool: the document as it was given, and what checks arguments against it.
 ///
 /// ```
 /// use serde_json::json;
@@ -33,10 +33,15 @@ pub use violation::Violation;
 #[derive(Clone)]
 pub struct Schema {
     document: Arc<Value>,
-    validator: Arc<Validator>,
-    cost: Arc<Cost>,
-    most_steps: u64,
     required: Arc<[(String, String)]>,
+    /// `None`: any arguments will do.
+    checker: Option<Arc<Checker>>,
+}
+
+struct Checker {
+    validator: Validator,
+    cost: Cost,
+    most_steps: u64,
 }
 
 /// Why a schema was refused.
@@ -62,6 +67,14 @@ pub enum SchemaError {
     NotObjectType {
         /// The `type` it declares.
         found: String,
+    },
+    /// Too much of it to even walk through.
+    #[error("'{keyword}' is nested deeper than {deepest} schemas")]
+    TooDeep {
+        /// What is nested.
+        keyword: String,
+        /// How deep a schema may be.
+        deepest: usize,
     },
     /// A keyword that would reach outside, never end, or cost too much.
     #[error("'{keyword}' at '{path}' {problem}")]
@@ -91,13 +104,35 @@ impl Schema {
         let validator = build(&plain).map_err(|error| SchemaError::Invalid {
             problem: crate::redact::cut(&error.to_string(), 300),
         })?;
-        Ok(Self {
+        Ok(Self::new(
+            document,
+            Some(Checker {
+                validator,
+                cost,
+                most_steps: limits.steps,
+            }),
+        ))
+    }
+
+    /// A schema that is only shown: it must describe an object, but any arguments will do. For tools that check their
+    /// arguments themselves, and for schemas that [`compile`](Self::compile) refuses to run.
+    pub fn unchecked(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
+        expect_object(&document)?;
+        expect_shallow(&document, limits.depth)?;
+        Ok(Self::new(document, None))
+    }
+
+    fn new(document: Value, checker: Option<Checker>) -> Self {
+        Self {
             required: required(&document).collect(),
             document: Arc::new(document),
-            validator: Arc::new(validator),
-            cost: Arc::new(cost),
-            most_steps: limits.steps,
-        })
+            checker: checker.map(Arc::new),
+        }
+    }
+
+    /// False if any arguments will do.
+    pub fn is_checked(&self) -> bool {
+        self.checker.is_some()
     }
 
     /// The document as it was given.
@@ -122,14 +157,17 @@ impl Schema {
         arguments: Arc<Value>,
         size: Size,
     ) -> Result<ValidArguments, ToolError> {
-        let bill = self.cost.bill(&arguments, size);
-        if bill.steps > self.most_steps || bill.stacked > MOST_STACKED {
+        let Some(checker) = &self.checker else {
+            return Ok(ValidArguments::new(arguments, Vec::new()));
+        };
+        let bill = checker.cost.bill(&arguments, size);
+        if bill.steps > checker.most_steps || bill.stacked > MOST_STACKED {
             return Err(ToolError::invalid(
                 "arguments",
                 "are too large or nested too deeply to be checked against this schema",
             ));
         }
-        if self.validator.is_valid(&*arguments) {
+        if checker.validator.is_valid(&*arguments) {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         }
         if bill.errors > MOST_ERRORS {
@@ -138,23 +176,27 @@ impl Schema {
                 "do not fit the schema, and are too large to say where",
             ));
         }
-        self.check_again(arguments)
+        self.check_again(&checker.validator, arguments)
     }
 
     /// Leaves out what counts as not given; says what is wrong if that does not help.
     #[cold]
-    fn check_again(&self, arguments: Arc<Value>) -> Result<ValidArguments, ToolError> {
-        let errors: Vec<_> = self.validator.iter_errors(&*arguments).collect();
+    fn check_again(
+        &self,
+        validator: &Validator,
+        arguments: Arc<Value>,
+    ) -> Result<ValidArguments, ToolError> {
+        let errors: Vec<_> = validator.iter_errors(&*arguments).collect();
         let spare = violation::not_given(&errors, &self.document);
         if spare.is_empty() {
             return Err(self.invalid(violation::all(errors, &self.document, &arguments)));
         }
         drop(errors);
         let (kept, dropped) = violation::without(arguments, &spare);
-        if self.validator.is_valid(&kept) {
+        if validator.is_valid(&kept) {
             return Ok(ValidArguments::new(Arc::new(kept), dropped));
         }
-        let errors = self.validator.iter_errors(&kept).collect();
+        let errors = validator.iter_errors(&kept).collect();
         Err(self.invalid(violation::all(errors, &self.document, &kept)))
     }
 
@@ -227,11 +269,9 @@ fn expect_shallow(document: &Value, deepest: usize) -> Result<(), SchemaError> {
     let mut ahead = vec![(document, 0, "")];
     while let Some((value, depth, keyword)) = ahead.pop() {
         if depth > deepest * 2 {
-            let problem = format!("is nested deeper than {deepest} schemas");
-            return Err(SchemaError::Keyword {
+            return Err(SchemaError::TooDeep {
                 keyword: crate::redact::cut(keyword, 60),
-                path: "…".to_owned(),
-                problem,
+                deepest,
             });
         }
         match value {

@@ -260,9 +260,7 @@ async fn ex5_bad_json_ends_in_the_envelope() {
 
 #[tokio::test]
 async fn ex5_the_result_is_the_structured_value_else_the_text_else_the_blocks() {
-    let text = |text: &str| Content::Text {
-        text: text.to_owned(),
-    };
+    let text = |text: &str| Content::text(text);
     let mut both = ToolOutput::text("4");
     both.structured = Some(json!({ "sum": 4 }));
     for (output, expected) in [

@@ -310,9 +310,7 @@ async fn ex9_a_panic_while_a_tool_is_stopped_is_contained() {
 
 #[tokio::test]
 async fn ex10_the_text_of_a_success_is_the_string_the_joined_blocks_or_compact_json() {
-    let text = |text: &str| Content::Text {
-        text: text.to_owned(),
-    };
+    let text = |text: &str| Content::text(text);
     for (output, expected) in [
         (ToolOutput::json("as it is\n"), "as it is\n"),
         (ToolOutput::text("as it is\n"), "as it is\n"),

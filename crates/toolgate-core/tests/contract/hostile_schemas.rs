@@ -50,7 +50,9 @@ fn fate(schema: Value, arguments: Value) -> Option<String> {
                 let _verdict = schema.check(arguments).is_ok();
                 None
             }
-            Err(SchemaError::Keyword { keyword, .. }) => Some(keyword),
+            Err(SchemaError::Keyword { keyword, .. } | SchemaError::TooDeep { keyword, .. }) => {
+                Some(keyword)
+            }
             Err(error) => Some(error.to_string()),
         };
         let time = begin.elapsed();

@@ -356,10 +356,9 @@ async fn nothing_from_outside_can_forge_a_line_or_drive_a_terminal() {
             ),
             answering(
                 open("blocks"),
-                Ok(ToolOutput::blocks(vec![Content::ResourceLink {
-                    uri: hostile.to_owned(),
-                    name: hostile.to_owned(),
-                }])),
+                Ok(ToolOutput::blocks(vec![Content::from(
+                    json!({ "type": "resource_link", "uri": hostile, "name": hostile }),
+                )])),
             ),
         ]
     };

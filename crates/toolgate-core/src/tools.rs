@@ -1,0 +1,232 @@
+//! The tools at one moment, and the names they are listed under.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tracing::warn;
+
+use crate::definition::is_harmless;
+use crate::{CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments};
+
+/// Who goes first: in the order of tools, and where two of them have the same name.
+///
+/// ```
+/// use toolgate_core::Rank;
+///
+/// assert!(Rank::Override(7) < Rank::Local && Rank::Local < Rank::Server(0) && Rank::Server(0) < Rank::Server(1));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rank {
+    /// A server that may take the names of local tools, by its place in the configuration.
+    Override(usize),
+    /// What lives in this process.
+    Local,
+    /// A server, by its place in the configuration.
+    Server(usize),
+}
+
+/// The tools at one moment.
+///
+/// ```
+/// use toolgate_core::ToolManager;
+///
+/// let tools = ToolManager::new().tools();
+/// assert!(tools.is_empty() && tools.find("echo").is_none());
+/// ```
+#[derive(Default)]
+pub struct Tools {
+    /// By the name that each is listed under, in order.
+    by_name: IndexMap<String, Entry>,
+    /// By `<server>__<tool>`, whatever they are listed under.
+    by_server: HashMap<String, usize>,
+    /// Where a tool's name on its server is another one than here.
+    by_original: HashMap<String, Vec<usize>>,
+}
+
+struct Entry {
+    /// As it is listed.
+    tool: Arc<dyn Tool>,
+    registered: Registered,
+}
+
+/// A tool as it was registered.
+#[derive(Clone)]
+pub(crate) struct Registered {
+    pub(crate) rank: Rank,
+    pub(crate) tool: Arc<dyn Tool>,
+}
+
+impl Tools {
+    /// By the exact name it is listed under, else by `<server>__<tool>`, else by a name that only one server uses for one of
+    /// its tools.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        match self.by_name.get(name) {
+            Some(entry) => Some(&entry.tool),
+            None => self.find_by_server(name),
+        }
+    }
+
+    #[cold]
+    fn find_by_server(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        if let Some(index) = self.by_server.get(&harmless(name)) {
+            return Some(self.at(*index));
+        }
+        match self.by_original.get(name)?.as_slice() {
+            [only] => Some(self.at(*only)),
+            _ => None,
+        }
+    }
+
+    /// All tools that have this name on their servers and another one here.
+    pub fn sharing(&self, original_name: &str) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        let indexes = self.by_original.get(original_name).into_iter().flatten();
+        indexes.map(|index| self.at(*index))
+    }
+
+    /// All of them, as they are, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Tool>> {
+        self.by_name.values().map(|entry| &entry.tool)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    fn at(&self, index: usize) -> &Arc<dyn Tool> {
+        &self.by_name[index].tool
+    }
+
+    pub(crate) fn registered(&self) -> impl Iterator<Item = &Registered> {
+        self.by_name.values().map(|entry| &entry.registered)
+    }
+
+    /// Orders and names tools. A name goes to the first in rank that has it, so that no server takes over what was there
+    /// before it; the others are listed as `<server>__<tool>`. `before` tells which clashes are known already.
+    pub(crate) fn name(mut all: Vec<Registered>, before: &Self) -> Self {
+        all.sort_by_key(|registered| registered.rank);
+        let mut tools = Self {
+            by_name: IndexMap::with_capacity(all.len()),
+            ..Self::default()
+        };
+        for (index, Registered { tool, .. }) in all.iter().enumerate() {
+            let definition = tool.definition();
+            if !definition.source().is_local() {
+                let name = with_server(definition);
+                tools.by_server.entry(name).or_insert(index);
+            }
+        }
+        for (index, registered) in all.iter().enumerate() {
+            let name = tools.free_name(index, registered.tool.definition());
+            let tool = match before.by_name.get(&name) {
+                Some(known) if Arc::ptr_eq(&known.registered.tool, &registered.tool) => {
+                    Arc::clone(&known.tool)
+                }
+                _ => Listed::of(&registered.tool, &name),
+            };
+            tools.warn_of_clash(&name, &all, index, before);
+            let original = tool.definition().original_name();
+            if original != name {
+                let sharing = tools.by_original.entry(original.to_owned());
+                sharing.or_default().push(index);
+            }
+            let registered = registered.clone();
+            tools.by_name.insert(name, Entry { tool, registered });
+        }
+        tools
+    }
+
+    /// Its own name, else that with the server's before it, else that with a number.
+    fn free_name(&self, index: usize, definition: &ToolDefinition) -> String {
+        let listed = |name: &str| self.by_name.contains_key(name);
+        // No server may call a tool of its own as if it were that of another.
+        let meant = |name: &str| self.by_server.get(name).is_some_and(|of| *of != index);
+        let own = definition.name();
+        if !listed(own) && (definition.source().is_local() || !meant(own)) {
+            return own.to_owned();
+        }
+        let long = with_server(definition);
+        let numbered = (2_usize..).map(|number| format!("{long}_{number}"));
+        let mut names = std::iter::once(long.clone()).chain(numbered);
+        let free = names.find(|name| !listed(name) && !meant(name));
+        free.unwrap_or(long) // There are more numbers than tools.
+    }
+
+    /// Once for each clash, not at every change.
+    fn warn_of_clash(&self, name: &str, all: &[Registered], index: usize, before: &Self) {
+        let definition = all[index].tool.definition();
+        let own = definition.name();
+        if own == name {
+            return;
+        }
+        let first = match self.by_name.get(own) {
+            Some(entry) => Some(entry.tool.definition().source()),
+            None => self
+                .by_server
+                .get(own)
+                .map(|first| all[*first].tool.definition().source()),
+        };
+        let is_known = before.by_name.get(name).is_some_and(|known| {
+            let known = known.registered.tool.definition();
+            let first_then = before.find(own).map(|tool| tool.definition().source());
+            known.name() == own && known.source() == definition.source() && first_then == first
+        });
+        if !is_known {
+            let first = first.map(Source::to_string).unwrap_or_default();
+            let (first, second) = (
+                crate::escape(&first),
+                crate::escape(&definition.source().to_string()),
+            );
+            warn!(tool = %own, %first, %second, listed = %name, "two tools have the same name: the second is listed under another");
+        }
+    }
+}
+
+/// `<server>__<tool>`, of harmless characters only: a server is called by whatever name the configuration gives it.
+fn with_server(definition: &ToolDefinition) -> String {
+    let tool = definition.name();
+    match definition.source() {
+        Source::Mcp(server) => harmless(&format!("{server}__{tool}")),
+        local => format!("{local}__{tool}"),
+    }
+}
+
+fn harmless(name: &str) -> String {
+    let harmless = |c| if is_harmless(c) { c } else { '_' };
+    name.chars().map(harmless).collect()
+}
+
+/// A tool under another name than the one it was registered with.
+struct Listed {
+    definition: ToolDefinition,
+    tool: Arc<dyn Tool>,
+}
+
+impl Listed {
+    fn of(tool: &Arc<dyn Tool>, name: &str) -> Arc<dyn Tool> {
+        let definition = tool.definition();
+        if definition.name() == name {
+            return Arc::clone(tool);
+        }
+        Arc::new(Self {
+            definition: definition.listed_as(name.to_owned()),
+            tool: Arc::clone(tool),
+        })
+    }
+}
+
+impl Tool for Listed {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        self.tool.invoke(arguments, context)
+    }
+}
