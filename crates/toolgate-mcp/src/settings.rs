@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolgate_core::{Normalize, Pattern};
+use toolgate_core::{Normalize, ParameterNames, Pattern};
 
 use crate::EraChoice;
 
@@ -98,6 +98,13 @@ impl ServerSettings {
             disabled: false,
             max_memory: None,
         }
+    }
+
+    /// How the parameters of one of its tools are renamed.
+    pub(crate) fn names_of(&self, tool: &str) -> ParameterNames {
+        let none = HashMap::new();
+        let configured = self.parameter_names.get(tool).unwrap_or(&none);
+        ParameterNames::of_server_tool(self.normalize, tool, configured)
     }
 }
 

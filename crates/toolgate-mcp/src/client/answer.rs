@@ -29,7 +29,10 @@ pub(crate) fn read(tool: &str, mut result: Value) -> Answer {
         },
         Some(other) => {
             let other: String = other.chars().take(50).collect();
-            let text = format!("The server of '{tool}' gave an answer of the unknown kind '{}'", toolgate_core::escape(&other));
+            let text = format!(
+                "The server of '{tool}' gave an answer of the unknown kind '{}'",
+                toolgate_core::escape(&other)
+            );
             Answer::Done(Err(ToolError::failed(text)))
         }
     }
@@ -37,7 +40,7 @@ pub(crate) fn read(tool: &str, mut result: Value) -> Answer {
 
 fn output(mut result: Value) -> Result<ToolOutput, ToolError> {
     let content = match result.get_mut("content").map(Value::take) {
-        Some(Value::Array(blocks)) => blocks.into_iter().map(Content::from_value).collect(),
+        Some(Value::Array(blocks)) => blocks.into_iter().map(Content::from).collect(),
         _ => Vec::new(),
     };
     if result["isError"] == true {
@@ -53,13 +56,7 @@ fn output(mut result: Value) -> Result<ToolOutput, ToolError> {
 
 /// The server's own words, unchanged.
 fn failure_text(content: &[Content]) -> String {
-    let texts: Vec<&str> = content
-        .iter()
-        .filter_map(|block| match block {
-            Content::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
+    let texts: Vec<&str> = content.iter().filter_map(Content::as_text).collect();
     if texts.iter().all(|text| text.trim().is_empty()) {
         return "The tool failed and did not say why".to_owned();
     }
@@ -72,7 +69,11 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
         Failure::Rpc(error) => {
             let details = match &error.data {
                 Value::Null => format!("JSON-RPC error {}", error.code),
-                data => format!("JSON-RPC error {}: {}", error.code, data.to_string().chars().take(2000).collect::<String>()),
+                data => format!(
+                    "JSON-RPC error {}: {}",
+                    error.code,
+                    data.to_string().chars().take(2000).collect::<String>()
+                ),
             };
             let message = if error.message.trim().is_empty() {
                 format!("The server refused the call (code {})", error.code)
@@ -86,7 +87,9 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
             status,
             details: (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n"))),
         },
-        Failure::NotSent(reason) | Failure::Interrupted(reason) => ToolError::unavailable(tool, reason),
+        Failure::NotSent(reason) | Failure::Interrupted(reason) => {
+            ToolError::unavailable(tool, reason)
+        }
         Failure::Refused { status, body } => {
             let error = ToolError::unavailable(tool, status.to_string());
             match body {
@@ -99,8 +102,9 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
             what: "result",
             problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
         },
-        Failure::Lost(Lost::Broken(problem)) => {
-            ToolError::failed(format!("The server of '{tool}' gave an answer that can not be read")).with_details(problem)
-        }
+        Failure::Lost(Lost::Broken(problem)) => ToolError::failed(format!(
+            "The server of '{tool}' gave an answer that can not be read"
+        ))
+        .with_details(problem),
     }
 }

@@ -70,7 +70,11 @@ struct CallParams<'a> {
 
 impl McpTool {
     /// `None` if the settings leave it out.
-    fn new(mut entry: Value, settings: &ServerSettings, link: &Link) -> Result<Option<Self>, String> {
+    fn new(
+        mut entry: Value,
+        settings: &ServerSettings,
+        link: &Link,
+    ) -> Result<Option<Self>, String> {
         let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
         let name = text(&entry, "name").unwrap_or_default();
         let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
@@ -81,12 +85,13 @@ impl McpTool {
         let output = entry.get_mut("outputSchema").map(Value::take);
         let parameters = entry["inputSchema"].take();
         let build = |validate: bool, parameters: Value| {
-            let mut builder = ToolDefinition::builder(name.clone(), description.clone(), parameters)
-                .source(Source::Mcp(settings.name.clone()))
-                .original_name(name.clone())
-                .annotations(annotations)
-                .names(settings.names_for(&name))
-                .validate(validate);
+            let mut builder =
+                ToolDefinition::builder(name.clone(), description.clone(), parameters)
+                    .source(Source::Mcp(settings.name.clone()))
+                    .original_name(name.clone())
+                    .annotations(annotations)
+                    .names(settings.names_of(&name))
+                    .validate(validate);
             if let Some(title) = &title {
                 builder = builder.title(title.clone());
             }
@@ -113,13 +118,18 @@ impl McpTool {
             definition,
             server: settings.name.clone(),
             link: link.clone(),
-            output: output.and_then(|schema| Schema::compile(schema, &SchemaLimits::default()).ok()),
+            output: output
+                .and_then(|schema| Schema::compile(schema, &SchemaLimits::default()).ok()),
             headers,
             repeatable: annotations.read_only == Some(true) || annotations.idempotent == Some(true),
         }))
     }
 
-    async fn call(&self, arguments: &Value, context: &CallContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        arguments: &Value,
+        context: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
         let tool = context.tool_name();
         let mut again = true;
         loop {
@@ -166,7 +176,8 @@ impl McpTool {
             let result = connection.session.request(request).await?;
             match answer::read(tool, result) {
                 Answer::Done(answer) => return Ok(answer),
-                Answer::Wants { requests, state } => match self.respond(connection, requests).await {
+                Answer::Wants { requests, state } => match self.respond(connection, requests).await
+                {
                     Ok(responses) => {
                         params.responses = Some(responses);
                         params.state = state;
@@ -179,7 +190,11 @@ impl McpTool {
         Ok(Err(ToolError::failed(text)))
     }
 
-    async fn respond(&self, connection: &Connection, requests: Value) -> Result<Map<String, Value>, String> {
+    async fn respond(
+        &self,
+        connection: &Connection,
+        requests: Value,
+    ) -> Result<Map<String, Value>, String> {
         let mut responses = Map::new();
         let Value::Object(requests) = requests else {
             return Ok(responses);
@@ -239,8 +254,15 @@ fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
         && !among(&settings.excluded_tools)
 }
 
-fn description(entry: &Value, name: &str, title: Option<&str>, server: &str) -> Result<String, String> {
-    let given = entry["description"].as_str().filter(|text| !text.trim().is_empty());
+fn description(
+    entry: &Value,
+    name: &str,
+    title: Option<&str>,
+    server: &str,
+) -> Result<String, String> {
+    let given = entry["description"]
+        .as_str()
+        .filter(|text| !text.trim().is_empty());
     match given {
         Some(text) if text.len() > LONGEST_DESCRIPTION => Err(format!(
             "the description of tool '{}' is longer than {} KiB",
@@ -250,7 +272,9 @@ fn description(entry: &Value, name: &str, title: Option<&str>, server: &str) -> 
         Some(text) => Ok(text.to_owned()),
         // The protocol lets it be absent.
         None => {
-            let instead = title.filter(|title| !title.trim().is_empty()).unwrap_or(name);
+            let instead = title
+                .filter(|title| !title.trim().is_empty())
+                .unwrap_or(name);
             warn!(server, tool = %escape(name), instead = %escape(instead), "a tool without a description");
             Ok(instead.to_owned())
         }
@@ -271,11 +295,18 @@ fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
     let mut seen = HashMap::new();
     for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
-        let Some(mark) = property.get("x-mcp-header") else { continue };
+        let Some(mark) = property.get("x-mcp-header") else {
+            continue;
+        };
         let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-        let name = mark.as_str().filter(|name| !name.is_empty() && name.chars().all(token));
+        let name = mark
+            .as_str()
+            .filter(|name| !name.is_empty() && name.chars().all(token));
         let Some(name) = name else {
-            return Err(format!("'x-mcp-header' of parameter '{}' is no header name", escape(parameter)));
+            return Err(format!(
+                "'x-mcp-header' of parameter '{}' is no header name",
+                escape(parameter)
+            ));
         };
         if seen.insert(name.to_ascii_lowercase(), ()).is_some() {
             return Err(format!("two parameters want the header '{}'", escape(name)));
