@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate_core::ToolError;
 
-use super::connect::Connection;
+use super::session::Session;
 
 /// One per configured server, for as long as it is configured; connections come and go in it.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct Link {
 #[derive(Clone)]
 enum State {
     Connecting,
-    Up(Arc<Connection>),
+    Up(Arc<Session>),
     Down {
         reason: String,
         details: Option<String>,
@@ -37,8 +37,8 @@ impl Link {
     }
 
     /// Calls go through.
-    pub(crate) fn up(&self, connection: Arc<Connection>) {
-        self.state.send_replace(State::Up(connection));
+    pub(crate) fn up(&self, session: Arc<Session>) {
+        self.state.send_replace(State::Up(session));
     }
 
     /// Calls fail at once with this reason; `details` are for an operator.
@@ -47,8 +47,8 @@ impl Link {
         self.state.send_replace(State::Down { reason, details });
     }
 
-    /// The connection, once it is there. Waits while the server is being connected: the caller's deadline is the bound.
-    pub(crate) async fn connection(&self, tool: &str) -> Result<Arc<Connection>, ToolError> {
+    /// The session, once it is there. Waits while the server is being connected: the caller's deadline is the bound.
+    pub(crate) async fn session(&self, tool: &str) -> Result<Arc<Session>, ToolError> {
         let unavailable = |reason: &str, details: &Option<String>| {
             let error = ToolError::unavailable(tool, reason);
             match details {
@@ -61,7 +61,7 @@ impl Link {
             .wait_for(|state| !matches!(state, State::Connecting))
             .await;
         match settled.as_deref() {
-            Ok(State::Up(connection)) => Ok(Arc::clone(connection)),
+            Ok(State::Up(session)) => Ok(Arc::clone(session)),
             Ok(State::Down { reason, details }) => Err(unavailable(reason, details)),
             Ok(State::Connecting) | Err(_) => Err(unavailable("its server was removed", &None)),
         }

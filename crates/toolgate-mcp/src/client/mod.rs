@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod connect;
+pub(crate) mod greeting;
 pub(crate) mod link;
 pub(crate) mod listing;
 pub(crate) mod message;

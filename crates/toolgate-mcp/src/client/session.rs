@@ -208,6 +208,12 @@ impl Session {
         self.tools_changed.notified().await;
     }
 
+    /// A request failed here: returns when the connection turns out to be over, or soon if it does not.
+    pub(crate) async fn over(&self) {
+        const SOON: Duration = Duration::from_millis(200);
+        drop(tokio::time::timeout(SOON, self.ended()).await);
+    }
+
     /// Ends the connection in an orderly way.
     pub(crate) async fn close(&self) {
         if let Some(transport) = self.transport.get() {

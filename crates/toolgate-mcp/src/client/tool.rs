@@ -12,9 +12,8 @@ use toolgate_core::{
 use tracing::warn;
 
 use super::answer::{self, Answer};
-use super::connect::Connection;
 use super::link::Link;
-use super::session::{Failure, Request};
+use super::session::{Failure, Request, Session};
 use crate::ServerSettings;
 
 /// How often a server may ask back before it answers a call.
@@ -133,8 +132,8 @@ impl McpTool {
         let tool = context.tool_name();
         let mut again = true;
         loop {
-            let connection = self.link.connection(tool).await?;
-            let failure = match self.converse(&connection, arguments, context).await {
+            let session = self.link.session(tool).await?;
+            let failure = match self.converse(&session, arguments, context).await {
                 Ok(answer) => return answer,
                 Err(failure) => failure,
             };
@@ -148,14 +147,14 @@ impl McpTool {
                 return Err(answer::failed(&self.server, tool, failure));
             }
             again = false;
-            connection.over().await;
+            session.over().await;
         }
     }
 
     /// One call, with the questions the server asks in between.
     async fn converse(
         &self,
-        connection: &Connection,
+        session: &Arc<Session>,
         arguments: &Value,
         context: &CallContext,
     ) -> Result<Result<ToolOutput, ToolError>, Failure> {
@@ -173,11 +172,10 @@ impl McpTool {
                 call: Some(context),
                 ..Request::new("tools/call", &params)
             };
-            let result = connection.session.request(request).await?;
+            let result = session.request(request).await?;
             match answer::read(tool, result) {
                 Answer::Done(answer) => return Ok(answer),
-                Answer::Wants { requests, state } => match self.respond(connection, requests).await
-                {
+                Answer::Wants { requests, state } => match self.respond(session, requests).await {
                     Ok(responses) => {
                         params.responses = Some(responses);
                         params.state = state;
@@ -192,7 +190,7 @@ impl McpTool {
 
     async fn respond(
         &self,
-        connection: &Connection,
+        session: &Arc<Session>,
         requests: Value,
     ) -> Result<Map<String, Value>, String> {
         let mut responses = Map::new();
@@ -201,7 +199,7 @@ impl McpTool {
         };
         for (key, request) in requests.into_iter().take(16) {
             let method = request["method"].as_str().unwrap_or_default();
-            let response = connection.session.answer(method, &request["params"]).await;
+            let response = session.answer(method, &request["params"]).await;
             responses.insert(key, response.map_err(|error| error.message)?);
         }
         Ok(responses)
