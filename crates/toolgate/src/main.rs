@@ -4,6 +4,7 @@ mod approve;
 mod cli;
 mod commands;
 mod config;
+mod elicit;
 mod exit;
 mod logging;
 mod pairs;

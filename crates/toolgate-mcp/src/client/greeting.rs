@@ -164,3 +164,6 @@ pub(crate) fn explain(disagreement: &Disagreement) -> String {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,3 +83,58 @@ fn size(tool: &Value) -> usize {
         Err(_) => usize::MAX / 2,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::scripted::{Does, Scripted};
+
+    async fn listed(script: impl Fn(&Value) -> Value + Send + Sync + 'static) -> (usize, usize) {
+        let (session, server) = Scripted::session(move |_, params| Does::Answers(script(params)));
+        let tools = list("house", &session).await.unwrap();
+        (tools.len(), server.sent().len())
+    }
+
+    fn tools(count: usize) -> Value {
+        Value::from(vec![json!({ "name": "x" }); count])
+    }
+
+    #[tokio::test]
+    async fn all_pages_are_read_and_no_list_is_endless() {
+        let three = |params: &Value| match params["cursor"].as_str() {
+            None => json!({ "tools": tools(2), "nextCursor": "a" }),
+            Some("a") => json!({ "tools": tools(2), "nextCursor": "b" }),
+            _ => json!({ "tools": tools(1), "nextCursor": null }),
+        };
+        assert_eq!(listed(three).await, (5, 3));
+        assert_eq!(
+            listed(|_| json!({ "tools": tools(1), "nextCursor": "same" })).await,
+            (2, 2)
+        );
+        assert_eq!(
+            listed(|_| json!({ "tools": tools(5000) })).await,
+            (TOOLS, 1)
+        );
+        let endless = std::sync::atomic::AtomicUsize::new(0);
+        let endless = move |_: &Value| {
+            let page = endless.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            json!({ "tools": tools(1), "nextCursor": page.to_string() })
+        };
+        assert_eq!(listed(endless).await, (PAGES, PAGES));
+        let huge = |_: &Value| json!({ "tools": [{ "name": "a" }, { "name": "b", "description": "x".repeat(BYTES) }] });
+        assert_eq!(listed(huge).await, (1, 1));
+    }
+
+    #[tokio::test]
+    async fn a_server_without_tools_has_none_and_a_broken_list_is_an_error() {
+        let (session, _server) =
+            Scripted::session(|_, _| Does::Refuses(METHOD_NOT_FOUND, "Method not found"));
+        assert_eq!(list("house", &session).await, Ok(Vec::new()));
+        let (session, _server) =
+            Scripted::session(|_, _| Does::Answers(json!({ "tools": "none" })));
+        assert!(matches!(
+            list("house", &session).await,
+            Err(Failure::Lost(_))
+        ));
+    }
+}

@@ -7,6 +7,8 @@ pub(crate) mod link;
 pub(crate) mod listing;
 pub(crate) mod message;
 pub(crate) mod questions;
+#[cfg(test)]
+pub(crate) mod scripted;
 pub(crate) mod session;
 pub(crate) mod tool;
 pub(crate) mod transport;

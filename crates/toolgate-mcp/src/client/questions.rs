@@ -41,6 +41,16 @@ pub enum ElicitationAnswer {
 }
 
 impl Elicitation {
+    /// A question that wants a form filled in.
+    pub fn new(server: impl Into<String>, message: impl Into<String>, schema: Value) -> Self {
+        Self {
+            server: server.into(),
+            message: message.into(),
+            schema,
+            url: None,
+        }
+    }
+
     /// The values the schema itself proposes.
     pub fn defaults(&self) -> Map<String, Value> {
         let properties = self.schema["properties"].as_object();

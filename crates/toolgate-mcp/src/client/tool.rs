@@ -82,7 +82,10 @@ impl McpTool {
         let headers = mirrored(&entry["inputSchema"])
             .map_err(|problem| format!("tool '{}': {problem}", escape(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
-        let parameters = entry["inputSchema"].take();
+        let parameters = entry
+            .get_mut("inputSchema")
+            .map(Value::take)
+            .unwrap_or_default();
         let build = |validate: bool, parameters: Value| {
             let mut builder =
                 ToolDefinition::builder(name.clone(), description.clone(), parameters)
@@ -313,3 +316,6 @@ fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
     }
     Ok(headers)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! For tests: a server that is a function from what it gets to what it answers.
+
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::message::{Message, Outgoing};
+use super::session::Session;
+use super::transport::{Inbox, Transport, TransportError};
+use crate::Era;
+
+/// What the server does with a message.
+pub(crate) enum Does {
+    Answers(Value),
+    Refuses(i64, &'static str),
+    Fails(TransportError),
+    Nothing,
+}
+
+type Script = dyn Fn(&str, &Value) -> Does + Send + Sync;
+
+/// Keeps what it was sent.
+pub(crate) struct Scripted {
+    script: Box<Script>,
+    inbox: Arc<dyn Inbox>,
+    sent: Mutex<Vec<Value>>,
+    agreed: Mutex<Option<Era>>,
+}
+
+impl Scripted {
+    /// A session with a server that acts by `script`: method and params in, deed out.
+    pub(crate) fn session(
+        script: impl Fn(&str, &Value) -> Does + Send + Sync + 'static,
+    ) -> (Arc<Session>, Arc<Self>) {
+        let session = Session::new("house", Arc::default());
+        let scripted = Arc::new(Self {
+            script: Box::new(script),
+            inbox: session.inbox(),
+            sent: Mutex::default(),
+            agreed: Mutex::default(),
+        });
+        session.connect(Arc::clone(&scripted) as Arc<dyn Transport>);
+        (session, scripted)
+    }
+
+    pub(crate) fn sent(&self) -> Vec<Value> {
+        self.sent.lock().unwrap().clone()
+    }
+
+    /// The methods of what it was sent, in order.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        let name = |message: &Value| message["method"].as_str().unwrap_or("-").to_owned();
+        self.sent().iter().map(name).collect()
+    }
+
+    pub(crate) fn agreed(&self) -> Option<Era> {
+        *self.agreed.lock().unwrap()
+    }
+
+    pub(crate) fn inbox(&self) -> &dyn Inbox {
+        &*self.inbox
+    }
+}
+
+impl Transport for Scripted {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
+        let body: Value = serde_json::from_slice(&message.body).unwrap();
+        self.sent.lock().unwrap().push(body.clone());
+        let deed = (self.script)(message.method.unwrap_or_default(), &body["params"]);
+        if let Some(id) = message.id {
+            match deed {
+                Does::Answers(result) => {
+                    let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+                    self.inbox.message(Message::parse(text.as_bytes()).unwrap());
+                }
+                Does::Refuses(code, text) => {
+                    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } });
+                    self.inbox
+                        .message(Message::parse(error.to_string().as_bytes()).unwrap());
+                }
+                Does::Fails(error) => self.inbox.failed(id, error),
+                Does::Nothing => {}
+            }
+        }
+        Box::pin(async { Ok(()) })
+    }
+
+    fn agreed(&self, era: Era, _revision: &str) {
+        *self.agreed.lock().unwrap() = Some(era);
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}

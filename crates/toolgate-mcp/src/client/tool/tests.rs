@@ -1,0 +1,322 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use toolgate_core::{Rank, ToolCall, ToolExecutor, ToolManager, ToolOutcome};
+
+use super::*;
+use crate::client::scripted::{Does, Scripted};
+use crate::client::transport::{End, Lost, TransportError};
+use crate::{Connection, Program};
+
+fn settings() -> ServerSettings {
+    ServerSettings::new("house", Connection::Stdio(Program::default()))
+}
+
+fn entry(name: &str, more: Value) -> Value {
+    let mut entry =
+        json!({ "name": name, "description": "…", "inputSchema": { "type": "object" } });
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    entry
+}
+
+/// A call of the tool `t` of a server that acts by `script`.
+async fn call(
+    more: Value,
+    arguments: Value,
+    script: impl Fn(&Value) -> Does + Send + Sync + 'static,
+) -> (ToolOutcome, Vec<Value>) {
+    let (session, server) = Scripted::session(move |_, params| script(params));
+    let link = Link::new();
+    link.up(session);
+    let manager = Arc::new(ToolManager::new());
+    let tools = take(vec![entry("t", more)], &settings(), &link).tools;
+    manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
+    let outcome = ToolExecutor::new(manager)
+        .execute(ToolCall::new("t", arguments))
+        .await;
+    (outcome, server.sent())
+}
+
+#[tokio::test]
+async fn ex5_a_result_of_an_mcp_tool_is_the_structured_value_the_single_text_or_the_blocks() {
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let odd = json!({ "type": "hologram", "depth": 3 });
+    for (answer, expected) in [
+        (json!({ "content": [text("4")] }), json!("4")),
+        (
+            json!({ "content": [text("4")], "structuredContent": { "sum": 4 } }),
+            json!({ "sum": 4 }),
+        ),
+        (
+            json!({ "content": [text("a"), text("b")] }),
+            json!([text("a"), text("b")]),
+        ),
+        (json!({ "content": [odd] }), json!([odd])),
+        (
+            json!({ "resultType": "complete", "content": [text("4")] }),
+            json!("4"),
+        ),
+        (
+            json!({ "content": [], "structuredContent": null }),
+            json!(null),
+        ),
+        (json!({ "content": [] }), json!([])),
+    ] {
+        let given = answer.clone();
+        let (outcome, _) = call(json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
+        assert_eq!(outcome.to_envelope()["result"], expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn pn8_what_the_server_itself_says_is_returned_unchanged() {
+    let words = "  Device 'x' nicht gefunden!\nsecond line ";
+    let failing = json!({ "isError": true, "content": [{ "type": "text", "text": words }] });
+    let several = json!({ "isError": true, "content": [{ "type": "text", "text": "a" }, { "type": "image", "data": "", "mimeType": "" }, { "type": "text", "text": "b" }] });
+    let silent = json!({ "isError": true, "content": [] });
+    for (answer, expected) in [
+        (failing, words),
+        (several, "a\nb"),
+        (silent, "The tool failed and did not say why"),
+    ] {
+        let (outcome, _) = call(json!({}), json!({}), move |_| Does::Answers(answer.clone())).await;
+        assert_eq!(outcome.error().as_deref(), Some(expected));
+        assert_eq!(outcome.to_envelope()["error_kind"], "tool_error");
+    }
+    let (outcome, _) = call(json!({}), json!({}), |_| {
+        Does::Refuses(-32602, "MCP error: bad thing")
+    })
+    .await;
+    assert_eq!(outcome.error().as_deref(), Some("MCP error: bad thing"));
+    assert_eq!(outcome.to_envelope()["details"], "JSON-RPC error -32602");
+}
+
+#[tokio::test]
+async fn pn1_names_reach_the_server_as_it_declares_them() {
+    let schema = json!({ "inputSchema": { "type": "object", "properties": { "deviceName": {}, "action": {} } } });
+    let link = Link::new();
+    let (session, server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
+    link.up(session);
+    let manager = Arc::new(ToolManager::new());
+    let tools = take(
+        vec![entry("control_zwave_device", schema)],
+        &settings(),
+        &link,
+    )
+    .tools;
+    manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
+    let arguments = json!({ "device_name": "Switch One", "command": "on" });
+    ToolExecutor::new(manager)
+        .execute(ToolCall::new("control_zwave_device", arguments))
+        .await;
+    let params = &server.sent()[0]["params"];
+    assert_eq!(
+        params["arguments"].to_string(),
+        r#"{"deviceName":"Switch One","action":"on"}"#
+    );
+    assert_eq!(params["name"], "control_zwave_device");
+}
+
+#[tokio::test]
+async fn faults_of_the_connection_become_sentences() {
+    let lost = || {
+        Does::Fails(TransportError::Interrupted(
+            "the connection broke off".to_owned(),
+        ))
+    };
+    let (outcome, _) = call(json!({}), json!({}), move |_| lost()).await;
+    assert_eq!(
+        outcome.error().as_deref(),
+        Some("The t service is currently unavailable: the connection broke off")
+    );
+    let failure = Failure::Lost(Lost::TooLarge {
+        bytes: 20,
+        limit: 10,
+    });
+    assert_eq!(
+        answer::failed("house", "t", failure).to_string(),
+        "The result of 't' takes at least 20 bytes; the limit is 10"
+    );
+    let end = End {
+        status: "exit status 3".to_owned(),
+        stderr: vec!["boom".to_owned()],
+    };
+    let error = answer::failed("house", "t", Failure::Stopped(end));
+    assert_eq!(
+        error.to_string(),
+        "MCP server 'house' stopped during the call (exit status 3)"
+    );
+    assert_eq!(error.details(), Some("stderr: boom"));
+}
+
+/// Fails the first time, answers the second.
+fn once(error: fn() -> TransportError) -> impl Fn(&Value) -> Does + Send + Sync + 'static {
+    let calls = AtomicUsize::new(0);
+    move |_| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => Does::Fails(error()),
+        _ => Does::Answers(json!({ "content": [] })),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
+    let interrupted = || TransportError::Interrupted("gone".to_owned());
+    let not_sent = || TransportError::NotSent("gone".to_owned());
+    for (annotations, error, succeeds) in [
+        (json!({}), interrupted as fn() -> TransportError, false),
+        (json!({ "destructiveHint": false }), interrupted, false),
+        (json!({ "readOnlyHint": true }), interrupted, true),
+        (json!({ "idempotentHint": true }), interrupted, true),
+        (json!({}), not_sent, true),
+    ] {
+        let (outcome, sent) = call(
+            json!({ "annotations": annotations }),
+            json!({}),
+            once(error),
+        )
+        .await;
+        assert_eq!(outcome.is_success(), succeeds, "{annotations}");
+        assert_eq!(sent.len(), if succeeds { 2 } else { 1 });
+    }
+    let always = move |_: &Value| Does::Fails(TransportError::NotSent("gone".to_owned()));
+    let (outcome, sent) = call(json!({}), json!({}), always).await;
+    assert!(!outcome.is_success());
+    assert_eq!(sent.len(), 2, "never more than once again");
+}
+
+#[tokio::test]
+async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came() {
+    let script = |params: &Value| match params.get("inputResponses") {
+        None => Does::Answers(json!({
+            "resultType": "input_required",
+            "inputRequests": { "q": { "method": "elicitation/create", "params": { "message": "?" } } },
+            "requestState": "opaque",
+        })),
+        Some(responses) => Does::Answers(
+            json!({ "structuredContent": { "got": responses, "state": params["requestState"] } }),
+        ),
+    };
+    let (outcome, sent) = call(json!({}), json!({ "a": 1 }), script).await;
+    let expected = json!({ "got": { "q": { "action": "decline" } }, "state": "opaque" });
+    assert_eq!(outcome.to_envelope()["result"], expected);
+    assert_eq!(sent[1]["params"]["arguments"], json!({ "a": 1 }));
+    assert_ne!(sent[0]["id"], sent[1]["id"]);
+
+    let endless =
+        |_: &Value| Does::Answers(json!({ "resultType": "input_required", "inputRequests": {} }));
+    let (outcome, sent) = call(json!({}), json!({}), endless).await;
+    assert!(outcome.error().unwrap().contains("never answered"));
+    assert_eq!(sent.len(), ROUNDS);
+}
+
+#[test]
+fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
+    let listed = vec![
+        json!({ "name": "good", "description": "Good", "inputSchema": { "type": "object" } }),
+        json!({ "name": "", "description": "…", "inputSchema": { "type": "object" } }),
+        json!({ "name": "no schema", "description": "…" }),
+        json!({ "name": "text_schema", "description": "…", "inputSchema": "x" }),
+        json!("not even an object"),
+        entry(
+            "long",
+            json!({ "description": "x".repeat(LONGEST_DESCRIPTION + 1) }),
+        ),
+        entry(
+            "bad_header",
+            json!({ "inputSchema": { "type": "object", "properties": { "a": { "x-mcp-header": "no header" } } } }),
+        ),
+        json!({ "name": "titled", "title": "A title", "inputSchema": { "type": "object" } }),
+        json!({ "name": "bare", "inputSchema": { "type": "object" } }),
+        entry(
+            "odd_dialect",
+            json!({ "inputSchema": { "$schema": "https://example.org/x", "type": "object" } }),
+        ),
+        entry(
+            "look_around",
+            json!({ "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)b" } } } }),
+        ),
+    ];
+    let taken = take(listed, &settings(), &Link::new());
+    let found: Vec<_> = taken
+        .tools
+        .iter()
+        .map(|tool| (tool.definition().name(), tool.definition().description()))
+        .collect();
+    let expected = [
+        ("good", "Good"),
+        ("titled", "A title"),
+        ("bare", "bare"),
+        ("odd_dialect", "…"),
+        ("look_around", "…"),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(taken.refused.len(), 6, "{:#?}", taken.refused);
+}
+
+#[test]
+fn only_what_the_settings_allow_is_taken() {
+    let listed = || {
+        ["read", "write", "delete"]
+            .map(|name| entry(name, json!({})))
+            .to_vec()
+    };
+    for (allowed, excluded, expected) in [
+        (&[][..], &[][..], &["read", "write", "delete"][..]),
+        (&["read", "w*"], &[], &["read", "write"]),
+        (&[], &["house/delete"], &["read", "write"]),
+        (&["*"], &["*"], &[]),
+    ] {
+        let mut settings = settings();
+        settings.allowed_tools = allowed.iter().map(|name| Pattern::new(name)).collect();
+        settings.excluded_tools = excluded.iter().map(|name| Pattern::new(name)).collect();
+        let taken = take(listed(), &settings, &Link::new());
+        let names: Vec<_> = taken
+            .tools
+            .iter()
+            .map(|tool| tool.definition().name())
+            .collect();
+        assert_eq!(names, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it_is_down() {
+    let (session, _server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
+    let link = Link::new();
+    let manager = Arc::new(ToolManager::new());
+    manager.replace(
+        &Source::Mcp("house".to_owned()),
+        Rank::Server(0),
+        take(vec![entry("t", json!({}))], &settings(), &link).tools,
+    );
+    let executor = ToolExecutor::new(manager);
+    let results = Arc::new(Mutex::new(Vec::new()));
+    let waiting = tokio::spawn({
+        let (executor, results) = (executor.clone(), Arc::clone(&results));
+        async move {
+            let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+            results.lock().unwrap().push(outcome.is_success());
+        }
+    });
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    assert!(results.lock().unwrap().is_empty());
+    link.up(session);
+    waiting.await.unwrap();
+    assert_eq!(*results.lock().unwrap(), [true]);
+    link.down(
+        "its server 'house' is not running (exit status 3)",
+        Some("stderr: boom".to_owned()),
+    );
+    let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+    assert_eq!(
+        outcome.error().as_deref(),
+        Some(
+            "The t service is currently unavailable: its server 'house' is not running (exit status 3)"
+        )
+    );
+    assert_eq!(outcome.to_envelope()["details"], "stderr: boom");
+}

@@ -1,0 +1,198 @@
+//! A server's questions, put to the person at the terminal.
+
+use std::io::{BufRead, IsTerminal};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use toolgate_core::escape;
+use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
+
+use crate::say;
+use crate::spinner::Spinner;
+
+/// Asks on stderr and reads from stdin. Only made where both are a terminal.
+pub(crate) struct TerminalElicitor {
+    spinner: Spinner,
+}
+
+impl TerminalElicitor {
+    /// `None` if nobody could answer.
+    pub(crate) fn new(spinner: &Spinner) -> Option<Self> {
+        let reachable = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        reachable.then(|| Self {
+            spinner: spinner.clone(),
+        })
+    }
+}
+
+impl Elicitor for TerminalElicitor {
+    fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
+        Box::pin(async move {
+            self.spinner.pause();
+            let asked = question.clone();
+            // The read can not be called off; when the wait is over, the program ends without it.
+            let answer = tokio::task::spawn_blocking(move || ask(&asked, &mut read_line)).await;
+            self.spinner.resume();
+            answer.unwrap_or(ElicitationAnswer::Cancel)
+        })
+    }
+}
+
+fn read_line() -> Option<String> {
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim().to_owned()),
+    }
+}
+
+/// Shows who asks: a server's words are its own, and could pretend to be ours.
+fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> ElicitationAnswer {
+    let server = escape(&question.server);
+    say::line(&format!(
+        "The MCP server '{server}' asks: {}",
+        escape(&question.message)
+    ));
+    if let Some(url) = &question.url {
+        say::line(&format!(
+            "It wants you to open {}\nDid you, and should it go on? [y/N]",
+            escape(url)
+        ));
+        return match line().as_deref() {
+            Some("y" | "yes" | "Y") => ElicitationAnswer::Accept(Map::new()),
+            Some(_) => ElicitationAnswer::Decline,
+            None => ElicitationAnswer::Cancel,
+        };
+    }
+    say::line("Enter a value, nothing for the default, '-' to decline.");
+    let mut values = Map::new();
+    let properties = question.schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let required = question.schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|given| given == name));
+        loop {
+            say::line(&prompt(name, property, required));
+            match line() {
+                None => return ElicitationAnswer::Cancel,
+                Some(text) if text == "-" => return ElicitationAnswer::Decline,
+                Some(text) => match typed(&text, property, required) {
+                    Ok(Some(value)) => {
+                        values.insert(name.clone(), value);
+                        break;
+                    }
+                    Ok(None) => break,
+                    Err(problem) => say::line(problem),
+                },
+            }
+        }
+    }
+    ElicitationAnswer::Accept(values)
+}
+
+fn prompt(name: &str, property: &Value, required: bool) -> String {
+    let text = |key: &str| property[key].as_str().map(escape);
+    let title = text("title")
+        .or_else(|| text("description"))
+        .unwrap_or_else(|| escape(name));
+    let options = property["enum"].as_array().map(|options| {
+        format!(
+            " (one of {})",
+            escape(&Value::from(options.clone()).to_string())
+        )
+    });
+    let default = property
+        .get("default")
+        .map(|default| format!(" [{}]", escape(&default.to_string())));
+    let kind = text("type").unwrap_or_default();
+    let needed = if required { ", required" } else { "" };
+    format!(
+        "{title} ({kind}{needed}){}{}:",
+        options.unwrap_or_default(),
+        default.unwrap_or_default()
+    )
+}
+
+/// What was typed, as the schema wants it. `None`: nothing, and that is fine.
+fn typed(text: &str, property: &Value, required: bool) -> Result<Option<Value>, &'static str> {
+    if text.is_empty() {
+        return match property.get("default") {
+            Some(default) => Ok(Some(default.clone())),
+            None if required => Err("A value is needed."),
+            None => Ok(None),
+        };
+    }
+    let value = match property["type"].as_str() {
+        Some("boolean") => match text.to_lowercase().as_str() {
+            "y" | "yes" | "true" => Value::Bool(true),
+            "n" | "no" | "false" => Value::Bool(false),
+            _ => return Err("Please answer yes or no."),
+        },
+        Some("integer") => Value::from(
+            text.parse::<i64>()
+                .map_err(|_| "That is no whole number.")?,
+        ),
+        Some("number") => {
+            let number: f64 = text.parse().map_err(|_| "That is no number.")?;
+            Value::from(number)
+        }
+        _ => Value::from(text),
+    };
+    match property["enum"].as_array() {
+        Some(options) if !options.contains(&value) => Err("That is none of the choices."),
+        _ => Ok(Some(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answered(schema: Value, url: Option<&str>, lines: &[&str]) -> ElicitationAnswer {
+        let mut lines = lines.iter();
+        let mut question = Elicitation::new("house", "Which one?", schema);
+        question.url = url.map(str::to_owned);
+        ask(&question, &mut || {
+            lines.next().map(|line| (*line).to_owned())
+        })
+    }
+
+    #[test]
+    fn answers_are_typed_by_the_schema_and_asked_for_again() {
+        let schema = json!({
+            "properties": {
+                "name": { "type": "string" },
+                "count": { "type": "integer", "default": 3 },
+                "sure": { "type": "boolean" },
+                "colour": { "type": "string", "enum": ["red", "blue"] },
+                "note": { "type": "string" },
+            },
+            "required": ["name", "sure", "colour"],
+        });
+        let lines = ["", "Ada", "x", "", "perhaps", "yes", "green", "blue", ""];
+        let expected = json!({ "name": "Ada", "count": 3, "sure": true, "colour": "blue" });
+        let ElicitationAnswer::Accept(values) = answered(schema.clone(), None, &lines) else {
+            panic!("should be accepted");
+        };
+        assert_eq!(Value::Object(values), expected);
+        assert_eq!(
+            answered(schema.clone(), None, &["Ada", "-"]),
+            ElicitationAnswer::Decline
+        );
+        assert_eq!(answered(schema, None, &["Ada"]), ElicitationAnswer::Cancel);
+    }
+
+    #[test]
+    fn a_page_is_only_agreed_to_by_a_clear_yes() {
+        let page = Some("https://example.org");
+        for (line, expected) in [
+            ("y", ElicitationAnswer::Accept(Map::new())),
+            ("", ElicitationAnswer::Decline),
+            ("no", ElicitationAnswer::Decline),
+        ] {
+            assert_eq!(answered(Value::Null, page, &[line]), expected);
+        }
+    }
+}
