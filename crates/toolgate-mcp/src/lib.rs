@@ -9,8 +9,15 @@
 
 mod client;
 mod era;
+mod retry;
+mod server;
 mod settings;
 
-pub use client::{Elicitation, ElicitationAnswer, Elicitor};
+pub use client::{
+    Elicitation, ElicitationAnswer, Elicitor, ServerHealth, ServerState, ServerStatus, Servers,
+    ServersOptions, guard,
+};
 pub use era::{Era, EraChoice};
-pub use settings::{Connection, Headers, Program, ServerSettings};
+pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
+pub use server::{McpServer, ServeOptions};
+pub use settings::{Connection, EntryProblem, Headers, Places, Program, ServerSettings};

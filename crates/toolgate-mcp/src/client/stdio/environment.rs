@@ -1,0 +1,203 @@
+//! The environment of a server: what it needs to run, what the configuration names, and nothing else.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use crate::Program;
+
+/// Inherited by name.
+const PASSED: [&str; 11] = [
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
+
+/// Inherited by the beginning of the name: locales, base directories, and the settings of npm, pip and uv.
+const PASSED_FAMILIES: [&str; 6] = ["LC_", "XDG_", "NPM_CONFIG_", "npm_config_", "PIP_", "UV_"];
+
+/// Inherited in either case.
+const PROXIES: [&str; 4] = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+
+/// Keys to models, and to this program: never inherited, whatever else is.
+const KEYS: [&str; 22] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "AZURE_OPENAI_API_KEY",
+    "CEREBRAS_API_KEY",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "COHERE_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "MISTRAL_API_KEY",
+    "NVIDIA_API_KEY",
+    "OLLAMA_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "TOGETHER_API_KEY",
+    "TOOLGATE_TOKEN",
+    "XAI_API_KEY",
+];
+
+/// Where commands are looked for if nobody says otherwise.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variables of a server, from its settings and those of this program. Pure, so that a table can test it.
+pub(super) fn environment(
+    program: &Program,
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+) -> BTreeMap<OsString, OsString> {
+    let mut variables = BTreeMap::from([("PATH".into(), USUAL_PATH.into())]);
+    let inherited = ours.into_iter().filter(|(name, _)| {
+        name.to_str().map_or(program.inherit_env, |name| {
+            !KEYS.contains(&name) && (program.inherit_env || is_passed(name))
+        })
+    });
+    variables.extend(inherited);
+    // Without it, Python writes in the encoding of the locale: a server started from a service would break on its first umlaut.
+    variables.insert("PYTHONUTF8".into(), "1".into());
+    let named = program.env.iter();
+    variables.extend(named.map(|(name, value)| (name.into(), value.into())));
+    variables
+}
+
+/// The PATH among them.
+pub(super) fn path(variables: &BTreeMap<OsString, OsString>) -> &OsStr {
+    variables
+        .get(OsStr::new("PATH"))
+        .map_or(OsStr::new(USUAL_PATH), OsString::as_os_str)
+}
+
+fn is_passed(name: &str) -> bool {
+    PASSED.contains(&name)
+        || PROXIES.contains(&name.to_ascii_uppercase().as_str())
+        || PASSED_FAMILIES
+            .iter()
+            .any(|family| name.starts_with(family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ours: &[(&str, &str)], named: &[(&str, &str)], inherit_env: bool) -> Vec<String> {
+        let program = Program {
+            env: named
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            inherit_env,
+            ..Program::default()
+        };
+        let ours = ours.iter().map(|(name, value)| (name.into(), value.into()));
+        environment(&program, ours)
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn a_server_gets_what_it_needs_and_what_is_named() {
+        let usual = "PATH=/usr/local/bin:/usr/bin:/bin";
+        let utf8 = "PYTHONUTF8=1";
+        for (ours, named, inherit, expected) in [
+            (&[][..], &[][..], false, vec![usual, utf8]),
+            (
+                &[("PATH", "/p"), ("HOME", "/h")],
+                &[],
+                false,
+                vec!["HOME=/h", "PATH=/p", utf8],
+            ),
+            (
+                &[("PATH", "/p")],
+                &[("PATH", "/q")],
+                false,
+                vec!["PATH=/q", utf8],
+            ),
+            (
+                &[("SECRET", "s"), ("LD_PRELOAD", "x")],
+                &[],
+                false,
+                vec![usual, utf8],
+            ),
+            (&[("SECRET", "s")], &[], true, vec![usual, utf8, "SECRET=s"]),
+            (
+                &[
+                    ("LC_ALL", "C"),
+                    ("XDG_CACHE_HOME", "/c"),
+                    ("UV_INDEX", "u"),
+                    ("PIP_PROXY", "p"),
+                ],
+                &[],
+                false,
+                vec![
+                    "LC_ALL=C",
+                    usual,
+                    "PIP_PROXY=p",
+                    utf8,
+                    "UV_INDEX=u",
+                    "XDG_CACHE_HOME=/c",
+                ],
+            ),
+            (
+                &[
+                    ("npm_config_registry", "r"),
+                    ("https_proxy", "h"),
+                    ("NO_PROXY", "n"),
+                ],
+                &[],
+                false,
+                vec![
+                    "NO_PROXY=n",
+                    usual,
+                    utf8,
+                    "https_proxy=h",
+                    "npm_config_registry=r",
+                ],
+            ),
+            (&[("OPENAI_API_KEY", "k")], &[], true, vec![usual, utf8]),
+            (&[("ANTHROPIC_API_KEY", "k")], &[], false, vec![usual, utf8]),
+            (
+                &[("OPENAI_API_KEY", "k")],
+                &[("OPENAI_API_KEY", "named")],
+                true,
+                vec!["OPENAI_API_KEY=named", usual, utf8],
+            ),
+            (
+                &[("PYTHONUTF8", "0")],
+                &[("PYTHONUTF8", "0")],
+                true,
+                vec![usual, "PYTHONUTF8=0"],
+            ),
+        ] {
+            assert_eq!(
+                of(ours, named, inherit),
+                expected,
+                "{ours:?} {named:?} {inherit}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_key_is_ever_inherited() {
+        for key in KEYS {
+            for inherit in [false, true] {
+                let variables = of(&[(key, "k")], &[], inherit);
+                assert!(!variables.concat().contains(key), "{key} {inherit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Ends the servers when this program is killed: the program started once more as a small watcher.
+//!
+//! The watcher reads a pipe whose other end only this program holds. When the pipe ends, for whatever reason, so do the process
+//! groups it was told of, and everything that carries the marker. A signal at the death of the parent would not do: it follows
+//! the thread that started the child, and grandchildren never get it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::processes::Family;
+
+/// How long servers may take to end by themselves.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The watcher over all servers of a program. Cheap to clone; starts with the first server.
+#[derive(Clone)]
+pub struct Guard(Arc<Inner>);
+
+struct Inner {
+    /// How to start this program as a watcher.
+    program: Option<(PathBuf, Vec<OsString>)>,
+    /// What the markers of all servers of this program begin with.
+    token: String,
+    servers: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    watcher: Option<Child>,
+    groups: BTreeSet<i32>,
+}
+
+impl Guard {
+    /// `program` is started with `args` and must then call [`run`].
+    pub fn new<I: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = I>,
+    ) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self::with(Some((program.into(), args)))
+    }
+
+    /// No watcher: servers are only ended by a program that ends in an orderly way.
+    pub fn none() -> Self {
+        Self::with(None)
+    }
+
+    fn with(program: Option<(PathBuf, Vec<OsString>)>) -> Self {
+        Self(Arc::new(Inner {
+            program,
+            token: format!("{:032x}", fastrand::u128(..)),
+            servers: AtomicU64::new(0),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// The marker for one more server. From here on the watcher finds whoever carries it.
+    pub(super) fn marker(&self) -> String {
+        self.0.tell(|_| String::new());
+        let number = self.0.servers.fetch_add(1, Ordering::Relaxed);
+        format!("{}.{number}.", self.0.token)
+    }
+
+    pub(super) fn add(&self, group: Pid) {
+        let number = group.as_raw_nonzero().get();
+        self.0.tell(|state| {
+            state.groups.insert(number);
+            format!("+{number}\n")
+        });
+    }
+
+    pub(super) fn remove(&self, group: Pid) {
+        let number = group.as_raw_nonzero().get();
+        self.0.tell(|state| {
+            state.groups.remove(&number);
+            format!("-{number}\n")
+        });
+    }
+}
+
+impl Inner {
+    /// Changes the state, and tells the watcher; one that is gone is replaced and told everything.
+    fn tell(&self, change: impl FnOnce(&mut State) -> String) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = change(&mut state);
+        let Some((program, args)) = &self.program else {
+            return;
+        };
+        if state
+            .watcher
+            .as_mut()
+            .is_some_and(|watcher| write(watcher, &line))
+        {
+            return;
+        }
+        if let Some(mut dead) = state.watcher.take() {
+            // It cannot be reached, so it must not linger.
+            let _gone = dead.kill();
+            let _status = dead.wait();
+        }
+        let mut all = format!("={}\n", self.token);
+        for group in &state.groups {
+            all.push_str(&format!("+{group}\n"));
+        }
+        match start(program, args, &all) {
+            Ok(watcher) => state.watcher = Some(watcher),
+            Err(error) => tracing::warn!(
+                %error,
+                "the guard of the MCP servers cannot be started: they may outlive this program if it is killed"
+            ),
+        }
+    }
+}
+
+/// False if the watcher is gone, or has not read for very long.
+fn write(watcher: &mut Child, text: &str) -> bool {
+    let pipe = watcher.stdin.as_mut();
+    pipe.is_some_and(|pipe| pipe.write_all(text.as_bytes()).is_ok())
+        && !matches!(watcher.try_wait(), Ok(Some(_)))
+}
+
+/// In a process group of its own, so that Ctrl-C does not reach it, and without the marker that a program around this one may
+/// have given us: the watcher must outlive both.
+fn start(program: &PathBuf, args: &[OsString], told: &str) -> io::Result<Child> {
+    let mut child = Command::new(program)
+        .args(args)
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    if let Some(pipe) = &mut child.stdin {
+        // A watcher that was stopped must not stop us.
+        rustix::io::ioctl_fionbio(&*pipe, true)?;
+        pipe.write_all(told.as_bytes())?;
+    }
+    Ok(child)
+}
+
+/// The watcher itself: returns when the program that started it is gone, and its servers with it.
+///
+/// # Errors
+///
+/// If there is no runtime to be had, or stdin is no pipe.
+pub fn run() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        // Whoever is asked to listen to these does not die of them.
+        let _ignored = [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::quit())?,
+        ];
+        let pipe = io::stdin().as_fd().try_clone_to_owned()?;
+        let family = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
+        end(family).await;
+        Ok(())
+    })
+}
+
+/// Reads until the pipe ends: what is to be ended then.
+async fn listen(pipe: impl AsyncRead + Unpin) -> Family {
+    let mut lines = BufReader::new(pipe).lines();
+    let mut groups = BTreeSet::new();
+    let mut marker = None;
+    while let Ok(Some(line)) = lines.next_line().await {
+        match line.split_at_checked(1) {
+            Some(("=", token)) => marker = Some(format!("{token}.")),
+            Some(("+", group)) => groups.extend(group.parse::<i32>()),
+            Some(("-", group)) => {
+                group.parse::<i32>().map(|group| groups.remove(&group)).ok();
+            }
+            _ => {}
+        }
+    }
+    Family {
+        groups: groups.into_iter().filter_map(Pid::from_raw).collect(),
+        marker,
+    }
+}
+
+/// Asks once, then forces.
+async fn end(family: Family) {
+    if !family.lives() {
+        return;
+    }
+    family.signal(Signal::TERM);
+    let end = tokio::time::Instant::now() + GRACE;
+    while family.lives() {
+        if tokio::time::Instant::now() >= end {
+            family.signal(Signal::KILL);
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

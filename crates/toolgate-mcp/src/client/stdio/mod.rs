@@ -1,0 +1,166 @@
+//! A server as a child process: messages over its stdin and stdout, its stderr kept for reports.
+//!
+//! ```text
+//!  command, environment   what to start
+//!  stdin                  whole messages to it
+//!  stdout                 lines ─ messages to the inbox, the rest (salvage) into quarantine
+//!  stderr                 the last of it
+//!  keeper                 sees its end, and brings it about
+//!  group, processes       everything that came from it
+//!  guard                  ends all servers if this program is killed
+//! ```
+
+mod command;
+mod environment;
+mod group;
+pub mod guard;
+mod keeper;
+mod lines;
+mod processes;
+mod salvage;
+pub(super) mod stderr;
+mod stdin;
+mod stdout;
+#[cfg(test)]
+mod tests;
+
+use std::process::Stdio as Pipe;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use rustix::process::Pid;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::command::StartError;
+use self::group::Group;
+use self::guard::Guard;
+use self::keeper::{Keeper, Reading};
+use self::stdin::Stdin;
+use self::stdout::Stdout;
+use super::diagnostics::Diagnostics;
+use super::message::Outgoing;
+use super::transport::{Inbox, Transport, TransportError};
+use crate::{Program, ServerSettings};
+
+/// What all servers have in common.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// Ends the servers if this program is killed.
+    pub(crate) guard: Guard,
+    /// The largest message that is read from a server, in bytes.
+    pub(crate) max_message: usize,
+}
+
+/// The largest message unless told otherwise.
+pub(crate) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// A running server. Dropping it kills all of its processes at once; [`close`](Transport::close) lets them end by themselves.
+pub(crate) struct Stdio {
+    stdin: Arc<Stdin>,
+    group: Arc<Group>,
+    /// Asks the keeper to end the server.
+    stop: CancellationToken,
+    /// Nothing is left of the server.
+    gone: CancellationToken,
+}
+
+impl Stdio {
+    /// Starts the server. What it says goes to `inbox`, and [`Inbox::closed`] is called once, however it ends.
+    ///
+    /// Must be called inside of a runtime.
+    pub(crate) fn start(
+        settings: &ServerSettings,
+        program: &Program,
+        shared: &Shared,
+        diagnostics: Arc<Diagnostics>,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<Arc<Self>, StartError> {
+        let marker = shared.guard.marker();
+        let mut child = spawn(program, &marker)?;
+        let (stdin, stdout, stderr) = pipes(&mut child)?;
+        let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
+            return Err(StartError("the command ended at once".to_owned()));
+        };
+        let group = Arc::new(Group::new(leader, marker, shared.guard.clone()));
+        let stdin = Arc::new(Stdin::new(&settings.name, stdin));
+        let ring = diagnostics.started();
+        let reader = Stdout {
+            inbox: Arc::clone(&inbox),
+            diagnostics: Arc::clone(&diagnostics),
+            limit: shared.max_message,
+        };
+        let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
+        let keeper = Keeper {
+            child,
+            group: Arc::clone(&group),
+            stdin: Arc::clone(&stdin),
+            stdout: Reading::spawn(reader.read(stdout)),
+            redactor: diagnostics.redactor().clone(),
+            stderr: Reading::spawn(stderr::drain(stderr, Arc::clone(&ring), diagnostics)),
+            tail: ring,
+            inbox,
+            max_memory: settings.max_memory,
+            stop: stop.clone(),
+        };
+        tokio::spawn(keeper.run(gone.clone().drop_guard()));
+        Ok(Arc::new(Self {
+            stdin,
+            group,
+            stop,
+            gone,
+        }))
+    }
+}
+
+impl Transport for Stdio {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(self.stdin.send(message.body))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.stop.cancel();
+        Box::pin(self.gone.cancelled())
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.group.kill();
+    }
+}
+
+fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
+    let variables = environment::environment(program, std::env::vars_os());
+    let path = environment::path(&variables);
+    let found = command::find(program, path)?;
+    Command::new(&found.file)
+        .args(&program.args)
+        .env_clear()
+        .envs(&variables)
+        .env(processes::MARKER, marker)
+        .env("PWD", &found.cwd)
+        .current_dir(&found.cwd)
+        .process_group(0)
+        .stdin(Pipe::piped())
+        .stdout(Pipe::piped())
+        .stderr(Pipe::piped())
+        .spawn()
+        .map_err(|error| command::refused(&found.file, path, &error))
+}
+
+/// The ends of its pipes. Those of tokio's child are taken apart, because only plain ones can be written to without waiting.
+fn pipes(child: &mut Child) -> Result<(pipe::Sender, pipe::Receiver, pipe::Receiver), StartError> {
+    let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = taken else {
+        return Err(StartError("the command has no pipes".to_owned()));
+    };
+    let failed = |error| StartError(format!("the pipes of the command cannot be used: {error}"));
+    Ok((
+        pipe::Sender::from_owned_fd(stdin.into_owned_fd().map_err(failed)?).map_err(failed)?,
+        pipe::Receiver::from_owned_fd(stdout.into_owned_fd().map_err(failed)?).map_err(failed)?,
+        pipe::Receiver::from_owned_fd(stderr.into_owned_fd().map_err(failed)?).map_err(failed)?,
+    ))
+}

@@ -1,0 +1,178 @@
+//! A server's stderr: read for ever, its end kept.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use toolgate_core::Redactor;
+
+use crate::client::diagnostics::Diagnostics;
+
+/// How much is kept.
+const KEPT: usize = 64 * 1024;
+/// How much of it is shown, and how much of one line.
+const SHOWN_LINES: usize = 20;
+const SHOWN_BYTES: usize = 4096;
+/// How much is read at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// The last bytes of a stream. Taking them in is a copy and nothing more: a server may write gigabytes.
+#[derive(Default)]
+pub(crate) struct Ring {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// Something was pushed out at the front.
+    cut: bool,
+}
+
+impl Ring {
+    fn add(&self, bytes: &[u8]) {
+        let mut kept = self.kept();
+        let last = &bytes[bytes.len().saturating_sub(KEPT)..];
+        let superfluous = (kept.bytes.len() + bytes.len()).saturating_sub(KEPT);
+        let gone = superfluous.min(kept.bytes.len());
+        kept.cut |= superfluous > 0;
+        kept.bytes.drain(..gone);
+        kept.bytes.extend(last);
+    }
+
+    /// The last lines, without secrets, escaped; of a line that was overwritten by `\r` what was left of it.
+    pub(crate) fn tail(&self, redactor: &Redactor) -> Vec<String> {
+        let bytes = self.whole_lines();
+        let mut tail = VecDeque::new();
+        let mut room = SHOWN_BYTES;
+        for line in bytes.rsplit(|byte| *byte == b'\n') {
+            let Some(line) = shown(line, redactor) else {
+                continue;
+            };
+            if tail.len() == SHOWN_LINES || (line.len() > room && !tail.is_empty()) {
+                break;
+            }
+            room = room.saturating_sub(line.len());
+            tail.push_front(line);
+        }
+        tail.into()
+    }
+
+    /// What is kept, from the first whole line on: half of a secret at the front would not be known as one.
+    fn whole_lines(&self) -> Vec<u8> {
+        let kept = self.kept();
+        let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
+        if !kept.cut {
+            return bytes;
+        }
+        let first = memchr::memchr(b'\n', &bytes).map_or(SHOWN_BYTES, |end| end + 1);
+        bytes[first.min(bytes.len())..].to_vec()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A line as a person may see it; none if there is nothing to see.
+fn shown(line: &[u8], redactor: &Redactor) -> Option<String> {
+    let line = line.trim_ascii_end();
+    let from = memchr::memrchr(b'\r', line).map_or(0, |at| at + 1);
+    let line = String::from_utf8_lossy(&line[from..]);
+    let text = redactor.line(&line, SHOWN_BYTES);
+    (!text.is_empty()).then_some(text)
+}
+
+/// Reads until the stream ends.
+pub(super) async fn drain(
+    mut from: impl AsyncRead + Unpin,
+    ring: Arc<Ring>,
+    diagnostics: Arc<Diagnostics>,
+) {
+    let mut chunk = vec![0; CHUNK];
+    let mut line = Vec::new();
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        ring.add(&chunk[..read]);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            log(&chunk[..read], &mut line, &diagnostics);
+        }
+    }
+}
+
+/// Logs the lines that are complete; `unfinished` is the rest, as far as it would be shown.
+fn log(mut bytes: &[u8], unfinished: &mut Vec<u8>, diagnostics: &Diagnostics) {
+    while let Some(end) = memchr::memchr(b'\n', bytes) {
+        keep(unfinished, &bytes[..end]);
+        bytes = &bytes[end + 1..];
+        if let Some(line) = shown(unfinished, diagnostics.redactor()) {
+            tracing::debug!(server = diagnostics.server(), line, "stderr");
+        }
+        unfinished.clear();
+    }
+    keep(unfinished, bytes);
+}
+
+fn keep(unfinished: &mut Vec<u8>, bytes: &[u8]) {
+    let room = SHOWN_BYTES.saturating_sub(unfinished.len());
+    unfinished.extend_from_slice(&bytes[..room.min(bytes.len())]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(chunks: &[&[u8]]) -> Vec<String> {
+        let ring = Ring::default();
+        for chunk in chunks {
+            ring.add(chunk);
+        }
+        ring.tail(&Redactor::new(["hunter2".to_owned()]))
+    }
+
+    #[test]
+    fn the_tail_is_the_last_lines_fit_to_be_shown() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("one\ntwo\r\n\nthree", &["one", "two", "three"]),
+            ("10%\r50%\r100%\nok\n", &["100%", "ok"]),
+            ("10%\r50%", &["50%"]),
+            ("pass hunter2\n", &["pass [REDACTED]"]),
+            ("\u{1b}[31mred\n", &["\\u{1b}[31mred"]),
+        ] {
+            assert_eq!(tail(&[text.as_bytes()]), expected, "{text:?}");
+        }
+        assert_eq!(tail(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
+        let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
+        let shown = tail(&[many.as_bytes()]);
+        assert_eq!(shown.len(), SHOWN_LINES);
+        assert_eq!(shown.last().unwrap(), "line 99");
+    }
+
+    #[test]
+    fn memory_and_tail_stay_bounded_with_and_without_newlines() {
+        for line in [&b"x"[..], b"some text that ends\n", b"10%\r"] {
+            let ring = Ring::default();
+            let chunk = line.repeat(100_000);
+            for _ in 0..20 {
+                ring.add(&chunk);
+                assert!(ring.kept().bytes.len() <= KEPT);
+            }
+            let shown = ring.tail(&Redactor::default());
+            assert!(!shown.is_empty());
+            assert!(shown.iter().map(String::len).sum::<usize>() < 2 * SHOWN_BYTES);
+        }
+    }
+
+    #[test]
+    fn half_a_secret_at_the_cut_is_not_shown() {
+        let ring = Ring::default();
+        ring.add(b"hunter2 and more\n");
+        // Exactly so much that the front is cut in the middle of the secret.
+        let filler = format!("{}\n", "x".repeat(KEPT - 15));
+        ring.add(filler.as_bytes());
+        ring.add(b"end");
+        let shown = ring.tail(&Redactor::new(["hunter2".to_owned()]));
+        assert!(!shown.concat().contains("ter2"), "{shown:?}");
+        assert_eq!(shown.last().unwrap(), "end");
+    }
+}
