@@ -1,0 +1,154 @@
+use toolgate_core::{FunctionTool, ToolDefinition, ToolError, ToolManager};
+
+use super::*;
+use crate::{Headers, Program};
+
+fn stdio(name: &str, command: &str) -> ServerSettings {
+    let program = Program {
+        command: command.to_owned(),
+        ..Program::default()
+    };
+    ServerSettings::new(name, Connection::Stdio(program))
+}
+
+fn http(name: &str, url: &str) -> ServerSettings {
+    let connection = Connection::Http {
+        url: url.to_owned(),
+        headers: Headers::default(),
+    };
+    ServerSettings::new(name, connection)
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn mc4_the_block_is_exactly_the_one_of_the_contract() {
+    let mut settings = stdio("zwave", "zwave-mcp-server");
+    settings.check = Some("MQTT broker running, zwave-mcp-server installed".to_owned());
+    let block = Block {
+        settings: &settings,
+        attempts: 3,
+        stderr: &names(&["[stderr output here]"]),
+        file: Some(Path::new("toolgate.json")),
+        local: &names(&["datetime", "search", "volume"]),
+        others: &[],
+        redactor: &Redactor::default(),
+    };
+    let expected = "\
+❌ Failed to initialize MCP tools after 3 attempts
+   Reason: Connection to stdio server 'zwave' failed
+   MCP Server stderr: [stderr output here]
+   Check: MQTT broker running, zwave-mcp-server installed
+⚠️ Continuing with local tools only (datetime, search, volume)";
+    assert_eq!(block.text(), expected);
+}
+
+#[test]
+fn mc4_the_block_has_its_variants() {
+    let (broken, remote) = (stdio("x", "npx"), http("far", "https://example.org/mcp"));
+    let redactor = Redactor::new(["hunter2".to_owned()]);
+    let block = Block {
+        settings: &broken,
+        attempts: 1,
+        stderr: &names(&[
+            "Traceback:",
+            "  File \"a\"",
+            "",
+            "KeyError: hunter2\u{1b}[0m",
+            "",
+        ]),
+        file: Some(Path::new("/etc/toolgate.json")),
+        local: &[],
+        others: &names(&["a", "b"]),
+        redactor: &redactor,
+    };
+    let expected = "\
+❌ Failed to initialize MCP tools after 1 attempt
+   Reason: Connection to stdio server 'x' failed
+   MCP Server stderr: Traceback:
+        File \"a\"
+      
+      KeyError: [REDACTED]\\u{1b}[0m
+   Check: 'npx' installed and on the PATH, settings of 'x' in /etc/toolgate.json
+⚠️ Continuing without 'x': local tools (none) and servers: a, b";
+    assert_eq!(block.text(), expected);
+
+    let block = Block {
+        settings: &remote,
+        stderr: &[],
+        file: None,
+        ..block
+    };
+    let text = block.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[1],
+        "   Reason: Connection to http server 'far' failed"
+    );
+    assert_eq!(lines[2], "   MCP Server stderr: (nothing on stderr)");
+    assert_eq!(
+        lines[3],
+        "   Check: https://example.org/mcp reachable, headers of 'far' in the configuration"
+    );
+}
+
+#[test]
+fn mc4_stderr_is_the_last_twenty_lines_and_four_kibibytes() {
+    let tail = |lines: &[String]| stderr_tail(lines, &Redactor::default());
+    let many: Vec<String> = (0..1000).map(|n| format!("line {n}")).collect();
+    let last = tail(&many);
+    assert_eq!(
+        (last.len(), last[0].as_str(), last[19].as_str()),
+        (20, "line 980", "line 999")
+    );
+
+    let wide: Vec<String> = (0..10).map(|n| format!("{n}{}", "ä".repeat(499))).collect();
+    assert_eq!(tail(&wide), wide[6..]);
+
+    let endless = [format!("begin{}end", "ä".repeat(10_000))];
+    let cut = tail(&endless).concat();
+    assert!(cut.starts_with("…ä") && cut.ends_with("end") && cut.len() <= BYTES + 3);
+
+    assert_eq!(tail(&names(&["", " ", ""])), names(&[]));
+    // One event is one line of the server: nothing that it writes makes another.
+    assert_eq!(
+        tail(&names(&["a\nERROR forged\r"])),
+        names(&["a\\nERROR forged"])
+    );
+}
+
+#[test]
+fn what_may_be_a_login_in_a_url_is_not_shown() {
+    for (url, shown) in [
+        ("http://127.0.0.1:9/mcp", "http://127.0.0.1:9/mcp"),
+        ("http://127.0.0.1:9", "http://127.0.0.1:9"),
+        (
+            "https://me:secret@example.org/a@b?key=1#x",
+            "https://example.org/a@b",
+        ),
+        ("nonsense?x", "nonsense"),
+    ] {
+        assert_eq!(without_login(url), shown);
+    }
+}
+
+#[test]
+fn mc4_local_tools_are_named_builtin_ones_first() {
+    let manager = ToolManager::new();
+    for (name, source) in [
+        ("mine", Source::Custom),
+        ("volume", Source::Builtin),
+        ("canned", Source::Mock),
+        ("remote", Source::Mcp("a".to_owned())),
+        ("datetime", Source::Builtin),
+    ] {
+        let definition =
+            ToolDefinition::builder(name, "d", serde_json::json!({ "type": "object" }));
+        let run = async |_: serde_json::Value, _| Ok::<_, ToolError>("");
+        manager.add(FunctionTool::defined(definition.source(source), run).unwrap());
+    }
+    let expected = names(&["datetime", "volume", "canned", "mine"]);
+    assert_eq!(local_tools(&manager.tools()), expected);
+}

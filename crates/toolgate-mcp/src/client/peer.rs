@@ -1,0 +1,66 @@
+//! What supervision sees of a server: so little that a test can play it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use toolgate_core::Tool;
+
+use super::connect::ConnectError;
+use super::link::Link;
+use super::transport::End;
+use crate::{Era, ServerSettings};
+
+/// Makes connections.
+pub(crate) trait Reach: Send + Sync + 'static {
+    /// One attempt: start, handshake and first listing, within `patience`. One that fails or is dropped leaves nothing behind.
+    fn reach<'a>(
+        &'a self,
+        settings: &'a ServerSettings,
+        link: &'a Link,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Reached, ConnectError>>;
+}
+
+/// A connected server and what it offers.
+pub(crate) struct Reached {
+    pub(crate) peer: Arc<dyn Peer>,
+    pub(crate) offer: Offer,
+}
+
+/// The tools of a server at one moment.
+#[derive(Default)]
+pub(crate) struct Offer {
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Those that could not be taken, each with the reason.
+    pub(crate) refused: Vec<String>,
+}
+
+/// What a connection has to show besides answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Vitals {
+    pub(crate) pid: Option<u32>,
+    /// Lines on stdout that were no messages: how many, and the latest.
+    pub(crate) polluted: u64,
+    pub(crate) polluted_lines: Vec<String>,
+    /// The tail of stderr, redacted.
+    pub(crate) stderr: Vec<String>,
+}
+
+/// A connected server.
+pub(crate) trait Peer: Send + Sync + 'static {
+    /// How it is spoken to.
+    fn era(&self) -> Era;
+    /// Lets calls through.
+    fn open(&self, link: &Link);
+    /// Asks for its tools again.
+    fn offer(&self) -> BoxFuture<'_, Result<Offer, String>>;
+    /// Returns when it has said that its tools changed, also if it said so before.
+    fn tools_changed(&self) -> BoxFuture<'_, ()>;
+    /// Returns when the connection is over, also if it was before.
+    fn ended(&self) -> BoxFuture<'_, End>;
+    /// Ends the connection; returns when nothing of it is left.
+    fn close(&self) -> BoxFuture<'_, ()>;
+    /// As of now.
+    fn vitals(&self) -> Vitals;
+}

@@ -1,0 +1,468 @@
+//! The life of one server: connecting, being there, dying, coming back.
+//!
+//! ```text
+//!  attempt 1 ─▶ 2 ─▶ 3 ─▶ failed ─▶ slow retries, for ever
+//!     │         │    │                 │
+//!     └─────────┴────┴──▶ connected ◀──┘
+//!     ▲                       │
+//!     └──────── died ─────────┘   at once the first time; a server that was not well for a minute goes on counting
+//! ```
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use toolgate_core::escape;
+use tracing::{debug, error, error_span, info, warn};
+
+use super::block::{self, Block};
+use super::connect::ConnectError;
+use super::link::Link;
+use super::peer::{Offer, Peer, Reached};
+use super::seen::Seen;
+use super::servers::Shared;
+use super::shelf::Shelf;
+use super::status::{Board, ServerState};
+use super::transport::End;
+use crate::ServerSettings;
+use crate::retry::Starts;
+
+/// So long a server must stay up before its earlier failures are forgotten.
+const HEALTHY: Duration = Duration::from_secs(60);
+/// A slow retry has this many times the patience of a first attempt: a download may be what takes so long.
+const SLOW_PATIENCE: u32 = 6;
+/// What an attempt may take to clean up after itself, besides its patience.
+const CLEANUP: Duration = Duration::from_secs(10);
+/// So long a start counts against the number of starts at once.
+const SLOT: Duration = Duration::from_secs(1);
+/// Lists are asked for no more often than this.
+const BETWEEN_LISTINGS: Duration = Duration::from_secs(1);
+/// How long a list may take.
+const LISTING: Duration = Duration::from_secs(30);
+/// The longest error text that is shown.
+const LONGEST: usize = 1000;
+
+/// Answered with whether the server is connected in the end.
+pub(super) type Order = oneshot::Sender<bool>;
+
+/// One task's worth of server.
+pub(super) struct Server {
+    pub(super) shared: Arc<Shared>,
+    pub(super) board: Arc<Board>,
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) seen: Arc<Seen>,
+    pub(super) link: Link,
+    pub(super) stop: CancellationToken,
+    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) starts: Starts,
+    pub(super) course: Course,
+}
+
+/// Where it stands between well and given up.
+#[derive(Default)]
+pub(super) struct Course {
+    /// Attempts since it was last well.
+    used: u32,
+    /// It has died, and was not well for long enough since.
+    dying: bool,
+    /// The round has failed: retries are slow and quiet.
+    failed: bool,
+    /// The block has been shown.
+    told: bool,
+    hopeless: bool,
+    /// Who waits for the outcome.
+    waiting: Vec<Order>,
+}
+
+/// Why a connection was given up.
+enum Loss {
+    Died(End),
+    Ordered(Order),
+}
+
+impl Server {
+    /// Runs until it is stopped. A panic ends the server, not the task: a person may still order a reconnect.
+    pub(super) async fn run(mut self, previous: Option<JoinHandle<()>>) {
+        if let Some(previous) = previous {
+            drop(previous.await);
+        }
+        let stop = self.stop.clone();
+        loop {
+            let life = AssertUnwindSafe(self.live()).catch_unwind();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Err(_) = life => {}
+            }
+            self.panicked().await;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(order) = self.orders.recv() => self.ordered(order),
+                else => break,
+            }
+        }
+        self.end().await;
+    }
+
+    async fn live(&mut self) -> Infallible {
+        loop {
+            match self.attempt().await {
+                Err(error) => self.refused(&error),
+                Ok((reached, took)) => {
+                    let peer = Arc::clone(&reached.peer);
+                    let since = Instant::now();
+                    self.connected(reached, took);
+                    let loss = self.serve(&*peer).await;
+                    self.lost(loss, since.elapsed(), &*peer).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until it is time, and tries once.
+    async fn attempt(&mut self) -> Result<(Reached, Duration), ConnectError> {
+        self.course.used += 1;
+        self.wait().await;
+        let attempt = self.course.used;
+        self.board.update(|facts| {
+            facts.attempts = attempt;
+            facts.next_try = None;
+        });
+        let patience = match self.course.failed {
+            true => self.settings().start_timeout.saturating_mul(SLOW_PATIENCE),
+            false => self.settings().start_timeout,
+        };
+        let slot = Arc::clone(&self.shared.slots).acquire_owned().await.ok();
+        self.starts.count();
+        let began = Instant::now();
+        let settings = &self.board.settings;
+        let reach = self.shared.reach.reach(settings, &self.link, patience);
+        let mut reach = std::pin::pin!(timeout(patience + CLEANUP, reach));
+        // A slow one gives its slot to the next.
+        let answer = match timeout(SLOT, &mut reach).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                drop(slot);
+                reach.await
+            }
+        };
+        let reached = answer.unwrap_or_else(|_| Err(overdue(patience)))?;
+        Ok((reached, began.elapsed()))
+    }
+
+    /// The delay of the policy, and what the starts of the last minute add to it.
+    async fn wait(&mut self) {
+        let (policy, attempt) = (&self.shared.options.retry, self.course.used);
+        let delay = match self.course.failed {
+            true if self.course.hopeless => policy.slowest_delay(),
+            true => policy.slow_delay(attempt),
+            false => policy.delay(attempt),
+        };
+        let name = &self.settings().name;
+        let (of, delay_s) = (policy.attempts, delay.as_secs_f64());
+        match self.course.failed {
+            true => debug!(server = %name, attempt, delay_s, "MCP connection attempt {attempt}"),
+            false => {
+                info!(server = %name, attempt, delay_s, "MCP connection attempt {attempt} of {of}");
+            }
+        }
+        let mut at = Instant::now() + delay;
+        let allowed = self.starts.allowed_at();
+        if allowed > at {
+            at = allowed;
+            self.hold_back(at);
+        }
+        if at <= Instant::now() {
+            return;
+        }
+        self.board.update(|facts| facts.next_try = Some(at));
+        tokio::select! {
+            () = sleep_until(at) => {}
+            Some(order) = self.orders.recv() => {
+                self.ordered(order);
+                self.course.used = 1;
+            }
+        }
+    }
+
+    /// The crash-loop breaker is open.
+    fn hold_back(&self, until: Instant) {
+        let why = format!(
+            "it was started {} times within a minute; the next try is in {} s",
+            self.starts.most(),
+            (until - Instant::now()).as_secs_f64().ceil()
+        );
+        warn!(server = %self.settings().name, "MCP server is held back: {why}");
+        self.board.update(|facts| {
+            facts.error = Some(match facts.error.take() {
+                Some(error) => format!("{error}; {why}"),
+                None => why,
+            });
+        });
+    }
+
+    fn connected(&mut self, reached: Reached, took: Duration) {
+        let Reached { peer, offer } = reached;
+        let (attempt, tools, era) = (self.course.used, offer.tools.len(), peer.era());
+        let (name, elapsed_ms) = (&self.settings().name, took.as_millis());
+        match attempt {
+            1 => info!(server = %name, %era, tools, elapsed_ms, "MCP server connected"),
+            _ => {
+                info!(server = %name, %era, tools, elapsed_ms, "MCP connection succeeded on attempt {attempt}");
+            }
+        }
+        self.course.failed = false;
+        self.course.hopeless = false;
+        // Calls must get through before a tool is seen.
+        peer.open(&self.link);
+        self.offer(offer);
+        self.board.update(|facts| {
+            facts.state = ServerState::Connected;
+            facts.settled = true;
+            facts.era = Some(era);
+            facts.connected_in = Some(took);
+            facts.error = None;
+            facts.peer = Some(peer);
+        });
+        self.answer(true);
+    }
+
+    fn offer(&self, offer: Offer) {
+        let redactor = &self.shared.options.redactor;
+        self.seen
+            .look(&self.settings().name, &offer.tools, redactor);
+        let (tools, refused) = (offer.tools.len(), offer.refused);
+        self.shelf.offer(offer.tools);
+        self.board.update(|facts| {
+            facts.tools = tools;
+            facts.refused = refused;
+        });
+    }
+
+    /// Follows a connected server until it is lost.
+    async fn serve(&mut self, peer: &dyn Peer) -> Loss {
+        let mut listed = Instant::now();
+        let mut due = None;
+        loop {
+            tokio::select! {
+                end = peer.ended() => return Loss::Died(end),
+                Some(order) = self.orders.recv() => return Loss::Ordered(order),
+                // A storm of changes is one change: nobody listens until the list is asked for.
+                () = peer.tools_changed(), if due.is_none() => due = Some(listed + BETWEEN_LISTINGS),
+                () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
+                    due = None;
+                    listed = Instant::now();
+                    tokio::select! {
+                        end = peer.ended() => return Loss::Died(end),
+                        offer = timeout(LISTING, peer.offer()) => self.listed_again(offer.unwrap_or_else(|_| Err("no answer in time".to_owned()))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn listed_again(&self, offer: Result<Offer, String>) {
+        let name = &self.settings().name;
+        match offer {
+            Ok(offer) => {
+                info!(server = %name, tools = offer.tools.len(), "MCP server changed its tools");
+                self.offer(offer);
+            }
+            Err(reason) => {
+                let reason = self.shared.options.redactor.line(&reason, LONGEST);
+                warn!(server = %name, %reason, "MCP server changed its tools, but does not list them; the old ones stay");
+            }
+        }
+    }
+
+    async fn lost(&mut self, loss: Loss, lived: Duration, peer: &dyn Peer) {
+        self.link.connecting();
+        self.board.update(|facts| {
+            facts.drop_peer();
+            facts.state = ServerState::Restarting;
+        });
+        match loss {
+            Loss::Ordered(order) => self.ordered(order),
+            Loss::Died(end) => self.died(&end, lived),
+        }
+        drop(timeout(CLEANUP, peer.close()).await);
+    }
+
+    fn died(&mut self, end: &End, lived: Duration) {
+        let redactor = &self.shared.options.redactor;
+        let status = redactor.line(&end.status, LONGEST);
+        let stderr = block::stderr_tail(&end.stderr, redactor).join("\n");
+        let stderr = (!stderr.is_empty()).then(|| escape(&stderr));
+        warn!(server = %self.settings().name, %status, stderr, "MCP server ended");
+        if lived >= HEALTHY || !self.course.dying {
+            self.course = Course {
+                dying: true,
+                ..Course::default()
+            };
+        }
+        let error = format!("it ended ({status})");
+        self.board.update(|facts| {
+            facts.restarts += 1;
+            facts.error = Some(error.clone());
+            if !end.stderr.is_empty() {
+                facts.stderr = end.stderr.clone();
+            }
+        });
+        if self.course.used >= self.shared.options.retry.attempts {
+            self.give_up(&error, Some(&status), &end.stderr);
+        }
+    }
+
+    fn refused(&mut self, error: &ConnectError) {
+        let reason = self.shared.options.redactor.line(&error.reason, LONGEST);
+        self.course.hopeless = error.hopeless;
+        self.board.update(|facts| {
+            facts.error = Some(reason.clone());
+            facts.stderr = error.stderr.clone();
+        });
+        let name = &self.settings().name;
+        let (attempt, attempts) = (self.course.used, self.shared.options.retry.attempts);
+        if self.course.failed {
+            debug!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} failed");
+        } else if error.hopeless || attempt >= attempts {
+            self.give_up(&reason, None, &error.stderr);
+        } else {
+            info!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} of {attempts} failed");
+        }
+    }
+
+    /// The round has failed: the tools go, and slow retries begin.
+    fn give_up(&mut self, reason: &str, status: Option<&str>, stderr: &[String]) {
+        let attempts = self.course.used;
+        if !self.course.told {
+            self.tell(reason, stderr);
+        }
+        self.course.told = true;
+        self.course.failed = true;
+        self.course.used = attempts.max(self.shared.options.retry.attempts);
+        self.shelf.clear();
+        let name = escape(&self.settings().name);
+        let tail = block::stderr_tail(stderr, &self.shared.options.redactor);
+        let details = std::iter::once(reason.to_owned()).chain(tail);
+        self.link.down(
+            match status {
+                Some(status) => format!("its server '{name}' is not running ({status})"),
+                None => format!("its server '{name}' is not running"),
+            },
+            Some(details.collect::<Vec<_>>().join("\n")),
+        );
+        self.board.update(|facts| {
+            facts.state = ServerState::Failed;
+            facts.settled = true;
+            facts.tools = 0;
+            facts.refused.clear();
+        });
+        self.answer(false);
+    }
+
+    /// One record for reason and block. The server stands in a span: fields would follow the block on its last line.
+    fn tell(&self, reason: &str, stderr: &[String]) {
+        let name = &self.settings().name;
+        let block = Block {
+            settings: self.settings(),
+            attempts: self.course.used,
+            stderr,
+            file: self.shared.options.file.as_deref(),
+            local: &block::local_tools(&self.shared.manager.tools()),
+            others: &self.shared.roster.hopeful_besides(name),
+            redactor: &self.shared.options.redactor,
+        };
+        let attempts = block::attempts(self.course.used);
+        error_span!("mcp", server = %escape(name)).in_scope(|| {
+            error!(
+                "MCP connection failed after {attempts}: {reason}\n{}",
+                block.text()
+            );
+        });
+    }
+
+    /// A person wants it anew: nothing of before counts.
+    fn ordered(&mut self, order: Order) {
+        info!(server = %self.settings().name, "MCP server is connected anew, as asked for");
+        let mut waiting = std::mem::take(&mut self.course.waiting);
+        waiting.push(order);
+        self.course = Course {
+            waiting,
+            ..Course::default()
+        };
+        self.starts.forget();
+        self.link.connecting();
+        self.board.update(|facts| {
+            facts.state = ServerState::Restarting;
+            facts.next_try = None;
+        });
+    }
+
+    /// Tells those who ordered a reconnect, and those who did meanwhile.
+    fn answer(&mut self, connected: bool) {
+        let mut waiting = std::mem::take(&mut self.course.waiting);
+        waiting.extend(std::iter::from_fn(|| self.orders.try_recv().ok()));
+        for order in waiting {
+            // Whoever asked may be gone.
+            order.send(connected).ok();
+        }
+    }
+
+    async fn panicked(&mut self) {
+        let name = escape(&self.settings().name);
+        error!(server = %name, "MCP server failed: an error inside Toolgate; reconnect it or restart Toolgate");
+        self.leave(
+            ServerState::Failed,
+            &format!("its server '{name}' failed inside Toolgate"),
+        )
+        .await;
+        self.board
+            .update(|facts| facts.error = Some("an error inside Toolgate".to_owned()));
+    }
+
+    async fn end(&mut self) {
+        let reason = format!("its server '{}' was stopped", escape(&self.settings().name));
+        self.leave(ServerState::Stopped, &reason).await;
+    }
+
+    /// Tools first, so that no call comes any more; then those that wait; then the server.
+    async fn leave(&mut self, state: ServerState, reason: &str) {
+        self.shelf.clear();
+        self.link.down(reason, None);
+        let mut peer = None;
+        self.board.update(|facts| {
+            peer = facts.peer.clone();
+            facts.drop_peer();
+            facts.state = state;
+            facts.settled = true;
+            facts.tools = 0;
+            facts.next_try = None;
+        });
+        self.answer(false);
+        if let Some(peer) = peer {
+            drop(timeout(CLEANUP, peer.close()).await);
+        }
+    }
+
+    fn settings(&self) -> &ServerSettings {
+        &self.board.settings
+    }
+}
+
+fn overdue(patience: Duration) -> ConnectError {
+    ConnectError {
+        reason: format!(
+            "it was not connected within {} s; a slow server needs a longer 'startTimeout'",
+            patience.as_secs_f64()
+        ),
+        stderr: Vec::new(),
+        hopeless: false,
+    }
+}

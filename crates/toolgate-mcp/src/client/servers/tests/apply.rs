@@ -1,0 +1,196 @@
+//! What the configuration says, what is waited for, and the end.
+
+use toolgate_core::{CallContext, Handler, ToolCall, ToolExecutor, ToolFuture, ValidArguments};
+
+use super::*;
+
+const UP: Act = Act::Connect(NOW);
+
+#[tokio::test(start_paused = true)]
+async fn a_new_configuration_touches_only_what_is_different() {
+    let ups: Vec<(&str, &[Act])> = ["a", "b", "c", "d"]
+        .map(|name| (name, &[UP] as &[Act]))
+        .into();
+    let house = House::new(&ups);
+    let mut off = server("d");
+    off.disabled = true;
+    house.apply([server("a"), server("b"), server("c"), off]);
+    house.servers.settled().await;
+    assert_eq!(house.state("d"), ServerState::Disabled);
+    let peers = ["a", "b", "c"].map(|name| house.stage.peer(name));
+
+    let mut other = server("b");
+    other.timeout = Some(seconds(5));
+    house.apply([server("d"), other, server("a")]);
+    house.servers.settled().await;
+    house.at(1.0).await;
+    let names: Vec<String> = house
+        .servers
+        .status()
+        .into_iter()
+        .map(|status| status.name)
+        .collect();
+    assert_eq!(names, ["d", "b", "a"]);
+    let starts = ["a", "b", "c", "d"].map(|name| house.starts(name).len());
+    assert_eq!(starts, [1, 2, 1, 1]);
+    assert_eq!(
+        peers.map(|peer| peer.closed.load(Ordering::SeqCst)),
+        [false, true, true]
+    );
+    let tools = ["a_tool", "b_tool", "c_tool", "d_tool"].map(|tool| house.has(tool));
+    assert_eq!(tools, [true, true, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_taken_out_and_put_back_waits_for_its_own_end() {
+    let house = House::started(&[("a", &[UP])]);
+    house.servers.settled().await;
+    house.apply([]);
+    house.apply([server("a"), server("a")]);
+    house.servers.settled().await;
+    assert_eq!(house.servers.status().len(), 1);
+    assert_eq!(house.starts("a"), [0.0, 0.1]);
+    house.at(1.0).await;
+    assert!(house.has("a_tool"));
+    assert_eq!(house.log.count("configured twice"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_settled_as_soon_as_it_is_decided() {
+    let scripts: &[(&str, &[Act])] = &[
+        ("first", &[Act::Connect(seconds(5))]),
+        ("second", &[UP]),
+        ("third", &[Act::Connect(seconds(8))]),
+        ("taking", &[Act::Connect(seconds(2))]),
+    ];
+    for (name, at) in [
+        ("first__anything", 5.0),
+        ("second__second_tool", 0.0),
+        // The one of higher rank could have it too.
+        ("second_tool", 5.0),
+        // Only one that overrides could take it.
+        ("datetime", 2.0),
+        ("third_tool", 8.0),
+        ("nothing", 8.0),
+        ("nobody__nothing", 8.0),
+    ] {
+        let house = House::new(scripts);
+        let mut taking = server("taking");
+        taking.overrides = true;
+        house.apply([server("first"), server("second"), server("third"), taking]);
+        house.servers.settled_for(name).await;
+        assert_eq!(house.now(), at, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_servers_everything_is_settled() {
+    let house = House::new(&[]);
+    house.servers.settled().await;
+    house.servers.settled_for("nothing").await;
+    house.servers.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_status_are_told() {
+    let house = House::started(&[("a", &[Act::Connect(seconds(1))])]);
+    let mut changed = house.servers.changed();
+    let mut states = vec![house.state("a")];
+    while states.last() != Some(&ServerState::Connected) {
+        changed.changed().await.unwrap();
+        states.push(house.state("a"));
+    }
+    assert_eq!((states[0], house.now()), (ServerState::Starting, 1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_stopped_side_by_side_and_can_be_started_again() {
+    let ups: Vec<(&str, &[Act])> = ["a", "b", "c"].map(|name| (name, &[UP] as &[Act])).into();
+    let house = House::started(&ups);
+    house.servers.settled().await;
+    house.servers.stop().await;
+    assert_eq!(house.now(), 0.1);
+    for name in ["a", "b", "c"] {
+        assert!(house.stage.peer(name).closed.load(Ordering::SeqCst));
+        assert_eq!(
+            (house.state(name), house.status(name).tools),
+            (ServerState::Stopped, 0)
+        );
+    }
+    assert!(!house.has("a_tool") && house.has("datetime"));
+    assert!(!house.servers.reconnect("a").await);
+    house.apply([server("a")]);
+    house.servers.settled().await;
+    assert!(house.has("a_tool"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_last_handle_is_gone_everything_ends() {
+    let house = House::started(&[("a", &[UP]), ("b", &[Act::Fail(NOW, "")])]);
+    house.servers.settled().await;
+    let (stage, manager) = (Arc::clone(&house.stage), Arc::clone(&house.manager));
+    let starts = house.starts("b").len();
+    let clone = house.servers.clone();
+    drop(house);
+    sleep(seconds(1)).await;
+    assert!(manager.find("a_tool").is_some());
+    drop(clone);
+    sleep(seconds(1000)).await;
+    assert!(stage.peer("a").closed.load(Ordering::SeqCst));
+    assert!(manager.find("a_tool").is_none());
+    assert_eq!(
+        stage
+            .starts
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| name == "b")
+            .count(),
+        starts
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn im6_server_health_says_how_every_server_is() {
+    let mut options = ServersOptions::new();
+    options.redactor = Redactor::new(["exit status 3".to_owned()]);
+    let house = House::with(&[("good", &[UP]), ("bad", &[Act::Fail(NOW, "")])], options);
+    house.apply([server("good"), server("bad")]);
+    house.servers.settled().await;
+    house.manager.add(HealthTool::new(&house.servers));
+    let executor = ToolExecutor::new(Arc::clone(&house.manager));
+    let outcome = executor
+        .execute(ToolCall::new("server_health", json!({})))
+        .await;
+    let expected = json!({ "servers": [
+        { "name": "good", "state": "connected", "era": "legacy", "tools": 1, "restarts": 0, "polluted": 2, "error": null },
+        { "name": "bad", "state": "failed", "era": null, "tools": 0, "restarts": 0, "polluted": 0,
+          "error": "it stopped during the handshake ([REDACTED])" },
+    ] });
+    assert_eq!(outcome.to_envelope()["result"], expected);
+}
+
+struct HealthTool {
+    definition: ToolDefinition,
+    health: ServerHealth,
+}
+
+impl HealthTool {
+    fn new(servers: &Servers) -> Self {
+        let schema = json!({ "type": "object" });
+        let builder = ToolDefinition::builder("server_health", "How the servers are", schema);
+        Self {
+            definition: builder.source(Source::Internal).build().unwrap(),
+            health: servers.health(),
+        }
+    }
+}
+
+impl Tool for HealthTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        self.health.call(arguments, context)
+    }
+}

@@ -1,0 +1,208 @@
+//! When a server is tried, and when not.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+use tokio::time::Instant;
+
+/// How often a server is tried before it counts as failed.
+pub const MCP_RETRY_ATTEMPTS: u32 = 3;
+/// The wait before the second attempt; it doubles with each further one.
+pub const MCP_RETRY_BASE_DELAY: Duration = Duration::from_secs(2);
+
+/// The longest wait between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(60);
+/// More attempts in a row help nobody: after the round come the slow ones.
+const MOST_ATTEMPTS: u32 = 20;
+/// How far a slow retry is moved at random, so that many servers do not come back in step.
+const JITTER: f64 = 0.2;
+/// So many starts within [`WINDOW`], then it waits.
+const STARTS: usize = 5;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// The configuration's `retry`: when a server that does not connect is tried again.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_mcp::RetryPolicy;
+///
+/// let policy = RetryPolicy::default();
+/// let delays = [1, 2, 3].map(|attempt| policy.delay(attempt).as_secs());
+/// assert_eq!((policy.attempts, delays), (3, [0, 2, 4]));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(description = "When a server that does not connect is tried again")]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// Attempts in a row; after the last the server counts as failed and is retried slowly.
+    #[serde(deserialize_with = "attempts")]
+    #[schemars(range(min = 1, max = 20))]
+    pub attempts: u32,
+    /// The wait before the second attempt; it doubles with each further one.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    pub base_delay: Duration,
+    /// The longest wait between two attempts.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    pub max_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: MCP_RETRY_ATTEMPTS,
+            base_delay: MCP_RETRY_BASE_DELAY,
+            max_delay: MAX_DELAY,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The wait before an attempt, counted from 1: nothing before the first.
+    pub fn delay(&self, attempt: u32) -> Duration {
+        let Some(doublings) = attempt.checked_sub(2) else {
+            return Duration::ZERO;
+        };
+        let factor = 2_u32.saturating_pow(doublings);
+        self.base_delay.saturating_mul(factor).min(self.max_delay)
+    }
+
+    /// The wait before a slow retry, moved a little at random.
+    pub(crate) fn slow_delay(&self, attempt: u32) -> Duration {
+        let shift = 1.0 + JITTER * (2.0 * fastrand::f64() - 1.0);
+        self.delay(attempt).mul_f64(shift)
+    }
+
+    /// The wait before a retry that will hardly help.
+    pub(crate) fn slowest_delay(&self) -> Duration {
+        self.slow_delay(u32::MAX)
+    }
+}
+
+fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        attempts @ 1..=MOST_ATTEMPTS => Ok(attempts),
+        _ => Err(de::Error::custom(format!(
+            "must be from 1 to {MOST_ATTEMPTS}"
+        ))),
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    toolgate_core::parse_duration(&text).map_err(de::Error::custom)
+}
+
+/// The latest starts of one server: what keeps a crash loop from becoming a fork storm.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    times: VecDeque<Instant>,
+    most: usize,
+}
+
+impl Starts {
+    /// A round that the configuration asks for is never cut short.
+    pub(crate) fn new(policy: &RetryPolicy) -> Self {
+        Self {
+            times: VecDeque::new(),
+            most: STARTS.max(policy.attempts as usize),
+        }
+    }
+
+    /// When the next start is allowed.
+    pub(crate) fn allowed_at(&self) -> Instant {
+        match self.times.front() {
+            Some(first) if self.times.len() >= self.most => *first + WINDOW,
+            _ => Instant::now(),
+        }
+    }
+
+    /// How many starts within the window are too many.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// One more.
+    pub(crate) fn count(&mut self) {
+        if self.times.len() >= self.most {
+            self.times.pop_front();
+        }
+        self.times.push_back(Instant::now());
+    }
+
+    /// A person asked for the next start.
+    pub(crate) fn forget(&mut self) {
+        self.times.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn mc3_the_delays_double_up_to_the_longest() {
+        let policy = RetryPolicy::default();
+        let delays = [0, 1, 2, 3, 4, 5, 6, 7, 8, 1000, u32::MAX]
+            .map(|attempt| policy.delay(attempt).as_secs());
+        assert_eq!(delays, [0, 0, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
+    }
+
+    #[test]
+    fn slow_retries_keep_near_the_delay_and_differ() {
+        let policy = RetryPolicy::default();
+        let delays: Vec<f64> = (0..1000)
+            .map(|_| policy.slow_delay(4).as_secs_f64())
+            .collect();
+        assert!(delays.iter().all(|delay| (6.4..=9.6).contains(delay)));
+        let (least, most) = delays.iter().fold((f64::MAX, 0.0_f64), |(least, most), d| {
+            (least.min(*d), most.max(*d))
+        });
+        assert!(least < 7.0 && most > 9.0, "{least} to {most}");
+        assert!((48.0..=72.0).contains(&policy.slowest_delay().as_secs_f64()));
+    }
+
+    #[test]
+    fn mc3_the_configuration_sets_attempts_and_delays() {
+        let read = serde_json::from_value::<RetryPolicy>;
+        assert_eq!(read(json!({})).unwrap(), RetryPolicy::default());
+        let policy =
+            read(json!({ "attempts": 5, "baseDelay": "100ms", "maxDelay": "1s" })).unwrap();
+        let delays = [1, 2, 3, 4, 5, 6].map(|attempt| policy.delay(attempt).as_millis());
+        assert_eq!(
+            (policy.attempts, delays),
+            (5, [0, 100, 200, 400, 800, 1000])
+        );
+        for wrong in [
+            json!({ "attempts": 0 }),
+            json!({ "attempts": 21 }),
+            json!({ "attempts": "3" }),
+            json!({ "baseDelay": 2 }),
+            json!({ "baseDelay": "2" }),
+            json!({ "tries": 3 }),
+        ] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn five_starts_in_a_minute_are_allowed_and_the_sixth_waits_for_the_first_to_be_a_minute_old()
+     {
+        let mut starts = Starts::new(&RetryPolicy::default());
+        let begin = Instant::now();
+        for _ in 0..5 {
+            assert!(starts.allowed_at() <= Instant::now());
+            starts.count();
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(starts.allowed_at() - begin, WINDOW);
+        starts.forget();
+        assert!(starts.allowed_at() <= Instant::now());
+    }
+}
