@@ -1,5 +1,12 @@
 //! One MCP server, as configured.
 
+mod read;
+mod schema;
+mod secrets;
+mod values;
+
+pub use read::{EntryProblem, Places};
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;

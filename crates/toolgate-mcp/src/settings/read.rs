@@ -1,0 +1,407 @@
+//! One entry of `mcpServers` or `servers`, in every spelling that MCP clients have for it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use toolgate_core::{Pattern, escape, nearest, parse_bytes};
+
+use super::values::{
+    ERAS, Given, NORMALIZES, TYPES, Wrong, address, check_name, choice, duration, object, string,
+    text, texts, truth,
+};
+use super::{Connection, Headers, Program, ServerSettings};
+
+/// One setting under all the names it goes by; the first is ours.
+type Key = &'static [&'static str];
+
+const COMMAND: Key = &["command"];
+const ARGS: Key = &["args"];
+const ENV: Key = &["env", "environment", "envs"];
+const CWD: Key = &["cwd"];
+const INHERIT_ENV: Key = &["inheritEnv"];
+const URL: Key = &["url", "serverUrl", "httpUrl"];
+const HEADERS: Key = &["headers"];
+const TYPE: Key = &["type"];
+const ERA: Key = &["era", "protocolEra"];
+const DISABLED: Key = &["disabled", "enabled"];
+const ALLOWED: Key = &["allowedTools", "available_tools", "enabledTools"];
+const EXCLUDED: Key = &["excludedTools", "disabledTools"];
+const START_TIMEOUT: Key = &["startTimeout"];
+const TIMEOUT: Key = &["timeout"];
+const NORMALIZE: Key = &["normalize"];
+const VALIDATE: Key = &["validate"];
+const OVERRIDE: Key = &["override"];
+const PARAMETER_NAMES: Key = &["parameterNames"];
+const CHECK: Key = &["check"];
+const MAX_MEMORY: Key = &["maxMemory"];
+
+/// Every setting there is.
+pub(super) const KEYS: [Key; 20] = [
+    COMMAND,
+    ARGS,
+    ENV,
+    CWD,
+    INHERIT_ENV,
+    URL,
+    HEADERS,
+    TYPE,
+    ERA,
+    DISABLED,
+    ALLOWED,
+    EXCLUDED,
+    START_TIMEOUT,
+    TIMEOUT,
+    NORMALIZE,
+    VALIDATE,
+    OVERRIDE,
+    PARAMETER_NAMES,
+    CHECK,
+    MAX_MEMORY,
+];
+
+/// The settings that say what is run or contacted: who agreed to these agreed to the server.
+const RUN: [Key; 8] = [COMMAND, ARGS, ENV, CWD, INHERIT_ENV, URL, HEADERS, TYPE];
+
+/// What relative paths of an entry are relative to.
+///
+/// ```
+/// use std::path::Path;
+/// let places = toolgate_mcp::Places { folder: Path::new("/house"), home: None };
+/// assert!(places.home.is_none());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The folder of the file.
+    pub folder: &'a Path,
+    /// What `~/` means.
+    pub home: Option<&'a Path>,
+}
+
+/// Something wrong or odd about one entry.
+///
+/// ```
+/// use std::path::Path;
+/// use serde_json::json;
+/// use toolgate_mcp::{Places, ServerSettings};
+///
+/// let places = Places { folder: Path::new("/house"), home: None };
+/// let (settings, problems) = ServerSettings::read("lamp", &json!({ "args": [] }), places);
+/// assert!(settings.is_none());
+/// assert_eq!(problems[0].text, "server 'lamp' is left out: it needs a 'command' or a 'url'");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryProblem {
+    /// The way to the key inside the entry, so that a line can be found for it.
+    pub path: Vec<String>,
+    /// What is wrong, naming the server.
+    pub text: String,
+    /// True if the server was left out because of it.
+    pub left_out: bool,
+}
+
+impl ServerSettings {
+    /// Reads one entry whose variables are replaced already. An error leaves it out; what is only odd comes beside it.
+    pub fn read(
+        name: &str,
+        entry: &Value,
+        places: Places<'_>,
+    ) -> (Option<Self>, Vec<EntryProblem>) {
+        let told = |wrong: Wrong, left_out| {
+            let out = if left_out { " is left out" } else { "" };
+            EntryProblem {
+                text: escape(&format!("server '{name}'{out}: {}", wrong.text)),
+                path: wrong.path,
+                left_out,
+            }
+        };
+        let read = match entry {
+            Value::Object(object) => Entry { object, places }.settings(name),
+            _ => Err(Wrong::entry("it must be an object")),
+        };
+        match read {
+            Ok((settings, odd)) => {
+                let odd = odd.into_iter().map(|odd| told(odd, false)).collect();
+                (Some(settings), odd)
+            }
+            Err(wrong) => (None, vec![told(wrong, true)]),
+        }
+    }
+
+    /// True if an entry may have this key.
+    pub fn knows(key: &str) -> bool {
+        KEYS.iter().any(|names| names.contains(&key))
+    }
+
+    /// True if the entry says that it is not to be started. Needs no variables.
+    pub fn is_disabled(entry: &Value) -> bool {
+        entry["disabled"] == true || entry["enabled"] == false
+    }
+
+    /// The part of an entry that says what is run or contacted, as it stands in the file: its keys in a fixed order, so that
+    /// two entries that run the same give the same value.
+    pub fn run_part(entry: &Value) -> Value {
+        let names = RUN.iter().copied().flatten();
+        let part = names.filter_map(|name| Some(((*name).to_owned(), entry.get(name)?.clone())));
+        let mut part = Value::Object(part.collect());
+        for (_, value) in part.as_object_mut().into_iter().flatten() {
+            value.sort_all_objects();
+        }
+        part
+    }
+}
+
+struct Entry<'a> {
+    object: &'a Map<String, Value>,
+    places: Places<'a>,
+}
+
+impl<'a> Entry<'a> {
+    fn settings(&self, name: &str) -> Result<(ServerSettings, Vec<Wrong>), Wrong> {
+        check_name(name)?;
+        let connection = self.connection()?;
+        let odd = self
+            .unknown_keys()
+            .into_iter()
+            .chain(self.words(&connection));
+        let odd = odd.collect();
+        let mut settings = ServerSettings::new(name, connection);
+        settings.disabled = match self.given(DISABLED)? {
+            Some(given @ ("enabled", _)) => !truth(given)?,
+            Some(given) => truth(given)?,
+            None => false,
+        };
+        settings.allowed_tools = self.patterns(ALLOWED)?;
+        settings.excluded_tools = self.patterns(EXCLUDED)?;
+        settings.parameter_names = self.parameter_names()?;
+        if let Some(given) = self.given(ERA)? {
+            settings.era = choice(given, &ERAS)?;
+        }
+        if let Some(given) = self.given(NORMALIZE)? {
+            settings.normalize = choice(given, &NORMALIZES)?;
+        }
+        if let Some(given) = self.given(START_TIMEOUT)? {
+            settings.start_timeout = duration(given)?;
+        }
+        settings.timeout = self.given(TIMEOUT)?.map(duration).transpose()?;
+        if let Some(given) = self.given(VALIDATE)? {
+            settings.validate = truth(given)?;
+        }
+        if let Some(given) = self.given(OVERRIDE)? {
+            settings.overrides = truth(given)?;
+        }
+        if let Some(given) = self.given(CHECK)? {
+            settings.check = Some(string(given)?.to_owned());
+        }
+        if let Some(given) = self.given(MAX_MEMORY)? {
+            let bytes = parse_bytes(string(given)?).map_err(|text| Wrong::at(&[given.0], &text))?;
+            settings.max_memory = Some(bytes as u64);
+        }
+        Ok((settings, odd))
+    }
+
+    /// A setting under any of its names; under two of them is an error. `null` is the same as nothing.
+    fn given(&self, key: Key) -> Result<Option<Given<'a>>, Wrong> {
+        let mut given = key.iter().filter_map(|name| {
+            let value = self.object.get(*name)?;
+            (!value.is_null()).then_some((*name, value))
+        });
+        match (given.next(), given.next()) {
+            (Some((first, _)), Some((second, _))) => Err(Wrong::at(
+                &[second],
+                &format!("'{first}' says the same; keep one of them"),
+            )),
+            (one, _) => Ok(one),
+        }
+    }
+
+    fn connection(&self) -> Result<Connection, Wrong> {
+        let connection = match (self.given(COMMAND)?, self.given(URL)?) {
+            (Some(_), Some((url, _))) => {
+                return Err(Wrong::at(
+                    &[url],
+                    "'command' is there too; a server has one of them",
+                ));
+            }
+            (None, None) => return Err(Wrong::entry("it needs a 'command' or a 'url'")),
+            (Some(command), None) => Connection::Stdio(self.program(command)?),
+            (None, Some(url)) => Connection::Http {
+                url: address(url)?,
+                headers: self.headers()?,
+            },
+        };
+        let Some(given @ (key, _)) = self.given(TYPE)? else {
+            return Ok(connection);
+        };
+        match (choice(given, &TYPES)?, connection.kind()) {
+            (expected, found) if expected == found => Ok(connection),
+            ("stdio", _) => Err(Wrong::at(
+                &[key],
+                "a server of this type needs a 'command', not a 'url'",
+            )),
+            _ => Err(Wrong::at(
+                &[key],
+                "a server of this type needs a 'url', not a 'command'",
+            )),
+        }
+    }
+
+    fn program(&self, command: Given<'_>) -> Result<Program, Wrong> {
+        let mut words = match command {
+            (key, list @ Value::Array(_)) => texts((key, list))?,
+            given => vec![string(given)?.to_owned()],
+        };
+        if words.first().is_none_or(|word| word.trim().is_empty()) {
+            return Err(Wrong::at(&[command.0], "is empty"));
+        }
+        if let Some(args) = self.given(ARGS)? {
+            words.extend(texts(args)?);
+        }
+        if words.iter().any(|word| word.contains('\0')) {
+            return Err(Wrong::at(&[command.0], "no word may hold a NUL character"));
+        }
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        Ok(Program {
+            // A bare name is looked up on the PATH; a path is relative to the file that has it.
+            command: match program.contains('/') {
+                true => self.path(&program).to_string_lossy().into_owned(),
+                false => program,
+            },
+            args: words.collect(),
+            env: self.env()?,
+            cwd: match self.given(CWD)? {
+                Some(given) => Some(self.path(string(given)?)),
+                None => None,
+            },
+            inherit_env: self.given(INHERIT_ENV)?.map_or(Ok(false), truth)?,
+        })
+    }
+
+    fn env(&self) -> Result<BTreeMap<String, String>, Wrong> {
+        let Some(given @ (key, _)) = self.given(ENV)? else {
+            return Ok(BTreeMap::new());
+        };
+        let mut env = BTreeMap::new();
+        for (name, value) in object(given)? {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(Wrong::at(&[key, name], "no variable can have this name"));
+            }
+            match text(value) {
+                Some(value) if !value.contains('\0') => env.insert(name.clone(), value),
+                _ => return Err(Wrong::at(&[key, name], "must be a string")),
+            };
+        }
+        Ok(env)
+    }
+
+    /// A map, or a list of `Name: value`.
+    fn headers(&self) -> Result<Headers, Wrong> {
+        let Some(given @ (key, value)) = self.given(HEADERS)? else {
+            return Ok(Headers::default());
+        };
+        let mut headers = Vec::new();
+        if value.is_array() {
+            for (index, line) in texts(given)?.iter().enumerate() {
+                let way = index.to_string();
+                let Some((name, value)) = line.split_once(':') else {
+                    return Err(Wrong::at(&[key, &way], "must look like 'Name: value'"));
+                };
+                headers.push((way, name.trim().to_owned(), value.trim().to_owned()));
+            }
+        } else {
+            for (name, value) in object(given)? {
+                let Some(value) = text(value) else {
+                    return Err(Wrong::at(&[key, name], "must be a string"));
+                };
+                headers.push((name.clone(), name.clone(), value));
+            }
+        }
+        for (way, name, value) in &headers {
+            if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
+                return Err(Wrong::at(&[key, way], "is no name of a header"));
+            }
+            if reqwest::header::HeaderValue::from_str(value).is_err() {
+                let text = "can not be sent: it holds a line break or another control character";
+                return Err(Wrong::at(&[key, way], text));
+            }
+        }
+        let pairs = headers.into_iter().map(|(_, name, value)| (name, value));
+        Ok(Headers(pairs.collect()))
+    }
+
+    fn patterns(&self, key: Key) -> Result<Vec<Pattern>, Wrong> {
+        let given = self.given(key)?.map(texts).transpose()?;
+        let patterns = given.unwrap_or_default();
+        Ok(patterns.iter().map(|text| Pattern::new(text)).collect())
+    }
+
+    fn parameter_names(&self) -> Result<HashMap<String, HashMap<String, String>>, Wrong> {
+        let Some(given @ (key, _)) = self.given(PARAMETER_NAMES)? else {
+            return Ok(HashMap::new());
+        };
+        let mut tools = HashMap::new();
+        for (tool, names) in object(given)? {
+            let Value::Object(names) = names else {
+                let text =
+                    "must be an object of names, such as { \"device_name\": \"deviceName\" }";
+                return Err(Wrong::at(&[key, tool], text));
+            };
+            let mut mapped = HashMap::new();
+            for (from, to) in names {
+                let Value::String(to) = to else {
+                    return Err(Wrong::at(&[key, tool, from], "must be a string"));
+                };
+                mapped.insert(from.clone(), to.clone());
+            }
+            tools.insert(tool.clone(), mapped);
+        }
+        Ok(tools)
+    }
+
+    /// Relative to the file; `~/` is the home folder.
+    fn path(&self, text: &str) -> PathBuf {
+        match (text.strip_prefix("~/"), self.places.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.places.folder.join(text),
+        }
+    }
+
+    /// One remark for all of them: other clients' blocks have keys of their own.
+    fn unknown_keys(&self) -> Option<Wrong> {
+        let known: Vec<&str> = KEYS.iter().copied().flatten().copied().collect();
+        let is_unknown = |name: &&String| !known.contains(&name.as_str());
+        let unknown: Vec<&String> = self.object.keys().filter(is_unknown).collect();
+        let one = |name: &&String| match nearest(name, known.iter().copied(), 1).pop() {
+            Some(hint) => format!("'{name}' (did you mean '{hint}'?)"),
+            None => format!("'{name}'"),
+        };
+        let names: Vec<String> = unknown.iter().map(one).collect();
+        let (noun, verb) = match unknown.len() {
+            1 => ("key", "is"),
+            _ => ("keys", "are"),
+        };
+        Some(Wrong {
+            path: vec![(*unknown.first()?).clone()],
+            text: format!("unknown {noun} {} {verb} ignored", names.join(", ")),
+        })
+    }
+
+    /// A whole command line in `command` is the usual slip.
+    fn words(&self, connection: &Connection) -> Option<Wrong> {
+        let Connection::Stdio(program) = connection else {
+            return None;
+        };
+        let is_line = program.args.is_empty()
+            && !program.command.contains('/')
+            && program.command.trim().contains(' ');
+        is_line.then(|| {
+            let text = "is taken as the name of one program, blanks and all; its arguments belong into 'args'";
+            Wrong::at(&["command"], text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

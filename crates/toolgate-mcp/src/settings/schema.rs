@@ -1,0 +1,115 @@
+//! What an entry looks like to an editor.
+
+use serde_json::{Map, Value, json};
+
+use super::ServerSettings;
+
+impl ServerSettings {
+    /// The JSON Schema of one entry. Keys of other clients are let through, as when it is read.
+    pub fn entry_schema() -> Value {
+        let texts = json!({ "type": "array", "items": { "type": "string" } });
+        let map = json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
+        let duration = |meaning: &str| json!({ "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$", "description": meaning });
+        let truth = |meaning: &str, default: bool| json!({ "type": "boolean", "default": default, "description": meaning });
+        let described = |schema: &Value, meaning: &str| {
+            let mut schema = schema.clone();
+            schema["description"] = meaning.into();
+            schema
+        };
+        let headers = json!({ "anyOf": [map, texts], "description": "Sent with every request" });
+        let command = json!({ "anyOf": [{ "type": "string", "minLength": 1 }, texts],
+            "description": "The program: a name on the PATH, or a path relative to this file; as a list with its arguments" });
+        let env = described(&map, "Variables of the program besides the usual ones");
+        let url = json!({ "type": "string", "pattern": "^https?://", "description": "Where a remote server is" });
+        let era = json!({ "enum": ["auto", "legacy", "modern"], "default": "auto", "description": "legacy begins with initialize; modern is 2026-07-28" });
+        let allowed = described(
+            &texts,
+            "Only these tools are taken; * stands for anything; empty: all",
+        );
+        let excluded = described(&texts, "These tools are left out");
+        let names = json!({ "type": "object", "additionalProperties": map, "description": "Parameter names by tool, from what a model says to what the server wants" });
+        let properties = [
+            ("command", command),
+            ("args", described(&texts, "Its arguments")),
+            ("env", env.clone()),
+            ("environment", env.clone()),
+            ("envs", env),
+            (
+                "cwd",
+                json!({ "type": "string", "description": "Where it runs, relative to this file" }),
+            ),
+            (
+                "inheritEnv",
+                truth("Pass on the whole environment, keys and all", false),
+            ),
+            ("url", url.clone()),
+            ("serverUrl", url.clone()),
+            ("httpUrl", url),
+            ("headers", headers),
+            (
+                "type",
+                json!({ "enum": ["stdio", "local", "http", "streamable-http", "streamableHttp", "sse", "remote"], "description": "Not needed: a command is stdio, a url is http" }),
+            ),
+            ("era", era.clone()),
+            ("protocolEra", era),
+            ("disabled", truth("Named, but not started", false)),
+            ("enabled", truth("The opposite of disabled", true)),
+            ("allowedTools", allowed.clone()),
+            ("available_tools", allowed.clone()),
+            ("enabledTools", allowed),
+            ("excludedTools", excluded.clone()),
+            ("disabledTools", excluded),
+            (
+                "startTimeout",
+                duration("How long one attempt to connect may take; 10s unless set"),
+            ),
+            (
+                "timeout",
+                duration("Of one call of its tools, instead of limits.timeout"),
+            ),
+            (
+                "normalize",
+                json!({ "enum": ["undeclared", "always", "never"], "default": "undeclared", "description": "Which parameter names are turned from snake_case to camelCase" }),
+            ),
+            (
+                "validate",
+                truth("Check arguments before they are sent", true),
+            ),
+            (
+                "override",
+                truth("Its tools go before local ones of the same name", false),
+            ),
+            ("parameterNames", names),
+            (
+                "check",
+                json!({ "type": "string", "description": "What to check if it does not start, for a person" }),
+            ),
+            (
+                "maxMemory",
+                json!({ "type": "string", "pattern": r"^[0-9.]+\s*(B|KiB|MiB|GiB)$", "description": "What its processes may hold together" }),
+            ),
+        ];
+        let properties: Map<String, Value> = properties
+            .into_iter()
+            .map(|(name, schema)| (name.to_owned(), schema))
+            .collect();
+        json!({ "type": "object", "properties": properties })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::KEYS;
+    use super::*;
+
+    #[test]
+    fn the_schema_has_every_key_that_is_read() {
+        let schema = ServerSettings::entry_schema();
+        let described: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let mut read: Vec<&&str> = KEYS.iter().copied().flatten().collect();
+        let mut sorted = described.clone();
+        read.sort_unstable();
+        sorted.sort_unstable();
+        assert_eq!(sorted, read);
+    }
+}
