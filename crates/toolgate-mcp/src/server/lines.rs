@@ -1,0 +1,229 @@
+//! Lines of bounded length. Of a line that is too long only the request's id is made out, so that it can be answered.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// A line as it came.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// Without its newline.
+    Whole(Bytes),
+    /// Longer than allowed; the `id` of the JSON object it began, if it has one.
+    TooLong { id: Option<Value> },
+}
+
+/// Reads lines. What is read so far stays here, so that a dropped [`next`](Self::next) loses nothing.
+pub(super) struct Lines<R> {
+    reader: R,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no newline.
+    searched: usize,
+    /// In the middle of a line that is too long.
+    skipping: Option<IdSearch>,
+    longest: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R, longest: usize) -> Self {
+        Self {
+            reader,
+            buffer: BytesMut::new(),
+            searched: 0,
+            skipping: None,
+            longest,
+        }
+    }
+
+    /// The next line; none at the end. A last line without a newline counts.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
+        const CHUNK: usize = 16 * 1024;
+        loop {
+            if let Some(line) = self.take() {
+                return Ok(Some(line));
+            }
+            self.buffer.reserve(CHUNK);
+            if self.reader.read_buf(&mut self.buffer).await? == 0 {
+                let rest = self.buffer.split();
+                self.searched = 0;
+                let is_nothing = rest.is_empty() && self.skipping.is_none();
+                return Ok((!is_nothing).then(|| self.line(rest)));
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<Line> {
+        let unsearched = &self.buffer[self.searched..];
+        if let Some(at) = unsearched.iter().position(|byte| *byte == b'\n') {
+            let mut line = self.buffer.split_to(self.searched + at + 1);
+            self.searched = 0;
+            line.truncate(line.len() - 1);
+            return Some(self.line(line));
+        }
+        self.searched = self.buffer.len();
+        if self.searched > self.longest || self.skipping.is_some() {
+            let search = self.skipping.get_or_insert_default();
+            search.read(&self.buffer);
+            self.buffer = BytesMut::new();
+            self.searched = 0;
+        }
+        None
+    }
+
+    fn line(&mut self, bytes: BytesMut) -> Line {
+        match self.skipping.take() {
+            None if bytes.len() <= self.longest => Line::Whole(bytes.freeze()),
+            search => {
+                let mut search = search.unwrap_or_default();
+                search.read(&bytes);
+                Line::TooLong { id: search.id }
+            }
+        }
+    }
+}
+
+/// Finds the `id` of a JSON object that passes by in pieces. Some clients write it last, behind all parameters.
+#[derive(Default)]
+struct IdSearch {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    in_value: bool,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    id: Option<Value>,
+}
+
+impl IdSearch {
+    fn read(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.step(*byte);
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            self.in_string = self.escaped || byte != b'"';
+            self.escaped = byte == b'\\' && !self.escaped;
+            return self.keep(byte);
+        }
+        match byte {
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.end_of_member();
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b',' => self.end_of_member(),
+            b':' if self.depth == 1 => self.in_value = true,
+            _ => {
+                self.in_string = byte == b'"';
+                self.keep(byte);
+            }
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        /// No id anybody uses is longer.
+        const LONGEST: usize = 256;
+        let token = if self.in_value {
+            &mut self.value
+        } else {
+            &mut self.key
+        };
+        if self.depth == 1 && token.len() < LONGEST {
+            token.push(byte);
+        }
+    }
+
+    fn end_of_member(&mut self) {
+        if self.depth != 1 {
+            return;
+        }
+        if self.key.trim_ascii() == br#""id""# {
+            self.id = serde_json::from_slice(&self.value).ok();
+        }
+        self.in_value = false;
+        self.key.clear();
+        self.value.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// All lines of a text that arrives in pieces of the given size.
+    async fn lines(text: &[u8], piece: usize, longest: usize) -> Vec<Line> {
+        let (mut writer, reader) = tokio::io::duplex(piece);
+        let text = text.to_vec();
+        let writing = tokio::spawn(async move {
+            tokio::io::AsyncWriteExt::write_all(&mut writer, &text)
+                .await
+                .unwrap();
+        });
+        let mut lines = Lines::new(reader, longest);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            all.push(line);
+        }
+        writing.await.unwrap();
+        all
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_in_whatever_pieces_they_arrive() {
+        let whole = |text: &'static [u8]| Line::Whole(Bytes::from_static(text));
+        for piece in [1, 3, 1024] {
+            let read = lines(b"one\n\ntwo\r\n\xff\nlast", piece, 8).await;
+            let expected = [&b"one"[..], b"", b"two\r", b"\xff", b"last"].map(whole);
+            assert_eq!(read, expected, "pieces of {piece}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_id_of_a_line_that_is_too_long_is_made_out_wherever_it_stands() {
+        let filler = "x".repeat(100);
+        for (text, id) in [
+            (format!(r#"{{"id":7,"p":"{filler}"}}"#), Some(json!(7))),
+            (
+                format!(r#"{{"p":{{"id":1,"q":["{filler}"]}} , "id" : "a\"b" }}"#),
+                Some(json!("a\"b")),
+            ),
+            (format!(r#"{{"p":"\"id\":3,{filler}","id":4}}"#), Some(json!(4))),
+            (format!(r#"{{"p":"{filler}"}}"#), None),
+            (format!(r#"{{"id":{{"a":1}},"p":"{filler}"}}"#), None),
+            (format!("{filler} no JSON at all"), None),
+            ("[".repeat(200), None),
+            (format!("}}}}}}{filler}"), None),
+        ] {
+            for piece in [1, 7, 1024] {
+                let read = lines(format!("{text}\nnext\n").as_bytes(), piece, 64).await;
+                let expected = [
+                    Line::TooLong { id: id.clone() },
+                    Line::Whole(Bytes::from_static(b"next")),
+                ];
+                assert_eq!(read, expected, "{text} in pieces of {piece}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dropped_read_loses_nothing() {
+        use tokio::io::AsyncWriteExt;
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let mut lines = Lines::new(reader, 64);
+        writer.write_all(b"first ").await.unwrap();
+        tokio::select! {
+            biased;
+            _ = lines.next() => panic!("the line is not over"),
+            () = tokio::task::yield_now() => {}
+        }
+        writer.write_all(b"half\n").await.unwrap();
+        let line = lines.next().await.unwrap().unwrap();
+        assert_eq!(line, Line::Whole(Bytes::from_static(b"first half")));
+    }
+}

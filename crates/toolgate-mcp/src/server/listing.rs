@@ -1,0 +1,167 @@
+//! The tools an executor has for a client, as MCP lists them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
+use tokio::sync::watch;
+use toolgate_core::{Annotations, ToolDefinition, ToolError, ToolExecutor, nearest};
+
+use super::ServeOptions;
+
+/// Changes that come in such quick succession are told once.
+const COALESCE: Duration = Duration::from_millis(50);
+
+/// What is offered to every client of one server.
+pub(super) struct Catalogue {
+    pub(super) executor: ToolExecutor,
+    pub(super) options: ServeOptions,
+    /// Calls of all clients that are not answered yet.
+    pub(super) running: AtomicUsize,
+    listing: ArcSwap<Listing>,
+}
+
+struct Listing {
+    /// The manager's count of changes it was made at.
+    version: u64,
+    tools: Arc<Vec<Tool>>,
+}
+
+impl Catalogue {
+    pub(super) fn new(executor: ToolExecutor, options: ServeOptions) -> Self {
+        let catalogue = Self {
+            executor,
+            options,
+            running: AtomicUsize::new(0),
+            listing: ArcSwap::from_pointee(Listing {
+                version: 0,
+                tools: Arc::default(),
+            }),
+        };
+        let version = *catalogue.executor.manager().subscribe().borrow();
+        catalogue.listing.store(Arc::new(Listing {
+            version,
+            tools: Arc::new(catalogue.convert()),
+        }));
+        catalogue
+    }
+
+    /// All tools a client may see, in the manager's order. They are converted once for every change of the tool set; a
+    /// change that a client can not see leaves the very same list.
+    pub(super) fn tools(&self) -> Arc<Vec<Tool>> {
+        // Read before the tools: a change in between is then seen next time.
+        let version = *self.executor.manager().subscribe().borrow();
+        let listing = self.listing.load();
+        if listing.version == version {
+            return Arc::clone(&listing.tools);
+        }
+        let tools = self.convert();
+        let tools = if tools == *listing.tools {
+            Arc::clone(&listing.tools)
+        } else {
+            Arc::new(tools)
+        };
+        self.listing.store(Arc::new(Listing {
+            version,
+            tools: Arc::clone(&tools),
+        }));
+        tools
+    }
+
+    fn convert(&self) -> Vec<Tool> {
+        let tools = self.executor.manager().tools();
+        let definitions = tools.iter().map(|tool| tool.definition());
+        definitions
+            .filter(|tool| self.offers(tool))
+            .map(convert)
+            .collect()
+    }
+
+    /// True if clients may use this tool.
+    pub(super) fn offers(&self, tool: &ToolDefinition) -> bool {
+        let ServeOptions { allow, deny, .. } = &self.options;
+        self.executor.is_visible(tool)
+            && (allow.is_empty() || allow.iter().any(|pattern| pattern.matches(tool)))
+            && !deny.iter().any(|pattern| pattern.matches(tool))
+    }
+
+    /// For a tool that does not exist here, whatever else the executor knows.
+    pub(super) fn not_found(&self, name: &str) -> ToolError {
+        let tools = self.tools();
+        let known: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+        ToolError::NotFound {
+            name: name.to_owned(),
+            nearest: nearest(name, known.iter().map(String::as_str), 3),
+            known,
+        }
+    }
+
+    /// Follows the list from now on.
+    pub(super) fn watch(self: &Arc<Self>) -> Watch {
+        Watch {
+            version: self.executor.manager().subscribe(),
+            seen: self.tools(),
+            catalogue: Arc::clone(self),
+        }
+    }
+}
+
+/// One client's view of the list over time.
+pub(super) struct Watch {
+    catalogue: Arc<Catalogue>,
+    version: watch::Receiver<u64>,
+    seen: Arc<Vec<Tool>>,
+}
+
+impl Watch {
+    /// Returns when the list is another one than before; never, if it can not change any more.
+    pub(super) async fn changed(&mut self) {
+        loop {
+            if self.version.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(COALESCE).await;
+            self.version.mark_unchanged();
+            let tools = self.catalogue.tools();
+            if !Arc::ptr_eq(&tools, &self.seen) {
+                self.seen = tools;
+                return;
+            }
+        }
+    }
+}
+
+fn convert(tool: &ToolDefinition) -> Tool {
+    let mut listed = Tool::new(
+        tool.name().to_owned(),
+        tool.description().to_owned(),
+        object(tool.parameters()),
+    );
+    // One output schema of another type makes the TypeScript SDK refuse the whole list.
+    listed.output_schema = tool
+        .output_schema()
+        .filter(|schema| schema["type"] == "object")
+        .map(object);
+    listed.annotations = annotations(tool.annotations());
+    listed
+}
+
+fn object(schema: &Value) -> Arc<JsonObject> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+/// Only what the tool says: MCP has defaults for the rest.
+fn annotations(said: Annotations) -> Option<ToolAnnotations> {
+    (said != Annotations::default()).then(|| {
+        ToolAnnotations::from_raw(
+            None,
+            said.read_only,
+            said.destructive,
+            said.idempotent,
+            None,
+        )
+    })
+}

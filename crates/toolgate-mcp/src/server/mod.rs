@@ -1,0 +1,180 @@
+//! An executor as an MCP server: what a client is offered, and how bytes become calls.
+//!
+//! ```text
+//!  lines.rs    bytes → bounded lines        handler.rs  requests of either era → tools and calls
+//!  request.rs  a line → a request           listing.rs  tools, as MCP lists them
+//!  pipe.rs     rmcp's transport over both   answer.rs   outcomes, as MCP answers them
+//!  stdio.rs    stdin and stdout             progress.rs what a running tool reports
+//! ```
+
+mod answer;
+mod handler;
+mod lines;
+mod listing;
+mod pipe;
+mod progress;
+mod request;
+mod stdio;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServerHandler;
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{Pattern, ToolExecutor};
+use tracing::{debug, info};
+
+use handler::{Handler, Life};
+use listing::Catalogue;
+use pipe::Pipe;
+
+/// How long calls may still take once the client has closed its end. SDKs wait 2 s before they send a signal.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How a server presents itself, and what of its tools.
+///
+/// ```
+/// use toolgate_core::Pattern;
+/// use toolgate_mcp::ServeOptions;
+///
+/// let mut options = ServeOptions::new("house", "1.0.0");
+/// options.deny = vec![Pattern::new("locks/*")];
+/// assert_eq!(options.name, "house");
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// The server's name, for people and logs.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What a model should know before it uses the tools.
+    pub instructions: Option<String>,
+    /// Only these tools are offered; none: all the executor shows.
+    pub allow: Vec<Pattern>,
+    /// These are not, though allowed.
+    pub deny: Vec<Pattern>,
+}
+
+impl ServeOptions {
+    /// With all tools and no instructions.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            instructions: None,
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+}
+
+/// The tools of an executor, offered to MCP clients. Cheap to clone; all clones share one list of tools.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use tokio_util::sync::CancellationToken;
+/// use toolgate_core::{ToolExecutor, ToolManager};
+/// use toolgate_mcp::{McpServer, ServeOptions};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let executor = ToolExecutor::new(Arc::new(ToolManager::new()));
+/// let server = McpServer::new(executor, ServeOptions::new("house", "1.0.0"));
+/// let (mut client, ours) = tokio::io::duplex(4096);
+/// let (reader, writer) = tokio::io::split(ours);
+/// tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
+///
+/// client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await?;
+/// let mut answer = [0; 64];
+/// let length = client.read(&mut answer).await?;
+/// assert_eq!(&answer[..length], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+/// # Ok::<_, std::io::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct McpServer {
+    catalogue: Arc<Catalogue>,
+}
+
+impl McpServer {
+    /// Offers the tools of an executor.
+    pub fn new(executor: ToolExecutor, options: ServeOptions) -> Self {
+        Self {
+            catalogue: Arc::new(Catalogue::new(executor, options)),
+        }
+    }
+
+    /// What answers the requests of one client, whatever they travel on.
+    pub fn handler(&self) -> impl ServerHandler + use<> {
+        Handler::new(Arc::clone(&self.catalogue), Life::default())
+    }
+
+    /// Serves the client on this process's stdin and stdout.
+    pub async fn serve_stdio(&self, stop: CancellationToken) -> io::Result<()> {
+        let (reader, writer) = stdio::open();
+        self.serve(reader, writer, stop).await
+    }
+
+    /// Serves one client until it closes its end or no longer reads, or until `stop`. One JSON-RPC message is one line.
+    pub async fn serve(
+        &self,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        stop: CancellationToken,
+    ) -> io::Result<()> {
+        let pipe = Pipe::new(reader, writer);
+        let life = Life {
+            ending: stop.child_token(),
+            calls: stop.child_token(),
+        };
+        let _nothing_runs_on = life.calls.clone().drop_guard();
+        tokio::select! {
+            () = self.sessions(&pipe, &life, &stop) => {}
+            never = wind_down(&pipe, &life) => match never {},
+        }
+        pipe.end()
+    }
+
+    /// A handshake that goes wrong is answered and not the end: the client may try again.
+    async fn sessions<R, W>(&self, pipe: &Pipe<R, W>, life: &Life, stop: &CancellationToken)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        loop {
+            let handler = Handler::new(Arc::clone(&self.catalogue), life.clone());
+            match serve_server_with_ct(handler, pipe.clone(), stop.child_token()).await {
+                Ok(session) => {
+                    let end = session.waiting().await;
+                    info!(?end, "the client's session is over");
+                    return;
+                }
+                Err(
+                    error @ (ServerInitializeError::ExpectedInitializeRequest(_)
+                    | ServerInitializeError::InitializeFailed(_)
+                    | ServerInitializeError::UnexpectedInitializeResponse(_)),
+                ) => debug!(%error, "no session yet"),
+                Err(error) => {
+                    info!(%error, "the client left before a session began");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Once the client has closed its end: no more subscriptions, and calls only for a moment.
+async fn wind_down<R, W>(pipe: &Pipe<R, W>, life: &Life) -> std::convert::Infallible {
+    pipe.ended().await;
+    life.ending.cancel();
+    tokio::time::sleep(GRACE).await;
+    life.calls.cancel();
+    std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! A line becomes a request, or the reason why it is none. Duplicate keys are found here, where bytes become JSON.
+
+use rmcp::model::{
+    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData,
+    GetExtensions, GetMeta, Request, RequestId, RequestMetaObject,
+};
+use serde_json::{Map, Value};
+use toolgate_core::{JsonError, ToolError, parse_json};
+
+/// What a line says.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// A request or a notification.
+    Message(ClientJsonRpcMessage),
+    /// Neither; to be answered with this error, under the request's id if there is one.
+    Refused {
+        id: Option<RequestId>,
+        error: ErrorData,
+    },
+    /// Nothing that asks for an answer, and why it is passed over.
+    Ignored(&'static str),
+}
+
+/// Travels with a `tools/call` whose arguments are unusable: the call is recorded, and ends in this error.
+#[derive(Debug, Clone)]
+pub(super) struct Unusable {
+    pub(super) arguments: Value,
+    pub(super) error: ToolError,
+}
+
+/// Reads one line.
+pub(super) fn read(line: &[u8]) -> Incoming {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Incoming::Ignored("a blank line");
+    }
+    match parse_json(line) {
+        Ok(Value::Object(message)) => read_message(message, None),
+        Ok(Value::Array(_)) => invalid(None, "batches are not supported; send one message a line"),
+        Ok(_) => invalid(None, "a message is a JSON object"),
+        Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
+            Ok(Value::Object(message)) => read_message(message, Some(twice)),
+            _ => invalid(None, twice.to_string()),
+        },
+        Err(error) => Incoming::Refused {
+            id: None,
+            error: ErrorData::parse_error(error.to_string(), None),
+        },
+    }
+}
+
+fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> Incoming {
+    let id = match message.remove("id").map(serde_json::from_value) {
+        None => None,
+        Some(Ok(id)) => Some(id),
+        Some(Err(_)) => return invalid(None, "an id is a string or an integer"),
+    };
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid(id, "a message says \"jsonrpc\": \"2.0\"");
+    }
+    let method = match message.get("method") {
+        Some(Value::String(method)) => method.as_str(),
+        None if message.contains_key("result") || message.contains_key("error") => {
+            return Incoming::Ignored("an answer, though nothing was asked");
+        }
+        _ => return invalid(id, "a request has a method"),
+    };
+    match (id, method, twice) {
+        (Some(id), "tools/call", twice) => read_call(id, message.remove("params"), twice),
+        (Some(id), _, Some(twice)) => invalid(Some(id), twice.to_string()),
+        (Some(id), _, None) => read_request(id, message),
+        (None, _, Some(_)) => Incoming::Ignored("a notification with a key given twice"),
+        (None, _, None) => read_notification(message),
+    }
+}
+
+/// The call that makes up nearly all traffic is taken apart by hand: rmcp tries one shape after the other.
+fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> Incoming {
+    let Some(Value::Object(mut params)) = params else {
+        return bad_params(id, "tools/call needs params with the name of a tool");
+    };
+    let Some(Value::String(name)) = params.remove("name") else {
+        return bad_params(id, "tools/call needs the name of a tool");
+    };
+    let mut call = CallToolRequestParams::new(name);
+    let unusable = match (params.remove("arguments"), twice) {
+        (arguments, Some(twice)) => Some(Unusable {
+            arguments: arguments.unwrap_or_default(),
+            error: twice.into(),
+        }),
+        (None | Some(Value::Null), None) => None,
+        (Some(Value::Object(arguments)), None) => {
+            call.arguments = Some(arguments);
+            None
+        }
+        (Some(arguments), None) => Some(Unusable {
+            arguments,
+            error: ToolError::invalid("arguments", "must be object"),
+        }),
+    };
+    let mut request = ClientRequest::CallToolRequest(Request::new(call));
+    if let Some(Value::Object(meta)) = params.remove("_meta") {
+        *request.get_meta_mut() = RequestMetaObject::from(meta);
+    }
+    if let Some(unusable) = unusable {
+        request.extensions_mut().insert(unusable);
+    }
+    Incoming::Message(ClientJsonRpcMessage::request(request, id))
+}
+
+fn read_request(id: RequestId, mut message: Map<String, Value>) -> Incoming {
+    // `params` may be left out, and some clients write null instead.
+    if message.get("params").is_some_and(Value::is_null) {
+        message.remove("params");
+    }
+    match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
+        Ok(request) => Incoming::Message(ClientJsonRpcMessage::request(request, id)),
+        Err(error) => bad_params(id, error.to_string()),
+    }
+}
+
+fn read_notification(message: Map<String, Value>) -> Incoming {
+    match serde_json::from_value::<ClientNotification>(Value::Object(message)) {
+        Ok(notification) => {
+            Incoming::Message(ClientJsonRpcMessage::notification(notification))
+        }
+        Err(_) => Incoming::Ignored("a notification of unknown shape"),
+    }
+}
+
+fn invalid(id: Option<RequestId>, text: impl Into<String>) -> Incoming {
+    Incoming::Refused {
+        id,
+        error: ErrorData::invalid_request(text.into(), None),
+    }
+}
+
+fn bad_params(id: RequestId, text: impl Into<String>) -> Incoming {
+    Incoming::Refused {
+        id: Some(id),
+        error: ErrorData::invalid_params(text.into(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a line is taken for, in short.
+    fn told(line: &str) -> String {
+        match read(line.as_bytes()) {
+            Incoming::Ignored(why) => format!("ignored: {why}"),
+            Incoming::Refused { id, error } => {
+                let id = id.map_or("-".to_owned(), |id| id.to_string());
+                format!("{id} {} {}", error.code.0, error.message)
+            }
+            Incoming::Message(message) => {
+                let unusable = match &message {
+                    ClientJsonRpcMessage::Request(request) => {
+                        request.request.extensions().get::<Unusable>().cloned()
+                    }
+                    _ => None,
+                };
+                match unusable {
+                    Some(unusable) => format!("call: {}", unusable.error),
+                    None => serde_json::to_string(&message).unwrap(),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_is_a_message_or_has_a_reason() {
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{}"#, "[".repeat(100_000));
+        for (line, expected) in [
+            ("", "ignored: a blank line"),
+            (" \t\r", "ignored: a blank line"),
+            ("hello", "- -32700 expected value at line 1 column 1"),
+            (&deep, "- -32700 recursion limit exceeded at line 1 column 160"),
+            ("5", "- -32600 a message is a JSON object"),
+            ("[]", "- -32600 batches are not supported; send one message a line"),
+            ("{}", r#"- -32600 a message says "jsonrpc": "2.0""#),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "1 -32600 a request has a method"),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+                "- -32600 an id is a string or an integer",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+                "ignored: an answer, though nothing was asked",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":null}"#,
+                r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+                r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#,
+                "1 -32600 'method' given twice",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"x","a":1,"a":2}"#,
+                "ignored: a notification with a key given twice",
+            ),
+        ] {
+            assert_eq!(told(line), expected, "{line:.200}");
+        }
+    }
+
+    #[test]
+    fn pn7_a_call_with_a_key_given_twice_carries_its_error() {
+        for (params, expected) in [
+            (
+                r#"{"name":"echo","arguments":{"a":1}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}"#,
+            ),
+            (
+                r#"{"name":"echo","arguments":null}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#,
+            ),
+            (
+                r#"{"name":"echo","arguments":{"a":1,"a":2}}"#,
+                "call: Invalid parameters: 'a' given twice",
+            ),
+            (
+                r#"{"name":"echo","arguments":{"o":[{"\u0061":1,"a":2}]}}"#,
+                "call: Invalid parameters: 'a' given twice",
+            ),
+            (
+                r#"{"name":"echo","name":"reset"}"#,
+                "call: Invalid parameters: 'name' given twice",
+            ),
+            (
+                r#"{"name":"echo","arguments":[1]}"#,
+                "call: Invalid parameters: 'arguments' must be object",
+            ),
+            (
+                r#"{"arguments":{}}"#,
+                "1 -32602 tools/call needs the name of a tool",
+            ),
+            ("7", "1 -32602 tools/call needs params with the name of a tool"),
+        ] {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            assert_eq!(told(&line), expected, "{params}");
+        }
+    }
+}
