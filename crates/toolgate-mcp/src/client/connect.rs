@@ -1,5 +1,33 @@
 //! From settings to a connection that is ready for calls.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use toolgate_core::Redactor;
+use tracing::debug;
+
+use super::diagnostics::Diagnostics;
+use super::greeting::{self, Disagreement, explain};
+use super::http::{self, Http};
+use super::link::Link;
+use super::listing;
+use super::peer::{Offer, Peer, Reach, Reached, Vitals};
+use super::questions::Questions;
+use super::session::{Failure, Request, Session};
+use super::stdio::{self, Stdio};
+use super::tool;
+use super::transport::{End, Status, TransportError};
+use crate::{Connection, Era, EraChoice, Headers, Program, ServerSettings};
+
+/// The longest a server on HTTP is waited for to say that it is not of the modern era.
+const PROBE: Duration = Duration::from_secs(3);
+/// Between two attempts to hear of changes (modern era).
+const LISTEN_AGAIN: Duration = Duration::from_secs(30);
+
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -10,4 +38,318 @@ pub(crate) struct ConnectError {
     pub(crate) stderr: Vec<String>,
     /// Trying again will not help until something is changed: 401, 403, 404.
     pub(crate) hopeless: bool,
+}
+
+/// Makes real connections.
+pub(crate) struct Dialer {
+    pub(crate) stdio: stdio::Shared,
+    pub(crate) http: Arc<http::Shared>,
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) redactor: Redactor,
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// What is remembered of a server across its connections.
+#[derive(Clone)]
+struct Known {
+    diagnostics: Arc<Diagnostics>,
+    /// The era that worked.
+    era: Option<Era>,
+}
+
+impl Dialer {
+    pub(crate) fn new(
+        guard: stdio::guard::Guard,
+        questions: Questions,
+        redactor: Redactor,
+        max_message: usize,
+    ) -> Self {
+        Self {
+            stdio: stdio::Shared { guard, max_message },
+            http: Arc::new(http::Shared::new(max_message)),
+            questions: Arc::new(questions),
+            redactor,
+            known: Mutex::default(),
+        }
+    }
+
+    async fn dial(
+        &self,
+        settings: &ServerSettings,
+        link: &Link,
+        patience: Duration,
+    ) -> Result<Reached, ConnectError> {
+        let known = self.known(&settings.name, |_| {});
+        let choice = match (settings.era, known.era) {
+            (EraChoice::Auto, Some(Era::Legacy)) => EraChoice::Legacy,
+            (EraChoice::Auto, Some(Era::Modern)) => EraChoice::Modern,
+            (choice, _) => choice,
+        };
+        let attempt = Attempt {
+            dialer: self,
+            settings,
+            link,
+            choice,
+            diagnostics: &known.diagnostics,
+            patience,
+        };
+        let reached = attempt.run().await;
+        let era = reached.as_ref().ok().map(|reached| reached.peer.era());
+        self.known(&settings.name, |known| known.era = era);
+        reached
+    }
+
+    fn known(&self, server: &str, change: impl FnOnce(&mut Known)) -> Known {
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.entry(server.to_owned()).or_insert_with(|| Known {
+            diagnostics: Diagnostics::new(server, self.redactor.clone()),
+            era: None,
+        });
+        change(known);
+        known.clone()
+    }
+}
+
+impl Reach for Dialer {
+    fn reach<'a>(
+        &'a self,
+        settings: &'a ServerSettings,
+        link: &'a Link,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
+        Box::pin(self.dial(settings, link, patience))
+    }
+}
+
+/// One attempt to connect.
+struct Attempt<'a> {
+    dialer: &'a Dialer,
+    settings: &'a ServerSettings,
+    link: &'a Link,
+    choice: EraChoice,
+    diagnostics: &'a Arc<Diagnostics>,
+    patience: Duration,
+}
+
+impl Attempt<'_> {
+    async fn run(&self) -> Result<Reached, ConnectError> {
+        match &self.settings.connection {
+            Connection::Stdio(program) => self.start(program).await,
+            Connection::Http { url, headers } => self.visit(url, headers).await,
+        }
+    }
+
+    async fn start(&self, program: &Program) -> Result<Reached, ConnectError> {
+        let session = self.session();
+        let diagnostics = Arc::clone(self.diagnostics);
+        let process = Stdio::start(
+            self.settings,
+            program,
+            &self.dialer.stdio,
+            diagnostics,
+            session.inbox(),
+        )
+        .map_err(|error| self.error(error.0, false))?;
+        let pid = process.pid();
+        session.connect(process);
+        let capabilities = self.dialer.questions.capabilities();
+        let greeting = greeting::greet_process(&session, self.choice, &capabilities);
+        self.finish(&session, Some(pid), greeting).await
+    }
+
+    async fn visit(&self, url: &str, headers: &Headers) -> Result<Reached, ConnectError> {
+        let shared = || Arc::clone(&self.dialer.http);
+        let name = &self.settings.name;
+        let unusable = |error: TransportError| self.disagreed(&Failure::from(error).into());
+        let session = self.session();
+        session
+            .connect(Http::new(name, url, headers, shared(), session.inbox()).map_err(unusable)?);
+        let capabilities = self.dialer.questions.capabilities();
+        let probe = PROBE.min(self.patience / 2);
+        let greeting = greeting::greet_http(&session, self.choice, &capabilities, probe);
+        match self.within(greeting).await {
+            Ok(Err(refusal)) if self.choice != EraChoice::Modern && takes_no_posts(&refusal) => {
+                session.close().await;
+                let oldest = self.session();
+                let connected = Http::old_sse(name, url, headers, shared(), oldest.inbox());
+                match self.within(connected).await {
+                    Ok(Ok(transport)) => oldest.connect(transport),
+                    Ok(Err(_)) => return Err(self.disagreed(&refusal)), // The first refusal says more.
+                    Err(late) => return Err(late),
+                }
+                let greeting = greeting::greet_process(&oldest, EraChoice::Legacy, &capabilities);
+                self.finish(&oldest, None, greeting).await
+            }
+            Ok(greeted) => self.finish(&session, None, async { greeted }).await,
+            Err(late) => {
+                session.close().await;
+                Err(late)
+            }
+        }
+    }
+
+    fn session(&self) -> Arc<Session> {
+        Session::new(&self.settings.name, Arc::clone(&self.dialer.questions))
+    }
+
+    /// Handshake and first listing. Whatever fails, nothing is left behind.
+    async fn finish(
+        &self,
+        session: &Arc<Session>,
+        pid: Option<u32>,
+        greeting: impl Future<Output = Result<Era, Disagreement>>,
+    ) -> Result<Reached, ConnectError> {
+        let name = &self.settings.name;
+        let work = async {
+            let era = greeting.await?;
+            Ok::<_, Disagreement>((era, listing::list(name, session).await?))
+        };
+        let error = match self.within(work).await {
+            Ok(Ok((era, listed))) => {
+                let taken = tool::take(listed, self.settings, self.link);
+                let peer = Live {
+                    session: Arc::clone(session),
+                    era,
+                    pid,
+                    settings: self.settings.clone(),
+                    link: self.link.clone(),
+                    diagnostics: Arc::clone(self.diagnostics),
+                    _listener: (era == Era::Modern).then(|| listen(session)),
+                };
+                return Ok(Reached {
+                    peer: Arc::new(peer),
+                    offer: taken,
+                });
+            }
+            Ok(Err(refusal)) => self.disagreed(&refusal),
+            Err(late) => late,
+        };
+        session.close().await;
+        // What it wrote on its way out belongs to the report.
+        let stderr = self.diagnostics.stderr_tail();
+        Err(ConnectError { stderr, ..error })
+    }
+
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, ConnectError> {
+        let late = |_| {
+            let seconds = self.patience.as_secs_f64();
+            let reason = format!(
+                "no answer to the handshake within {seconds} s; if it needs longer, raise its 'startTimeout'"
+            );
+            self.error(reason, false)
+        };
+        tokio::time::timeout(self.patience, work)
+            .await
+            .map_err(late)
+    }
+
+    fn disagreed(&self, disagreement: &Disagreement) -> ConnectError {
+        let hopeless = matches!(
+            disagreement,
+            Disagreement::Failure(Failure::Refused {
+                status: Status(401 | 403 | 404),
+                ..
+            })
+        );
+        self.error(explain(disagreement), hopeless)
+    }
+
+    fn error(&self, reason: String, hopeless: bool) -> ConnectError {
+        ConnectError {
+            reason,
+            stderr: Vec::new(),
+            hopeless,
+        }
+    }
+}
+
+/// Says no to every POST: the form of 2024-11-05 is left to try.
+fn takes_no_posts(refusal: &Disagreement) -> bool {
+    matches!(
+        refusal,
+        Disagreement::Failure(Failure::Refused {
+            status: Status(400 | 404 | 405),
+            ..
+        })
+    )
+}
+
+/// A connected server.
+struct Live {
+    session: Arc<Session>,
+    era: Era,
+    pid: Option<u32>,
+    settings: ServerSettings,
+    link: Link,
+    diagnostics: Arc<Diagnostics>,
+    _listener: Option<Listener>,
+}
+
+impl Peer for Live {
+    fn era(&self) -> Era {
+        self.era
+    }
+
+    fn open(&self, link: &Link) {
+        link.up(Arc::clone(&self.session));
+    }
+
+    fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
+        Box::pin(async {
+            match listing::list(&self.settings.name, &self.session).await {
+                Ok(listed) => Ok(tool::take(listed, &self.settings, &self.link)),
+                Err(failure) => Err(explain(&failure.into())),
+            }
+        })
+    }
+
+    fn tools_changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.tools_changed())
+    }
+
+    fn ended(&self) -> BoxFuture<'_, End> {
+        Box::pin(self.session.ended())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.close())
+    }
+
+    fn vitals(&self) -> Vitals {
+        Vitals {
+            pid: self.pid,
+            polluted: self.diagnostics.polluted_lines(),
+            polluted_lines: self.diagnostics.last_polluted(),
+            stderr: self.diagnostics.stderr_tail(),
+        }
+    }
+}
+
+/// Asks to hear of changes, for as long as it lives.
+struct Listener(JoinHandle<()>);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// In the modern era a server tells of changes only to who asks: a request that stays open.
+fn listen(session: &Arc<Session>) -> Listener {
+    let session = Arc::clone(session);
+    Listener(tokio::spawn(async move {
+        loop {
+            let params = json!({ "notifications": { "toolsListChanged": true } });
+            match session
+                .request(Request::new("subscriptions/listen", params))
+                .await
+            {
+                Err(Failure::Rpc(error)) => return debug!(%error, "the server tells of no changes"),
+                Err(Failure::Stopped(_) | Failure::NotSent(_)) => return,
+                Ok(_) | Err(_) => tokio::time::sleep(LISTEN_AGAIN).await,
+            }
+            // What changed in between was not heard.
+            session.assume_change();
+        }
+    }))
 }

@@ -12,7 +12,6 @@ pub(crate) mod listing;
 pub(crate) mod message;
 pub(crate) mod peer;
 pub(crate) mod questions;
-pub(crate) mod rank;
 #[cfg(test)]
 pub(crate) mod scripted;
 pub(crate) mod seen;

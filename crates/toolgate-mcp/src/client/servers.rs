@@ -9,17 +9,21 @@ use futures::future::join_all;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_core::{Redactor, Source, ToolManager, escape};
+use toolgate_core::{Rank, Redactor, Source, ToolManager, escape};
 use tracing::{info, warn};
 
+use super::connect::Dialer;
 use super::health::ServerHealth;
 use super::link::Link;
 use super::peer::Reach;
-use super::rank::Rank;
+use super::questions::{Elicitor, Questions};
+
 use super::seen::Seen;
 use super::server::{Course, Order, Server};
 use super::shelf::Shelf;
 use super::status::{Board, Roster, ServerStatus};
+use super::stdio::MAX_MESSAGE;
+use super::stdio::guard::Guard;
 use crate::retry::Starts;
 use crate::{RetryPolicy, ServerSettings};
 
@@ -38,7 +42,7 @@ pub struct Servers {
 }
 
 /// What all servers have in common.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ServersOptions {
     /// When a server that does not connect is tried again.
@@ -47,6 +51,14 @@ pub struct ServersOptions {
     pub redactor: Redactor,
     /// Where the servers are configured, for a person to look.
     pub file: Option<PathBuf>,
+    /// Ends the servers if this program is killed.
+    pub guard: Guard,
+    /// Answers what servers ask of a person; without one, such questions are declined.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Folders that servers may ask for.
+    pub roots: Vec<PathBuf>,
+    /// The largest message that is read from a server, in bytes.
+    pub max_message: usize,
 }
 
 /// What each server's task needs.
@@ -95,7 +107,32 @@ impl ServersOptions {
     }
 }
 
+impl Default for ServersOptions {
+    fn default() -> Self {
+        Self {
+            retry: RetryPolicy::default(),
+            redactor: Redactor::default(),
+            file: None,
+            guard: Guard::none(),
+            elicitor: None,
+            roots: Vec::new(),
+            max_message: MAX_MESSAGE,
+        }
+    }
+}
+
 impl Servers {
+    /// None yet: [`apply`](Self::apply) says which.
+    pub fn new(manager: Arc<ToolManager>, options: ServersOptions) -> Self {
+        let questions = Questions {
+            elicitor: options.elicitor.clone(),
+            roots: options.roots.clone(),
+        };
+        let (guard, redactor) = (options.guard.clone(), options.redactor.clone());
+        let dialer = Dialer::new(guard, questions, redactor, options.max_message);
+        Self::reaching(manager, options, Arc::new(dialer))
+    }
+
     /// Servers whose connections are made by `reach`.
     pub(crate) fn reaching(
         manager: Arc<ToolManager>,

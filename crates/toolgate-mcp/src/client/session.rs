@@ -208,6 +208,11 @@ impl Session {
         self.tools_changed.notified().await;
     }
 
+    /// As if the server had said that its tools changed.
+    pub(crate) fn assume_change(&self) {
+        self.tools_changed.notify_one();
+    }
+
     /// A request failed here: returns when the connection turns out to be over, or soon if it does not.
     pub(crate) async fn over(&self) {
         const SOON: Duration = Duration::from_millis(200);

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Source, Tool, ToolManager};
-
-use super::rank::{Rank, Replace as _};
+use toolgate_core::{Rank, Source, Tool, ToolManager};
 
 /// One per server. Rank and tools change by different hands, so both stand behind one lock.
 pub(crate) struct Shelf {

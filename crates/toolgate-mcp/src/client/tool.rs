@@ -13,6 +13,7 @@ use tracing::warn;
 
 use super::answer::{self, Answer};
 use super::link::Link;
+use super::peer::Offer;
 use super::session::{Failure, Request, Session};
 use crate::ServerSettings;
 
@@ -21,16 +22,9 @@ const ROUNDS: usize = 8;
 /// Longest text a server may spend on one tool; a model reads all of it at every request.
 const LONGEST_DESCRIPTION: usize = 64 << 10;
 
-/// What became of a server's list.
-pub(crate) struct Taken {
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Why the others were left out, a sentence each.
-    pub(crate) refused: Vec<String>,
-}
-
 /// Makes tools of what a server listed. One that is no good costs nobody else.
-pub(crate) fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Taken {
-    let mut taken = Taken {
+pub(crate) fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
+    let mut taken = Offer {
         tools: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
     };

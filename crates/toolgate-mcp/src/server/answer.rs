@@ -12,7 +12,10 @@ pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> Result<CallToolResul
         Ok(output) => Ok(success(output, modern)),
         Err(ToolError::NotFound { .. }) => {
             let data = json!({ "error": outcome.error(), "error_kind": "not_found" });
-            Err(ErrorData::invalid_params(outcome.to_model_text(), Some(data)))
+            Err(ErrorData::invalid_params(
+                outcome.to_model_text(),
+                Some(data),
+            ))
         }
         Err(_) => {
             let text = ContentBlock::text(outcome.to_model_text());
@@ -34,10 +37,7 @@ fn success(output: ToolOutput, modern: bool) -> CallToolResult {
 }
 
 fn block(content: Content) -> ContentBlock {
-    if let Content::Text { text } = content {
-        return ContentBlock::text(text);
-    }
-    let value = serde_json::to_value(content).unwrap_or_default();
+    let value = content.into_value();
     // What is no block in rmcp's eyes is still told, as text.
     ContentBlock::deserialize(&value).unwrap_or_else(|_| ContentBlock::text(value.to_string()))
 }

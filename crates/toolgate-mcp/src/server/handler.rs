@@ -25,7 +25,12 @@ const MOST_CALLS: usize = 1024;
 /// The longest `traceparent` the standard allows is 55 characters; later versions may add some.
 const LONGEST_TRACE: usize = 128;
 /// Methods we know: if rmcp does not recognise one, it is its parameters that are wrong.
-const KNOWN: [&str; 4] = ["initialize", "server/discover", "tools/list", "subscriptions/listen"];
+const KNOWN: [&str; 4] = [
+    "initialize",
+    "server/discover",
+    "tools/list",
+    "subscriptions/listen",
+];
 
 /// When a session's work is to end.
 #[derive(Clone, Default)]
@@ -137,7 +142,8 @@ impl ServerHandler for Handler {
             .enable_tool_list_changed()
             .build();
         let mut info = ServerConfig::new(capabilities).with_server_info(self.implementation());
-        info.instructions.clone_from(&self.catalogue.options.instructions);
+        info.instructions
+            .clone_from(&self.catalogue.options.instructions);
         info
     }
 

@@ -193,7 +193,10 @@ mod tests {
                 format!(r#"{{"p":{{"id":1,"q":["{filler}"]}} , "id" : "a\"b" }}"#),
                 Some(json!("a\"b")),
             ),
-            (format!(r#"{{"p":"\"id\":3,{filler}","id":4}}"#), Some(json!(4))),
+            (
+                format!(r#"{{"p":"\"id\":3,{filler}","id":4}}"#),
+                Some(json!(4)),
+            ),
             (format!(r#"{{"p":"{filler}"}}"#), None),
             (format!(r#"{{"id":{{"a":1}},"p":"{filler}"}}"#), None),
             (format!("{filler} no JSON at all"), None),

@@ -65,7 +65,11 @@ impl<R, W> Pipe<R, W> {
 
     /// How it ended. A client that went away is no failure.
     pub(super) fn end(&self) -> io::Result<()> {
-        let mut failure = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self
+            .0
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match failure.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),

@@ -121,9 +121,7 @@ fn read_request(id: RequestId, mut message: Map<String, Value>) -> Incoming {
 
 fn read_notification(message: Map<String, Value>) -> Incoming {
     match serde_json::from_value::<ClientNotification>(Value::Object(message)) {
-        Ok(notification) => {
-            Incoming::Message(ClientJsonRpcMessage::notification(notification))
-        }
+        Ok(notification) => Incoming::Message(ClientJsonRpcMessage::notification(notification)),
         Err(_) => Incoming::Ignored("a notification of unknown shape"),
     }
 }
@@ -171,16 +169,28 @@ mod tests {
 
     #[test]
     fn every_line_is_a_message_or_has_a_reason() {
-        let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{}"#, "[".repeat(100_000));
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":{}"#,
+            "[".repeat(100_000)
+        );
         for (line, expected) in [
             ("", "ignored: a blank line"),
             (" \t\r", "ignored: a blank line"),
             ("hello", "- -32700 expected value at line 1 column 1"),
-            (&deep, "- -32700 recursion limit exceeded at line 1 column 160"),
+            (
+                &deep,
+                "- -32700 recursion limit exceeded at line 1 column 160",
+            ),
             ("5", "- -32600 a message is a JSON object"),
-            ("[]", "- -32600 batches are not supported; send one message a line"),
+            (
+                "[]",
+                "- -32600 batches are not supported; send one message a line",
+            ),
             ("{}", r#"- -32600 a message says "jsonrpc": "2.0""#),
-            (r#"{"jsonrpc":"2.0","id":1}"#, "1 -32600 a request has a method"),
+            (
+                r#"{"jsonrpc":"2.0","id":1}"#,
+                "1 -32600 a request has a method",
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
                 "- -32600 an id is a string or an integer",
@@ -241,7 +251,10 @@ mod tests {
                 r#"{"arguments":{}}"#,
                 "1 -32602 tools/call needs the name of a tool",
             ),
-            ("7", "1 -32602 tools/call needs params with the name of a tool"),
+            (
+                "7",
+                "1 -32602 tools/call needs params with the name of a tool",
+            ),
         ] {
             let line =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);

@@ -37,6 +37,11 @@ impl Group {
         }
     }
 
+    /// The process that was started.
+    pub(super) fn leader(&self) -> u32 {
+        self.leader.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Sends a signal to all processes that are left.
     pub(super) async fn signal(&self, signal: Signal) {
         if !self.is_gone() {

@@ -114,6 +114,13 @@ impl Stdio {
     }
 }
 
+impl Stdio {
+    /// The process that was started.
+    pub(crate) fn pid(&self) -> u32 {
+        self.group.leader()
+    }
+}
+
 impl Transport for Stdio {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(self.stdin.send(message.body))

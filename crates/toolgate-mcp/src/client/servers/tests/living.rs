@@ -10,7 +10,7 @@ const FAIL: Act = Act::Fail(NOW, "no broker");
 
 /// True if a call would wait now, or have gone through.
 async fn is_open(link: &Link) -> bool {
-    let mut call = std::pin::pin!(link.connection("t"));
+    let mut call = std::pin::pin!(link.session("t"));
     poll_fn(|context| match call.as_mut().poll(context) {
         Poll::Ready(Err(_)) => Poll::Ready(false),
         _ => Poll::Ready(true),
@@ -50,13 +50,7 @@ async fn mc6_a_server_that_stays_dead_loses_its_tools_after_the_round() {
     house.at(106.5).await;
     assert_eq!(house.starts("a")[1..], [100.1, 102.1, 106.1]);
     assert!(!house.has("a_tool") && house.has("b_tool"));
-    let error = house
-        .stage
-        .link("a")
-        .connection("a_tool")
-        .await
-        .err()
-        .unwrap();
+    let error = house.stage.link("a").session("a_tool").await.err().unwrap();
     assert!(
         error.to_string().contains("its server 'a' is not running"),
         "{error}"
