@@ -69,7 +69,7 @@ impl Content {
 
     /// Of a text that has nothing else to it, only the text counts: that is what comes out.
     fn bytes(&self, deepest: usize) -> Option<u64> {
-        let fields = self.0.as_object().map_or(0, |block| block.len());
+        let fields = self.0.as_object().map_or(0, serde_json::Map::len);
         match self.as_text() {
             Some(text) if fields == 2 => Some(text.len() as u64),
             _ => Some(Size::of(&self.0, deepest).ok()?.bytes),

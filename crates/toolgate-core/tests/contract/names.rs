@@ -1,4 +1,4 @@
-//! PN6 and PN7: parameters are renamed before they are checked, and never guessed.
+//! PN: the parameters of servers are renamed before they are checked, and never guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,7 @@ use toolgate_core::{Normalize, ParameterNames, Source, ToolCall, ToolExecutor, T
 use crate::support::{Log, Recorder, builder_of, logging, scripted, with_schema};
 
 fn zwave(mode: Normalize) -> ParameterNames {
-    let mapped = [
-        ("device_name", "deviceName"),
-        ("command", "action"),
-        ("brightness", "level"),
-    ];
-    let mapped = mapped.map(|(from, to)| (from.to_owned(), to.to_owned()));
-    ParameterNames::new(mode, HashMap::from(mapped))
+    ParameterNames::of_server_tool(mode, "control_zwave_device", &HashMap::new())
 }
 
 fn lamp(mode: Normalize, schema: Value) -> crate::support::Scripted {
@@ -39,6 +33,142 @@ fn camel() -> Value {
 async fn received(executor: &ToolExecutor, arguments: Value) -> String {
     let call = ToolCall::new("control_zwave_device", arguments);
     executor.execute(call).await.to_model_text()
+}
+
+/// What reaches the tool that a server calls so.
+async fn sent(
+    source: Source,
+    original: &str,
+    names: ParameterNames,
+    schema: Value,
+    asked: Value,
+) -> String {
+    let definition = with_schema("t", schema)
+        .source(source)
+        .original_name(original)
+        .names(names);
+    let tool = scripted(definition, |arguments, _| async move {
+        Ok(ToolOutput::text(arguments.as_value().to_string()))
+    });
+    let executor = builder_of([tool]).build();
+    executor
+        .execute(ToolCall::new("t", asked))
+        .await
+        .to_model_text()
+}
+
+#[tokio::test]
+async fn pn1_the_device_and_its_command_reach_the_server_as_it_calls_them() {
+    let executor = builder_of([lamp(Normalize::Undeclared, camel())]).build();
+    let asked = json!({ "device_name": "Switch One", "command": "on" });
+    assert_eq!(
+        received(&executor, asked).await,
+        r#"{"deviceName":"Switch One","action":"on"}"#
+    );
+}
+
+#[tokio::test]
+async fn pn2_the_zwave_names_ship_for_any_server_and_configuration_adds_to_them() {
+    let none = HashMap::new();
+    let configured = HashMap::from(
+        [("room", "area"), ("command", "verb")].map(|(from, to)| (from.to_owned(), to.to_owned())),
+    );
+    let asked = || json!({ "device_name": "x", "command": "on", "brightness": 5, "room": "r" });
+    for (server, tool, configured, expected) in [
+        (
+            "zwave",
+            "control_zwave_device",
+            &none,
+            r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
+        ),
+        (
+            "house",
+            "control_zwave_device",
+            &none,
+            r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
+        ),
+        (
+            "zwave",
+            "get_device_sensor_data",
+            &none,
+            r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
+        ),
+        (
+            "zwave",
+            "other",
+            &none,
+            r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
+        ),
+        (
+            "zwave",
+            "control_zwave_device",
+            &configured,
+            r#"{"deviceName":"x","verb":"on","level":5,"area":"r"}"#,
+        ),
+        (
+            "zwave",
+            "other",
+            &configured,
+            r#"{"deviceName":"x","verb":"on","brightness":5,"area":"r"}"#,
+        ),
+    ] {
+        let names = ParameterNames::of_server_tool(Normalize::Undeclared, tool, configured);
+        let source = Source::Mcp(server.to_owned());
+        assert_eq!(
+            sent(source, tool, names, json!({}), asked()).await,
+            expected,
+            "{tool}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn pn3_unmapped_names_are_written_in_camel_case_and_the_schema_decides() {
+    let closed = json!({ "properties": { "level": {} }, "additionalProperties": false });
+    let strict = json!({ "required": ["new_parameter_name"] });
+    for (schema, asked, expected) in [
+        (
+            json!({}),
+            json!({ "new_parameter_name": 1, "level": 2, "x_1": 3 }),
+            r#"{"newParameterName":1,"level":2,"x_1":3}"#,
+        ),
+        (
+            camel(),
+            json!({ "device_name": "x", "new_key": 1 }),
+            r#"{"deviceName":"x","newKey":1}"#,
+        ),
+        (
+            closed,
+            json!({ "new_key": 1, "level": 2 }),
+            r#"{"level":2}"#,
+        ),
+        (
+            strict,
+            json!({ "new_parameter_name": 1 }),
+            "Invalid parameters: missing 'new_parameter_name'. Required parameters: 'new_parameter_name' (any)",
+        ),
+    ] {
+        let names = ParameterNames::new(Normalize::Undeclared, HashMap::new());
+        let source = Source::Mcp("s".to_owned());
+        assert_eq!(sent(source, "t", names, schema, asked).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn pn4_local_tools_are_never_renamed() {
+    let asked = json!({ "device_name": "x", "command": "on" });
+    for source in [
+        Source::Builtin,
+        Source::Mock,
+        Source::Internal,
+        Source::Custom,
+    ] {
+        for mode in [Normalize::Undeclared, Normalize::Always] {
+            let tool = "control_zwave_device";
+            let received = sent(source.clone(), tool, zwave(mode), json!({}), asked.clone()).await;
+            assert_eq!(received, asked.to_string());
+        }
+    }
 }
 
 #[tokio::test]
@@ -88,7 +218,9 @@ async fn pn6_always_and_never_do_what_they_say() {
 async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_alone() {
     let ran = Arc::new(AtomicBool::new(false));
     let runs = Arc::clone(&ran);
-    let definition = with_schema("t", camel()).names(zwave(Normalize::Undeclared));
+    let definition = with_schema("t", camel())
+        .source(Source::Mcp("zwave".to_owned()))
+        .names(zwave(Normalize::Undeclared));
     let executor = builder_of([scripted(definition, move |_, _| {
         runs.store(true, Ordering::SeqCst);
         async { Ok(ToolOutput::json(1)) }

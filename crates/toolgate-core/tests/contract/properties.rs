@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
-    Normalize, ParameterNames, Schema, SchemaLimits, ToolCall, ToolOutcome, ToolOutput,
+    Normalize, ParameterNames, Schema, SchemaLimits, Source, ToolCall, ToolOutcome, ToolOutput,
 };
 
 use crate::support::{
@@ -157,7 +157,9 @@ proptest! {
         let mapped = HashMap::from([("c".to_owned(), "deviceName".to_owned())]);
         let received = Arc::new(Mutex::new(None));
         let receive = Arc::clone(&received);
-        let definition = with_schema("t", schema.clone()).names(ParameterNames::new(mode, mapped));
+        let definition = with_schema("t", schema.clone())
+            .source(Source::Mcp("s".to_owned()))
+            .names(ParameterNames::new(mode, mapped));
         let tool = scripted(definition, move |arguments, _| {
             *receive.lock().unwrap() = Some(arguments.as_value().to_string());
             async { Ok(ToolOutput::json(1)) }

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor,
-    Schema, SchemaLimits, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
+    Schema, SchemaLimits, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
     ToolExecutorBuilder, ToolFuture, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
 };
 use tracing::subscriber::DefaultGuard;
@@ -96,6 +96,21 @@ pub(crate) fn manager_of(tools: impl IntoIterator<Item = Scripted>) -> Arc<ToolM
             .map(|tool| Arc::new(tool) as Arc<dyn Tool>),
     );
     Arc::new(manager)
+}
+
+/// What is listed, in order.
+pub(crate) fn names(manager: &ToolManager) -> Vec<String> {
+    let tools = manager.tools();
+    tools
+        .iter()
+        .map(|tool| tool.definition().name().to_owned())
+        .collect()
+}
+
+/// A tool of a server; it answers with the server's name.
+pub(crate) fn tool_of(server: &str, definition: DefinitionBuilder) -> Arc<dyn Tool> {
+    let definition = definition.source(Source::Mcp(server.to_owned()));
+    Arc::new(answering(definition, Ok(ToolOutput::text(server))))
 }
 
 pub(crate) fn builder_of(tools: impl IntoIterator<Item = Scripted>) -> ToolExecutorBuilder {

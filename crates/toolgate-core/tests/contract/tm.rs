@@ -5,28 +5,20 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
-    DefinitionError, FunctionTool, SchemaError, Source, Tool, ToolCall, ToolDefinition, ToolError,
-    ToolExecutor, ToolManager,
+    DefinitionError, FunctionTool, Rank, SchemaError, Source, Tool, ToolCall, ToolDefinition,
+    ToolError, ToolExecutor, ToolManager,
 };
 
 use crate::support::{
-    Log, answering, echo, executor_of, manager_of, millis, open, scripted, with_schema,
+    Log, answering, echo, executor_of, manager_of, millis, names, open, scripted, tool_of,
+    with_schema,
 };
 
-fn names(manager: &ToolManager) -> Vec<String> {
-    let tools = manager.tools();
-    tools
-        .iter()
-        .map(|tool| tool.definition().name().to_owned())
-        .collect()
-}
-
-fn of_server(server: &str, listed: &str, original: &str) -> crate::support::Scripted {
-    echo(
-        open(listed)
-            .original_name(original)
-            .source(Source::Mcp(server.to_owned())),
-    )
+/// A server lists one tool: its name there, and one of harmless characters.
+fn serve(manager: &ToolManager, server: &str, place: usize, original: &str, name: &str) {
+    let tool = tool_of(server, open(name).original_name(original));
+    let source = Source::Mcp(server.to_owned());
+    manager.replace(&source, Rank::Server(place), vec![tool]);
 }
 
 #[test]
@@ -35,10 +27,11 @@ fn tm1_tools_of_all_sources_live_in_one_ordered_collection() {
         echo(open("b").source(Source::Builtin)),
         echo(open("m").source(Source::Mock)),
         echo(open("i").source(Source::Internal)),
-        of_server("zwave", "z", "z"),
         echo(open("a").source(Source::Custom)),
     ]);
-    assert_eq!(names(&manager), ["b", "m", "i", "z", "a"]);
+    serve(&manager, "zwave", 1, "z", "z");
+    serve(&manager, "attic", 0, "l", "l");
+    assert_eq!(names(&manager), ["b", "m", "i", "a", "l", "z"]);
     let sources: Vec<String> = manager
         .tools()
         .iter()
@@ -46,21 +39,30 @@ fn tm1_tools_of_all_sources_live_in_one_ordered_collection() {
         .collect();
     assert_eq!(
         sources,
-        ["builtin", "mock", "internal", "mcp:zwave", "custom"]
+        [
+            "builtin",
+            "mock",
+            "internal",
+            "custom",
+            "mcp:attic",
+            "mcp:zwave"
+        ]
     );
     manager.remove(&Source::Internal);
-    assert_eq!(names(&manager), ["b", "m", "z", "a"]);
+    assert_eq!(names(&manager), ["b", "m", "a", "l", "z"]);
 }
 
 #[test]
 fn tm1_there_is_no_second_copy_of_a_tool() {
     let manager = ToolManager::new();
-    let tool: Arc<dyn Tool> = Arc::new(of_server("s", "s__t", "t"));
-    manager.add_all([Arc::clone(&tool)]);
+    let tool = tool_of("s", open("t").original_name("the t"));
+    let source = Source::Mcp("s".to_owned());
+    manager.replace(&source, Rank::Server(0), vec![Arc::clone(&tool)]);
     let all = manager.tools();
     for found in [
-        manager.find("s__t").unwrap(),
         manager.find("t").unwrap(),
+        manager.find("s__t").unwrap(),
+        manager.find("the t").unwrap(),
         Arc::clone(all.iter().next().unwrap()),
     ] {
         assert!(Arc::ptr_eq(&found, &tool));
@@ -148,14 +150,15 @@ fn tm4_tools_are_returned_as_they_are() {
 
 #[test]
 fn tm5_a_tool_is_found_by_its_name_and_by_its_original_name() {
-    let manager = manager_of([
-        of_server("house", "house__lamp", "lamp"),
-        echo(open("echo")),
-    ]);
+    let manager = manager_of([echo(open("echo")), echo(open("lamp"))]);
+    serve(&manager, "house", 0, "the lamp", "lamp");
+    serve(&manager, "attic", 1, "the door", "door");
     for (asked, found) in [
         ("echo", Some("echo")),
+        ("lamp", Some("lamp")),
         ("house__lamp", Some("house__lamp")),
-        ("lamp", Some("house__lamp")),
+        ("the lamp", Some("house__lamp")),
+        ("the door", Some("door")),
         ("Lamp", None),
         ("", None),
         ("lamp ", None),
@@ -172,42 +175,46 @@ fn tm5_a_tool_is_found_by_its_name_and_by_its_original_name() {
 #[test]
 fn tm5_an_exact_listed_name_wins() {
     let manager = manager_of([
-        of_server("house", "house__lamp", "lamp"),
         echo(open("lamp").source(Source::Builtin)),
-        of_server("attic", "attic__lamp", "lamp"),
+        echo(open("attic__lamp").source(Source::Mock)),
     ]);
-    let tool = manager.find("lamp").unwrap();
-    assert_eq!(tool.definition().source(), &Source::Builtin);
+    serve(&manager, "house", 0, "lamp", "lamp");
+    serve(&manager, "attic", 1, "lamp", "lamp");
+    for (asked, found) in [("lamp", Source::Builtin), ("attic__lamp", Source::Mock)] {
+        let tool = manager.find(asked).unwrap();
+        assert_eq!(tool.definition().source(), &found);
+    }
 }
 
 #[tokio::test]
 async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_them() {
-    let executor = executor_of([
-        of_server("attic", "attic__lamp", "lamp"),
-        of_server("cellar", "cellar__lamp", "lamp"),
-        echo(open("lamb")),
-    ]);
-    assert!(executor.manager().find("lamp").is_none());
+    let executor = executor_of([echo(open("lamb")), echo(open("the_lamp"))]);
+    serve(executor.manager(), "attic", 0, "the lamp", "the_lamp");
+    serve(executor.manager(), "cellar", 1, "the lamp", "the_lamp");
+    assert!(executor.manager().find("the lamp").is_none());
     let envelope = executor
-        .execute(ToolCall::new("lamp", json!({})))
+        .execute(ToolCall::new("the lamp", json!({})))
         .await
         .to_envelope();
-    assert_eq!(envelope["error"], "Tool 'lamp' not found");
+    assert_eq!(envelope["error"], "Tool 'the lamp' not found");
     assert_eq!(
         envelope["hint"],
-        "Did you mean 'attic__lamp' or 'cellar__lamp'?"
+        "Did you mean 'attic__the_lamp' or 'cellar__the_lamp'?"
     );
 }
 
 #[test]
 fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other() {
-    let manager = manager_of([
-        of_server("attic", "attic__lamp", "lamp"),
-        of_server("cellar", "cellar__lamp", "lamp"),
-    ]);
+    let manager = manager_of([]);
+    serve(&manager, "attic", 0, "the lamp", "lamp");
+    serve(&manager, "cellar", 1, "the lamp", "lamp");
+    assert!(manager.find("the lamp").is_none());
     manager.remove(&Source::Mcp("attic".to_owned()));
-    let tool = manager.find("lamp").unwrap();
-    assert_eq!(tool.definition().name(), "cellar__lamp");
+    let tool = manager.find("the lamp").unwrap();
+    assert_eq!(
+        tool.definition().source(),
+        &Source::Mcp("cellar".to_owned())
+    );
 }
 
 #[test]
@@ -348,7 +355,7 @@ fn tm8_local_tools_stay_first_however_many_servers_come_and_go() {
     ]);
     assert!(manager.find("echo").is_some(), "before there is any server");
     for _ in 0..3 {
-        manager.add(of_server("zwave", "lamp", "lamp"));
+        serve(&manager, "zwave", 0, "lamp", "lamp");
         assert_eq!(names(&manager), ["echo", "now", "lamp"]);
         manager.remove(&Source::Mcp("zwave".to_owned()));
         assert_eq!(names(&manager), ["echo", "now"]);
