@@ -32,6 +32,7 @@ struct State {
 }
 
 /// The minute in which stray lines are counted for the log.
+#[derive(Clone, Copy)]
 struct Window {
     began: Instant,
     lines: usize,
@@ -84,10 +85,13 @@ impl Diagnostics {
         let content = self.redactor.line(&content, LONGEST);
         let mut state = self.state();
         state.polluted += 1;
-        state.last.truncate(SHOWN - 1);
-        state.last.push_front(content.clone());
-        let lines = state.count(Instant::now());
+        if state.last.len() == SHOWN {
+            state.last.pop_front();
+        }
+        state.last.push_back(content.clone());
+        let window = state.count(Instant::now());
         drop(state);
+        let lines = window.lines;
         if lines <= SHOWN {
             tracing::error!(
                 server = self.server,
@@ -96,15 +100,15 @@ impl Diagnostics {
                 "a line on the server's stdout is no MCP message"
             );
         } else if lines == SHOWN + 1 {
-            self.count_later();
+            self.count_at(window.began + WINDOW);
         }
     }
 
     /// Says at the end of the minute how many lines were not logged.
-    fn count_later(self: &Arc<Self>) {
+    fn count_at(self: &Arc<Self>, end: Instant) {
         let diagnostics = Arc::downgrade(self);
         tokio::spawn(async move {
-            tokio::time::sleep(WINDOW).await;
+            tokio::time::sleep_until(end).await;
             if let Some(diagnostics) = diagnostics.upgrade() {
                 diagnostics.say_count();
             }
@@ -127,19 +131,100 @@ impl Diagnostics {
 }
 
 impl State {
-    /// Which line of its window this is.
-    fn count(&mut self, now: Instant) -> usize {
+    /// One more line.
+    fn count(&mut self, now: Instant) -> Window {
         // A window with lines that were not logged ends when their number is.
         let over = |window: &Window| window.lines <= SHOWN && now - window.began >= WINDOW;
-        let window = match self.window.take() {
+        let mut window = match self.window {
             Some(window) if !over(&window) => window,
             _ => Window {
                 began: now,
                 lines: 0,
             },
         };
-        let lines = window.lines + 1;
-        self.window = Some(Window { lines, ..window });
-        lines
+        window.lines += 1;
+        self.window = Some(window);
+        window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Log {
+        type Writer = Self;
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    impl Log {
+        fn take(&self) -> Vec<String> {
+            let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+            let text = String::from_utf8(bytes).unwrap();
+            text.lines().map(str::to_owned).collect()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mc1_five_lines_a_minute_are_logged_with_content_and_the_rest_as_a_number() {
+        let log = Log::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(log.clone())
+            .with_ansi(false)
+            .without_time()
+            .with_target(false)
+            .finish();
+        let _default = tracing::subscriber::set_default(subscriber);
+        let diagnostics = Diagnostics::new("time", Redactor::new(["hunter2".to_owned()]));
+        for number in 1..=1000 {
+            diagnostics.quarantine(format!("line {number} hunter2\u{1b}").as_bytes(), 9);
+        }
+        let lines = log.take();
+        assert_eq!(lines.len(), SHOWN);
+        assert_eq!(
+            lines[4],
+            r#"ERROR a line on the server's stdout is no MCP message server="time" content="line 5 [REDACTED]\\u{1b}" bytes=9"#
+        );
+        tokio::time::sleep(WINDOW).await;
+        tokio::task::yield_now().await;
+        assert_eq!(
+            log.take(),
+            [
+                r#"ERROR more lines on the server's stdout are no MCP messages server="time" lines=995"#
+            ]
+        );
+        diagnostics.quarantine(b"again", 5);
+        assert_eq!(log.take().len(), 1);
+        assert_eq!(diagnostics.polluted_lines(), 1001);
+        let last = diagnostics.last_polluted();
+        assert_eq!((last.len(), last[4].as_str()), (SHOWN, "again"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mc1_what_is_logged_is_bounded() {
+        let diagnostics = Diagnostics::new("time", Redactor::default());
+        diagnostics.quarantine(&[b'x'; 100_000], 100_000);
+        diagnostics.quarantine(b"\xff\xfe", 2);
+        let last = diagnostics.last_polluted();
+        assert!(last[0].len() < 2 * LONGEST, "{}", last[0]);
+        assert_eq!(last[1], "\u{fffd}\u{fffd}");
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
                 .to_owned()
         }
         (io::ErrorKind::PermissionDenied, _) => {
-            "this user may not run it: check the permissions of the file and of the folders above it"
+            "this user may not run it: check the permissions of the file, of the folders above it and of 'cwd'"
                 .to_owned()
         }
         (io::ErrorKind::ArgumentListTooLong, _) => {

@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal};
 use tokio::time::Instant;
 
 use super::guard::Guard;
-use super::processes::{self, Family};
+use super::processes::Family;
+use super::table;
 
 /// How long processes are waited for between looks at them: soon at first, then less often.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
@@ -74,9 +75,7 @@ impl Group {
     /// The memory that the group holds, in bytes.
     pub(super) async fn memory(&self) -> u64 {
         let leader = self.leader;
-        off_thread(move || processes::memory(leader))
-            .await
-            .unwrap_or(0)
+        off_thread(move || table::memory(leader)).await.unwrap_or(0)
     }
 
     fn is_gone(&self) -> bool {

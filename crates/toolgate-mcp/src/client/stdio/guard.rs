@@ -25,6 +25,9 @@ use super::processes::Family;
 /// How long servers may take to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// The word that a program should know as "be the watcher", and call [`run`] for.
+pub const WORD: &str = "guard-of-mcp-servers";
+
 /// The watcher over all servers of a program. Cheap to clone; starts with the first server.
 #[derive(Clone)]
 pub struct Guard(Arc<Inner>);

@@ -55,7 +55,7 @@ impl Lines {
         self.buffer.drain(..self.start);
         self.scanned -= self.start;
         self.start = 0;
-        if self.buffer.is_empty() && self.buffer.capacity() > CHUNK {
+        if self.buffer.is_empty() && self.buffer.capacity() > 2 * CHUNK {
             self.buffer = Vec::new();
         }
         if self.buffer.capacity() - self.buffer.len() < CHUNK / 4 {
@@ -203,7 +203,7 @@ mod tests {
         lines.space().push(b'\n');
         assert!(matches!(lines.next(), Some(Line::ThrownAway(_))));
         lines.space();
-        assert!(lines.buffer.capacity() <= CHUNK);
+        assert!(lines.buffer.capacity() <= 2 * CHUNK);
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 //!  stdout                 lines ─ messages to the inbox, the rest (salvage) into quarantine
 //!  stderr                 the last of it
 //!  keeper                 sees its end, and brings it about
-//!  group, processes       everything that came from it
+//!  group, processes       everything that came from it, as the process table shows it
 //!  guard                  ends all servers if this program is killed
 //! ```
 
@@ -21,6 +21,8 @@ mod salvage;
 pub(super) mod stderr;
 mod stdin;
 mod stdout;
+#[cfg_attr(not(target_os = "linux"), path = "table_elsewhere.rs")]
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -79,11 +81,12 @@ impl Stdio {
     ) -> Result<Arc<Self>, StartError> {
         let marker = shared.guard.marker();
         let mut child = spawn(program, &marker)?;
-        let (stdin, stdout, stderr) = pipes(&mut child)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
             return Err(StartError("the command ended at once".to_owned()));
         };
+        // From here on, dropping the group kills what was started.
         let group = Arc::new(Group::new(leader, marker, shared.guard.clone()));
+        let (stdin, stdout, stderr) = pipes(&mut child)?;
         let stdin = Arc::new(Stdin::new(&settings.name, stdin));
         let ring = diagnostics.started();
         let reader = Stdout {
@@ -148,7 +151,6 @@ fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
         .env_clear()
         .envs(&variables)
         .env(processes::MARKER, marker)
-        .env("PWD", &found.cwd)
         .current_dir(&found.cwd)
         .process_group(0)
         .stdin(Pipe::piped())

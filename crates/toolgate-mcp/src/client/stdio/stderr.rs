@@ -97,6 +97,7 @@ pub(super) async fn drain(
             log(&chunk[..read], &mut line, &diagnostics);
         }
     }
+    log(b"\n", &mut line, &diagnostics);
 }
 
 /// Logs the lines that are complete; `unfinished` is the rest, as far as it would be shown.

@@ -97,3 +97,191 @@ impl Stdout {
         self.inbox.lost(marks.id, Lost::TooLarge { bytes, limit });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::mpsc;
+    use toolgate_core::Redactor;
+
+    use super::super::tests::{Channel, Event};
+    use super::*;
+
+    const LIMIT: usize = 2000;
+
+    /// What comes of a stream that arrives in these chunks; how many lines were quarantined.
+    async fn read(chunks: Vec<Vec<u8>>) -> (Vec<Event>, u64) {
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let diagnostics = Diagnostics::new("test", Redactor::default());
+        let stdout = Stdout {
+            inbox: Arc::new(Channel(sender)),
+            diagnostics: Arc::clone(&diagnostics),
+            limit: LIMIT,
+        };
+        let (mut there, here) = tokio::io::duplex(LIMIT);
+        let write = async move {
+            for chunk in chunks {
+                there.write_all(&chunk).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(write, stdout.read(here));
+        let mut all = Vec::new();
+        while let Some(event) = events.recv().await {
+            all.push(event);
+        }
+        (all, diagnostics.polluted_lines())
+    }
+
+    fn answer(id: u64) -> Event {
+        Event::Message(Message::Response {
+            id: json!(id),
+            answer: Ok(json!({ "ü": [id] })),
+        })
+    }
+
+    fn line(id: u64) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"ü":[{id}]}}}}"#)
+    }
+
+    #[tokio::test]
+    async fn b1_messages_come_through_whatever_is_between_them() {
+        let seven = line(7);
+        for (text, messages, polluted) in [
+            (format!("{seven}\n"), 1, 0),
+            (format!("{seven}"), 1, 0),
+            (format!("\u{feff}{seven}\r\n\r\n  \n\n{seven}\r\n"), 2, 0),
+            (
+                format!("starting…\n🚀 up\n{seven}\n[x] [y]\n{seven}\n"),
+                2,
+                3,
+            ),
+            (format!("50% {seven}\n{seven} done\n"), 2, 2),
+            (
+                format!("{{\"level\":\"info\"}}\n123\n[1,2]\n\"x\"\nnull\n{seven}\n"),
+                1,
+                5,
+            ),
+            (format!("[{seven},{seven}]\n{seven}\n"), 1, 1),
+        ] {
+            let (events, quarantined) = read(vec![text.clone().into_bytes()]).await;
+            let expected: Vec<Event> = (0..messages).map(|_| answer(7)).collect();
+            assert_eq!(events, expected, "{text}");
+            assert_eq!(quarantined, polluted, "{text}");
+        }
+        let (events, quarantined) = read(vec![b"\xff\xfe\xc3\n".to_vec(), line(7).into()]).await;
+        assert_eq!((events, quarantined), (vec![answer(7)], 1));
+    }
+
+    #[tokio::test]
+    async fn b5_a_broken_message_fails_its_call_and_nothing_else() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for (text, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":1e999}"#.to_owned(),
+                Some(3),
+            ),
+            (
+                format!(r#"{{"jsonrpc":"2.0","id":3,"result":{deep}}}"#),
+                Some(3),
+            ),
+            (
+                format!(r#"{{"result":{deep},"id":3,"jsonrpc":"2.0"}}"#),
+                Some(3),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":""}}"#
+                    .to_owned(),
+                Some(3),
+            ),
+            (r#"{"jsonrpc":"2.0","id":3}"#.to_owned(), Some(3)),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":NaN}"#.to_owned(),
+                Some(3),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{"x":"cut off"#.to_owned(),
+                Some(3),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"3","result":"\ud800"}"#.to_owned(),
+                None,
+            ),
+        ] {
+            let lines = format!("{text}\n{}\n", line(4));
+            let (events, quarantined) = read(vec![lines.into_bytes()]).await;
+            assert!(
+                matches!(&events[0], Event::Lost(lost, Lost::Broken(_)) if *lost == id),
+                "{text}: {events:?}"
+            );
+            assert_eq!((&events[1..], quarantined), (&[answer(4)][..], 1), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn b2_a_message_beyond_the_limit_fails_its_call_at_once() {
+        let much = "x".repeat(3 * LIMIT);
+        let first = format!(r#"{{"jsonrpc":"2.0","id":3,"result":"{much}"}}"#);
+        let last = format!(r#"{{"result":"{much}","jsonrpc":"2.0","id":3}}"#);
+        for (text, bytes) in [(&first, LIMIT + 1), (&last, last.len())] {
+            let lines = format!("{}\n{text}\n{}\n", line(2), line(4)).into_bytes();
+            let lost = Lost::TooLarge {
+                bytes: bytes as u64,
+                limit: LIMIT as u64,
+            };
+            let (events, quarantined) = read(vec![lines]).await;
+            assert_eq!(events, [answer(2), Event::Lost(Some(3), lost), answer(4)]);
+            assert_eq!(quarantined, 0);
+        }
+        // The end never comes, but the call knows.
+        let (events, _) = read(vec![first.as_bytes()[..2 * LIMIT].to_vec()]).await;
+        assert!(
+            matches!(&events[..], [Event::Lost(Some(3), _)]),
+            "{events:?}"
+        );
+        let junk = format!("{much}\n{}", line(4)).into_bytes();
+        assert_eq!(read(vec![junk]).await, (vec![answer(4)], 1));
+    }
+
+    fn junk() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            "[ -z|~]{0,60}".prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..60),
+            Just(br#"{"level":"info","msg":"}"}"#.to_vec()),
+            Just(b"[1,2,{}]".to_vec()),
+            Just(vec![b'y'; LIMIT + 7]),
+        ]
+        .prop_map(|line| line.into_iter().filter(|byte| *byte != b'\n').collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn b1_any_mix_in_any_chunks_delivers_exactly_the_messages(
+            lines in proptest::collection::vec((junk(), any::<bool>(), any::<bool>()), 0..12),
+            cut in 1usize..5000,
+        ) {
+            let mut bytes = Vec::new();
+            let mut expected = Vec::new();
+            for (number, (junk, has_message, glued)) in lines.into_iter().enumerate() {
+                bytes.extend_from_slice(&junk);
+                // Text that opens a string or a bracket swallows what is glued to it; and too long is too long.
+                let harmless = junk.len() < LIMIT / 2 && junk.iter().all(|byte| !b"{[\"".contains(byte));
+                if !(glued && harmless) {
+                    bytes.push(b'\n');
+                }
+                if has_message {
+                    bytes.extend_from_slice(line(number as u64).as_bytes());
+                    expected.push(answer(number as u64));
+                }
+                bytes.push(b'\n');
+            }
+            let chunks = bytes.chunks(cut).map(<[u8]>::to_vec).collect();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (events, _) = runtime.block_on(read(chunks));
+            prop_assert_eq!(events, expected);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The process table of Linux.
+
+use std::fs;
+use std::io::Read;
+
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+
+/// The most of an environment that is searched.
+const ENVIRONMENT: u64 = 4 * 1024 * 1024;
+
+/// A hold on a process that stays with it: its number could be given to another.
+pub(super) struct Handle(OwnedFd);
+
+impl Handle {
+    pub(super) fn signal(&self, signal: Signal) {
+        // Gone already is as good as reached.
+        let _gone = pidfd_send_signal(&self.0, signal);
+    }
+}
+
+/// True if a process of the group lives: one that only waits to be collected does not.
+pub(super) fn group_lives(group: Pid) -> bool {
+    all().any(|process| process.group == Some(group) && !process.zombie)
+}
+
+/// The memory that the processes of a group hold together, in bytes.
+pub(super) fn memory(group: Pid) -> u64 {
+    let members = all().filter(|process| process.group == Some(group));
+    members.map(|process| resident(process.pid)).sum()
+}
+
+/// The processes in whose environment a variable begins like this. This process is not among them.
+pub(super) fn carrying(variable: &str) -> Vec<Handle> {
+    let own = getpid();
+    let others = all().filter(|process| !process.zombie && process.pid != own);
+    let carriers = others.filter_map(|process| {
+        // First the handle, then the look: so both are about the same process, or the handle is of one that is gone.
+        let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
+        environment_has(process.pid, variable.as_bytes()).then_some(Handle(handle))
+    });
+    carriers.collect()
+}
+
+#[derive(Debug, PartialEq)]
+struct Process {
+    pid: Pid,
+    group: Option<Pid>,
+    /// Dead, but not yet collected by its parent: nothing is left of it but its number.
+    zombie: bool,
+}
+
+fn all() -> impl Iterator<Item = Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Process::parse(Pid::from_raw(pid)?, &String::from_utf8_lossy(&stat))
+    })
+}
+
+impl Process {
+    /// Reads `pid (name) state parent group …`: the name may contain anything, also parentheses.
+    fn parse(pid: Pid, stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_ascii_whitespace();
+        Some(Self {
+            pid,
+            zombie: matches!(fields.next()?, "Z" | "X"),
+            group: Pid::from_raw(fields.nth(1)?.parse().ok()?),
+        })
+    }
+}
+
+fn resident(pid: Pid) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn environment_has(pid: Pid, variable: &[u8]) -> bool {
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let mut environment = Vec::new();
+    // What was read before an error is searched all the same.
+    let _read = file.take(ENVIRONMENT).read_to_end(&mut environment);
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry.starts_with(variable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_its_name() {
+        let pid = Pid::from_raw(7).unwrap();
+        for (stat, expected) in [
+            ("7 (sh) S 1 7 7 0 -1", Some((Pid::from_raw(7), false))),
+            ("7 (a) Z 9 9 (x) Z 1 5 7 0", Some((Pid::from_raw(5), true))),
+            ("7 (kthreadd) S 0 0 0 0", Some((None, false))),
+            ("7 (sh) S", None),
+            ("", None),
+        ] {
+            let process = Process::parse(pid, stat);
+            let told = process.map(|process| (process.group, process.zombie));
+            assert_eq!(told, expected, "{stat}");
+        }
+    }
+
+    #[test]
+    fn this_process_holds_memory() {
+        assert!(resident(getpid()) > 1024 * 1024);
+    }
+}
