@@ -88,6 +88,11 @@ impl Group {
         self.family.lives()
     }
 
+    #[cfg(test)]
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
+    }
+
     async fn ended_within(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         let mut pause = FIRST_LOOK;

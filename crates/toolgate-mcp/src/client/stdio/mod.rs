@@ -27,7 +27,7 @@ mod table;
 mod tests;
 
 use std::process::Stdio as Pipe;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use futures::future::BoxFuture;
 use rustix::process::Pid;
@@ -142,7 +142,11 @@ impl Drop for Stdio {
     }
 }
 
+/// What whoever started this program has left open in it is for nobody else. Our own files are never passed on anyway.
+static KEEP_TO_OURSELVES: Once = Once::new();
+
 fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
+    KEEP_TO_OURSELVES.call_once(|| close_fds::set_fds_cloexec(3, &[]));
     let variables = environment::environment(program, std::env::vars_os());
     let path = environment::path(&variables);
     let found = command::find(program, path)?;

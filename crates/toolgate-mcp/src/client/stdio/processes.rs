@@ -36,7 +36,7 @@ impl Family {
         }
     }
 
-    fn marked(&self) -> Vec<table::Handle> {
+    pub(super) fn marked(&self) -> Vec<table::Handle> {
         let wanted = self.marker.as_ref();
         wanted.map_or_else(Vec::new, |marker| {
             table::carrying(&format!("{MARKER}={marker}"))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolgate_core::Redactor;
+use toolgate_core::{Redactor, escape};
 
 use crate::client::diagnostics::Diagnostics;
 
@@ -58,15 +58,16 @@ impl Ring {
         tail.into()
     }
 
-    /// What is kept, from the first whole line on: half of a secret at the front would not be known as one.
+    /// What is kept, from a whole line on or well behind the cut: half of a secret at the front would not be known as one.
     fn whole_lines(&self) -> Vec<u8> {
         let kept = self.kept();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
         if !kept.cut {
             return bytes;
         }
-        let first = memchr::memchr(b'\n', &bytes).map_or(SHOWN_BYTES, |end| end + 1);
-        bytes[first.min(bytes.len())..].to_vec()
+        let near = &bytes[..SHOWN_BYTES.min(bytes.len())];
+        let first = memchr::memchr(b'\n', near).map_or(near.len(), |end| end + 1);
+        bytes[first..].to_vec()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -74,12 +75,16 @@ impl Ring {
     }
 }
 
-/// A line as a person may see it; none if there is nothing to see.
+/// A line as a person may see it, the end of it if it is long; none if there is nothing to see.
 fn shown(line: &[u8], redactor: &Redactor) -> Option<String> {
     let line = line.trim_ascii_end();
     let from = memchr::memrchr(b'\r', line).map_or(0, |at| at + 1);
     let line = String::from_utf8_lossy(&line[from..]);
-    let text = redactor.line(&line, SHOWN_BYTES);
+    let mut text = escape(&redactor.text(&line));
+    if text.len() > SHOWN_BYTES {
+        let from = text.ceil_char_boundary(text.len() - SHOWN_BYTES);
+        text.replace_range(..from, "…");
+    }
     (!text.is_empty()).then_some(text)
 }
 
@@ -143,6 +148,8 @@ mod tests {
             assert_eq!(tail(&[text.as_bytes()]), expected, "{text:?}");
         }
         assert_eq!(tail(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
+        let endless = tail(&[&b"x".repeat(2 * KEPT), b"end\n"]);
+        assert!(endless.len() == 1 && endless[0].starts_with("…x") && endless[0].ends_with("xend"));
         let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
         let shown = tail(&[many.as_bytes()]);
         assert_eq!(shown.len(), SHOWN_LINES);
@@ -159,7 +166,7 @@ mod tests {
                 assert!(ring.kept().bytes.len() <= KEPT);
             }
             let shown = ring.tail(&Redactor::default());
-            assert!(!shown.is_empty());
+            assert!(!shown.is_empty(), "{line:?}");
             assert!(shown.iter().map(String::len).sum::<usize>() < 2 * SHOWN_BYTES);
         }
     }

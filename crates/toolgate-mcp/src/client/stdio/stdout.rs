@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn b1_messages_come_through_whatever_is_between_them() {
+    async fn mc1_messages_come_through_whatever_is_between_them() {
         let seven = line(7);
         for (text, messages, polluted) in [
             (format!("{seven}\n"), 1, 0),
@@ -279,7 +279,7 @@ mod tests {
                 bytes.push(b'\n');
             }
             let chunks = bytes.chunks(cut).map(<[u8]>::to_vec).collect();
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             let (events, _) = runtime.block_on(read(chunks));
             prop_assert_eq!(events, expected);
         }
