@@ -151,7 +151,7 @@ mod tests {
         let seven = line(7);
         for (text, messages, polluted) in [
             (format!("{seven}\n"), 1, 0),
-            (format!("{seven}"), 1, 0),
+            (seven.clone(), 1, 0),
             (format!("\u{feff}{seven}\r\n\r\n  \n\n{seven}\r\n"), 2, 0),
             (
                 format!("starting…\n🚀 up\n{seven}\n[x] [y]\n{seven}\n"),

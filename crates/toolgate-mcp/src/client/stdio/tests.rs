@@ -50,10 +50,10 @@ struct Server {
 
 impl Server {
     fn sh(script: &str) -> Self {
-        Self::start(sh(script), |_| {})
+        Self::start(&sh(script), |_| {})
     }
 
-    fn start(program: Program, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
+    fn start(program: &Program, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
         let shared = Shared {
             guard: Guard::none(),
             max_message: 1024 * 1024,
@@ -64,7 +64,7 @@ impl Server {
         let diagnostics = Diagnostics::new("test", Redactor::new(["hunter2".to_owned()]));
         let stdio = Stdio::start(
             &settings,
-            &program,
+            program,
             &shared,
             Arc::clone(&diagnostics),
             Arc::new(Channel(sender)),
@@ -346,7 +346,7 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
         ..sh(&script)
     };
     let expected = environment::environment(&program, std::env::vars_os());
-    let mut server = Server::start(program, |_| {});
+    let mut server = Server::start(&program, |_| {});
     assert_eq!(server.told().await, "ready");
     let read = |end: &str| std::fs::read_to_string(format!("{}{end}", seen.display())).unwrap();
     let names: BTreeSet<String> = read("")
@@ -373,7 +373,7 @@ async fn a9_a_server_has_three_open_files() {
         command: "cat".to_owned(),
         ..Program::default()
     };
-    let mut server = Server::start(program, |_| {});
+    let mut server = Server::start(&program, |_| {});
     server.send(&note("ready")).await.unwrap();
     assert_eq!(server.told().await, "ready");
     let leader = server.stdio.group.leader();
@@ -390,7 +390,7 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
         "ready",
         "x=$(head -c 60000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done",
     );
-    let mut server = Server::start(sh(&eats), |settings| {
+    let mut server = Server::start(&sh(&eats), |settings| {
         settings.max_memory = Some(30 * 1024 * 1024);
     });
     assert_eq!(server.told().await, "ready");

@@ -1,0 +1,148 @@
+//! Real processes again: a program of its own, its watcher, its servers.
+
+use std::io::Read;
+
+use super::super::processes::MARKER;
+use super::*;
+
+/// A hang, not a slow machine.
+const HANG: Duration = Duration::from_secs(20);
+
+/// This test binary, to run one test of this file and nothing else.
+fn this(test: &str) -> (PathBuf, [String; 4]) {
+    let path = module_path!().split_once("::").unwrap().1;
+    let words = [
+        &format!("{path}::{test}"),
+        "--exact",
+        "--ignored",
+        "--nocapture",
+    ];
+    (std::env::current_exe().unwrap(), words.map(str::to_owned))
+}
+
+#[test]
+#[ignore = "the watcher of the tests below: started by them, in a process of its own"]
+fn as_guard() {
+    // Run by hand there is no pipe, and nothing to do.
+    run().ok();
+}
+
+/// Starts servers, one in its group and one that left it, says so, and waits to be killed.
+#[test]
+#[ignore = "the program of the tests below: started by them, in a process of its own"]
+#[expect(
+    clippy::zombie_processes,
+    reason = "that they outlive this process is the point"
+)]
+fn as_program() {
+    let (program, args) = this("as_guard");
+    let guard = Guard::new(program, args);
+    for script in ["trap '' TERM; sleep 1000", "setsid sleep 1000; true"] {
+        let child = Command::new("sh")
+            .args(["-c", script])
+            .env(MARKER, guard.marker())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        guard.add(Pid::from_child(&child));
+    }
+    let watcher = guard.0.state.lock().unwrap().watcher.as_ref().unwrap().id();
+    println!("ready {watcher} {}.", guard.0.token);
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+async fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let wait = async {
+        while !is() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(HANG, wait).await.is_ok(), "{what}");
+}
+
+#[tokio::test]
+async fn servers_end_with_a_program_that_is_killed() {
+    let (program, args) = this("as_program");
+    let mut program = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = io::BufReader::new(program.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("ready") {
+        line.clear();
+        assert_ne!(io::BufRead::read_line(&mut said, &mut line).unwrap(), 0);
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let watcher = Pid::from_raw(words[1].parse().unwrap()).unwrap();
+    let family = Family {
+        groups: Vec::new(),
+        marker: Some(words[2].to_owned()),
+    };
+    until("no server has left its group", || {
+        family.marked().len() >= 3
+    })
+    .await;
+    // What a terminal or a service manager sends to everybody does not end the watcher.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        rustix::process::kill_process(watcher, signal).unwrap();
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+    until("servers are left", || !family.lives()).await;
+    let gone = || {
+        let stat = std::fs::read_to_string(format!("/proc/{watcher}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    };
+    until("the watcher is left", gone).await;
+}
+
+#[tokio::test]
+async fn a_watcher_that_died_is_replaced_and_told_everything() {
+    let guard = Guard::new("sh", ["-c", "cat >/dev/null"]);
+    let watcher = |guard: &Guard| {
+        let mut state = guard.0.state.lock().unwrap();
+        let watcher = state.watcher.as_mut().unwrap();
+        (watcher.id(), watcher.try_wait().unwrap().is_some())
+    };
+    guard.add(Pid::INIT);
+    let (first, _) = watcher(&guard);
+    rustix::process::kill_process(
+        Pid::from_raw(first.try_into().unwrap()).unwrap(),
+        Signal::KILL,
+    )
+    .unwrap();
+    until("the watcher does not die", || watcher(&guard).1).await;
+    guard.marker();
+    assert_ne!(watcher(&guard), (first, true));
+    assert_eq!(guard.0.state.lock().unwrap().groups.len(), 1);
+    guard.remove(Pid::INIT);
+    assert!(guard.0.state.lock().unwrap().groups.is_empty());
+    let mut state = guard.0.state.lock().unwrap();
+    let mut last = state.watcher.take().unwrap();
+    last.kill().unwrap();
+    last.wait().unwrap();
+}
+
+#[tokio::test]
+async fn the_watcher_knows_what_it_was_told() {
+    let told: &[u8] = b"=token\n+5\n+6\nnonsense\n+x\n\n-5\n+7\n-9";
+    assert_eq!(
+        listen(told).await,
+        Family {
+            groups: vec![Pid::from_raw(6).unwrap(), Pid::from_raw(7).unwrap()],
+            marker: Some("token.".to_owned()),
+        }
+    );
+    // A pipe that ends before the token came leaves nobody to be looked for.
+    assert_eq!(listen(&b""[..]).await.marker, None);
+}
+
+#[test]
+fn a_watcher_that_cannot_be_started_is_no_reason_to_fail() {
+    let guard = Guard::new("/no/such/program", [""; 0]);
+    assert_ne!(guard.marker(), guard.marker());
+    assert!(Guard::none().marker().ends_with(".0."));
+}
