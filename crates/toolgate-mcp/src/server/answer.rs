@@ -12,10 +12,7 @@ pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> Result<CallToolResul
         Ok(output) => Ok(success(output, modern)),
         Err(ToolError::NotFound { .. }) => {
             let data = json!({ "error": outcome.error(), "error_kind": "not_found" });
-            Err(ErrorData::invalid_params(
-                outcome.to_model_text(),
-                Some(data),
-            ))
+            Err(ErrorData::invalid_params(outcome.to_model_text(), Some(data)))
         }
         Err(_) => {
             let text = ContentBlock::text(outcome.to_model_text());
@@ -27,7 +24,7 @@ pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> Result<CallToolResul
 fn success(output: ToolOutput, modern: bool) -> CallToolResult {
     let as_text = (output.content.is_empty() && output.structured.is_some())
         .then(|| ContentBlock::text(output.to_text()));
-    let blocks = output.content.into_iter().map(block).chain(as_text);
+    let blocks = output.content.iter().map(block).chain(as_text);
     let mut result = CallToolResult::success(blocks.collect());
     // Up to 2025-11-25 it is an object; clients of that time refuse the whole result otherwise.
     result.structured_content = output
@@ -36,8 +33,8 @@ fn success(output: ToolOutput, modern: bool) -> CallToolResult {
     result
 }
 
-fn block(content: Content) -> ContentBlock {
-    let value = content.into_value();
-    // What is no block in rmcp's eyes is still told, as text.
-    ContentBlock::deserialize(&value).unwrap_or_else(|_| ContentBlock::text(value.to_string()))
+/// What is no block in rmcp's eyes is still told, as text.
+fn block(content: &Content) -> ContentBlock {
+    let value = content.as_value();
+    ContentBlock::deserialize(value).unwrap_or_else(|_| ContentBlock::text(value.to_string()))
 }

@@ -140,6 +140,7 @@ fn convert(tool: &ToolDefinition) -> Tool {
         tool.description().to_owned(),
         object(tool.parameters()),
     );
+    listed.title = tool.title().map(str::to_owned);
     // One output schema of another type makes the TypeScript SDK refuse the whole list.
     listed.output_schema = tool
         .output_schema()
@@ -161,7 +162,7 @@ fn annotations(said: Annotations) -> Option<ToolAnnotations> {
             said.read_only,
             said.destructive,
             said.idempotent,
-            None,
+            said.open_world,
         )
     })
 }

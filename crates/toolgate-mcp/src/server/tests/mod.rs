@@ -1,0 +1,203 @@
+//! The server half on the wire: what goes in and comes out as JSON, in both eras.
+
+mod calls;
+mod eras;
+mod lists;
+mod streams;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{
+    CallContext, Content, Progress, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
+    ToolManager, ToolOutput, ValidArguments,
+};
+
+use super::{McpServer, ServeOptions};
+
+type Work = fn(Value, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+
+/// A tool for tests.
+struct Worker {
+    definition: ToolDefinition,
+    work: Work,
+}
+
+impl Tool for Worker {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        (self.work)(arguments.as_value().clone(), context.clone())
+    }
+}
+
+fn tool(name: &str, work: Work) -> Worker {
+    let schema = json!({ "type": "object", "properties": { "b": {}, "a": {} } });
+    let definition = ToolDefinition::builder(name, format!("Does {name}"), schema);
+    Worker {
+        definition: definition.build().unwrap(),
+        work,
+    }
+}
+
+/// One of every kind.
+fn manager() -> Arc<ToolManager> {
+    let manager = ToolManager::new();
+    manager.add(tool("echo", |arguments, _| {
+        Box::pin(async { Ok(ToolOutput::json(arguments)) })
+    }));
+    manager.add(tool("number", |_, _| {
+        Box::pin(async { Ok(ToolOutput::json(7)) })
+    }));
+    manager.add(tool("blocks", |_, _| Box::pin(async { Ok(blocks()) })));
+    manager.add(tool("fail", |_, _| {
+        Box::pin(async { Err(ToolError::failed("out of paper")) })
+    }));
+    manager.add(tool("panic", |_, _| Box::pin(async { panic!("oh no") })));
+    manager.add(tool("trace", |_, context| {
+        let trace = context.trace_parent().unwrap_or("none").to_owned();
+        let text = format!("{trace} {}", context.origin());
+        Box::pin(async { Ok(ToolOutput::text(text)) })
+    }));
+    manager.add(tool("steps", |_, context| Box::pin(steps(context))));
+    manager.add(tool("sleep", |_, _| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            Ok(ToolOutput::text("slept"))
+        })
+    }));
+    Arc::new(manager)
+}
+
+fn blocks() -> ToolOutput {
+    let blocks = json!([
+        { "type": "text", "text": "a", "annotations": { "audience": ["user"] } },
+        { "type": "image", "data": "aGk=", "mimeType": "image/png" },
+        { "type": "resource_link", "uri": "file:///a", "name": "a", "size": 3 },
+        { "type": "resource", "resource": { "uri": "file:///b", "text": "b" } },
+        { "type": "hologram", "light": 1 },
+    ]);
+    let blocks = blocks.as_array().unwrap().iter().cloned();
+    ToolOutput::blocks(blocks.map(Content::from).collect())
+}
+
+async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
+    // What goes back, or is no number, is not passed on.
+    for done in [1.0, 2.0, 1.5, f64::NAN, 3.0] {
+        context.report(&Progress {
+            done,
+            total: Some(3.0),
+            message: (done == 2.0).then(|| "half".to_owned()),
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    context.report(&Progress {
+        done: 4.0,
+        total: None,
+        message: None,
+    });
+    Ok(ToolOutput::text("done"))
+}
+
+fn server(manager: &Arc<ToolManager>) -> McpServer {
+    let executor = ToolExecutor::builder(Arc::clone(manager)).unobserved();
+    McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"))
+}
+
+/// A client that says exactly what it is told to.
+struct Client {
+    lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+    serving: JoinHandle<io::Result<()>>,
+    stop: CancellationToken,
+}
+
+impl Client {
+    fn new(server: McpServer) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1024 * 1024);
+        let (reader, writer) = tokio::io::split(theirs);
+        let stop = CancellationToken::new();
+        let until = stop.clone();
+        let serving = tokio::spawn(async move { server.serve(reader, writer, until).await });
+        let (reader, writer) = tokio::io::split(ours);
+        Self {
+            lines: BufReader::new(reader).lines(),
+            writer,
+            serving,
+            stop,
+        }
+    }
+
+    /// With all tools, and past the handshake of the older era.
+    async fn legacy(manager: &Arc<ToolManager>) -> Self {
+        let mut client = Self::new(server(manager));
+        client.initialize("2025-11-25").await;
+        client
+            .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .await;
+        client
+    }
+
+    async fn initialize(&mut self, version: &str) -> Value {
+        let params = json!({
+            "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" },
+        });
+        self.ask("initialize", params).await
+    }
+
+    async fn send(&mut self, message: Value) {
+        self.raw(&message.to_string()).await;
+    }
+
+    async fn raw(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.writer.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// The next message; every line there is must be one.
+    async fn next(&mut self) -> Value {
+        let line = self.lines.next_line().await.unwrap().expect("a message");
+        let message: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        message
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.send(json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+            .await;
+        self.next().await
+    }
+
+    /// The result of a call.
+    async fn call(&mut self, name: &str, arguments: Value) -> Value {
+        let params = json!({ "name": name, "arguments": arguments });
+        self.ask("tools/call", params).await["result"].take()
+    }
+
+    /// In the newer era every request says who asks.
+    async fn ask_modern(&mut self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        self.ask(method, params).await
+    }
+
+    /// Closes our end, and reads what still comes.
+    async fn close(mut self) -> (Vec<Value>, io::Result<()>) {
+        self.writer.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            rest.push(serde_json::from_str(&line).unwrap());
+        }
+        (rest, self.serving.await.unwrap())
+    }
+}
