@@ -38,11 +38,6 @@ impl Group {
         }
     }
 
-    /// The process that was started.
-    pub(super) fn leader(&self) -> u32 {
-        self.leader.as_raw_nonzero().get().unsigned_abs()
-    }
-
     /// Sends a signal to all processes that are left.
     pub(super) async fn signal(&self, signal: Signal) {
         if !self.is_gone() {
@@ -88,7 +83,6 @@ impl Group {
         self.family.lives()
     }
 
-    #[cfg(test)]
     pub(super) fn leader(&self) -> Pid {
         self.leader
     }

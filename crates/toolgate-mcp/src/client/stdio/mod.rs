@@ -120,7 +120,7 @@ impl Stdio {
 impl Stdio {
     /// The process that was started.
     pub(crate) fn pid(&self) -> u32 {
-        self.group.leader()
+        self.group.leader().as_raw_nonzero().get().unsigned_abs()
     }
 }
 
