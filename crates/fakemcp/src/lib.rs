@@ -1,0 +1,110 @@
+//! What tests of MCP need: the program `fakemcp`, a look at which of its processes are left, and where the real servers are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The variable that marks the processes of one test; children inherit it.
+pub const MARK: &str = "FAKEMCP_MARK";
+
+/// The program, built once for each test executable that asks: cargo gives a test the programs of its own crate only.
+///
+/// # Panics
+/// If it can not be built.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| built("fakemcp", None))
+}
+
+/// An example of a crate, built now if it is not up to date.
+///
+/// # Panics
+/// If it can not be built.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    built(package, Some(name))
+}
+
+fn built(package: &str, example: Option<&str>) -> PathBuf {
+    try_built(package, example).unwrap_or_else(|problem| panic!("{package}: {problem}"))
+}
+
+fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
+    // A test is target/debug/deps/name-hash.
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let folder = own
+        .ancestors()
+        .nth(2)
+        .ok_or("a test is not where cargo puts tests")?;
+    let target = folder.parent().ok_or("there is no target folder")?;
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(other) => other,
+    };
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "--quiet", "--offline", "--package", package])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    if let Some(example) = example {
+        cargo.args(["--example", example]);
+    }
+    let done = cargo.output().map_err(|error| error.to_string())?;
+    if !done.status.success() {
+        return Err(String::from_utf8_lossy(&done.stderr).into_owned());
+    }
+    Ok(match example {
+        Some(example) => folder.join("examples").join(example),
+        None => folder.join(package),
+    })
+}
+
+/// The folder where `./test.sh` installs real MCP servers. If it has not: none, which is said; with `CI=true` a panic.
+///
+/// # Panics
+/// With `CI=true`, if they are not there.
+#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
+pub fn real_servers() -> Option<PathBuf> {
+    let folder = |name| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+        Some(PathBuf::from(value))
+    };
+    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let mcp = folder("TOOLGATE_TEST_CACHE")
+        .or_else(|| Some(cache()?.join("toolgate-tests")))?
+        .join("mcp");
+    if mcp.join("npm.txt").is_file() && mcp.join("pypi.txt").is_file() {
+        return Some(mcp);
+    }
+    let why = "real MCP servers are not installed: ./test.sh does it";
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// The Node that `./test.sh` installs beside the servers.
+pub fn node(servers: &Path) -> PathBuf {
+    let machine = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "x64",
+    };
+    servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
+}
+
+/// The processes, zombies left out, whose environment carries this mark.
+pub fn processes(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}");
+    let Ok(folder) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    folder
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid: &u32| {
+            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| {
+                all.split(|byte| *byte == 0)
+                    .any(|one| one == wanted.as_bytes())
+            })
+        })
+        .collect()
+}

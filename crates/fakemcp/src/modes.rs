@@ -1,0 +1,178 @@
+//! What was asked for on the command line.
+
+use std::path::PathBuf;
+
+#[derive(Default)]
+pub(crate) struct Modes {
+    pub(crate) modern: bool,
+    pub(crate) legacy: bool,
+    pub(crate) version: Option<String>,
+    pub(crate) strict: bool,
+    pub(crate) wait: u64,
+    pub(crate) failing: Option<(u64, PathBuf)>,
+    pub(crate) mute: bool,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) before: Vec<u8>,
+    pub(crate) end: Vec<u8>,
+    pub(crate) noise: u64,
+    pub(crate) flood: Option<(u64, Vec<u8>)>,
+    pub(crate) after: Vec<(String, Action)>,
+    pub(crate) deaf: bool,
+    pub(crate) child: Option<Child>,
+    pub(crate) list: Option<PathBuf>,
+    pub(crate) many: usize,
+    pub(crate) describe: usize,
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) storm: u64,
+    pub(crate) count: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    Exit(i32),
+    Signal(i32),
+    CloseStdout,
+    CloseStdin,
+    StopReading,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Child {
+    Group,
+    Session,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Cursor {
+    Same,
+    Endless,
+}
+
+impl Modes {
+    /// Everything, or the argument that means nothing.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, &str> {
+        let mut modes = Self {
+            legacy: true,
+            end: b"\n".to_vec(),
+            ..Self::default()
+        };
+        for argument in arguments {
+            let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+            modes.set(name, value).ok_or(argument.as_str())?;
+        }
+        Ok(modes)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        match name {
+            "modern" => (self.modern, self.legacy) = (true, false),
+            "dual" => self.modern = true,
+            "version" => self.version = Some(value.to_owned()),
+            "strict" => self.strict = true,
+            "wait" => self.wait = value.parse().ok()?,
+            "failing" => {
+                let (times, file) = value.split_once(':')?;
+                self.failing = Some((times.parse().ok()?, file.into()));
+            }
+            "mute" => self.mute = true,
+            "stdout" => self.stdout = bytes(value),
+            "stderr" => self.stderr = bytes(value),
+            "before" => self.before = bytes(value),
+            "end" => self.end = bytes(value),
+            "noise" => self.noise = value.parse().ok()?,
+            "flood" => {
+                let (total, text) = value.split_once(':')?;
+                self.flood = Some((total.parse().ok()?, bytes(text)));
+            }
+            "deaf" => self.deaf = true,
+            "child" => self.child = Some(child(value)?),
+            "list" => self.list = Some(value.into()),
+            "many" => self.many = value.parse().ok()?,
+            "describe" => self.describe = value.parse().ok()?,
+            "cursor" => self.cursor = Some(cursor(value)?),
+            "storm" => self.storm = value.parse().ok()?,
+            "count" => self.count = Some(value.into()),
+            _ => {
+                let method = name.strip_prefix("after:")?;
+                self.after.push((method.to_owned(), action(value)?));
+            }
+        }
+        Some(())
+    }
+}
+
+fn child(value: &str) -> Option<Child> {
+    match value {
+        "" => Some(Child::Group),
+        "setsid" => Some(Child::Session),
+        _ => None,
+    }
+}
+
+fn cursor(value: &str) -> Option<Cursor> {
+    match value {
+        "same" => Some(Cursor::Same),
+        "endless" => Some(Cursor::Endless),
+        _ => None,
+    }
+}
+
+fn action(value: &str) -> Option<Action> {
+    Some(match value.split_once(':').unwrap_or((value, "")) {
+        ("exit", status) => Action::Exit(status.parse().ok()?),
+        ("signal", number) => Action::Signal(number.parse().ok()?),
+        ("close-stdout", _) => Action::CloseStdout,
+        ("close-stdin", _) => Action::CloseStdin,
+        ("stop-reading", _) => Action::StopReading,
+        _ => return None,
+    })
+}
+
+/// `\n`, `\r`, `\\` and `\xNN` are what they are elsewhere; any other backslash stands for itself.
+pub(crate) fn bytes(text: &str) -> Vec<u8> {
+    let mut rest = text.as_bytes();
+    let mut out = Vec::with_capacity(rest.len());
+    while let [first, more @ ..] = rest {
+        let (byte, used) = match (first, more) {
+            (b'\\', [b'n', ..]) => (b'\n', 2),
+            (b'\\', [b'r', ..]) => (b'\r', 2),
+            (b'\\', [b'\\', ..]) => (b'\\', 2),
+            (b'\\', [b'x', high, low, ..]) => match hex(*high).zip(hex(*low)) {
+                Some((high, low)) => (high * 16 + low, 4),
+                None => (b'\\', 1),
+            },
+            _ => (*first, 1),
+        };
+        out.push(byte);
+        rest = &rest[used..];
+    }
+    out
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| value.try_into().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_with_escapes() {
+        assert_eq!(
+            bytes(r"a\n\r\\\xEF\xbb\xg\"),
+            b"a\n\r\\\xef\xbb\\xg\\".to_vec()
+        );
+    }
+
+    #[test]
+    fn an_unknown_mode_is_named() {
+        for wrong in ["nonsense", "after:x=dance", "wait=soon", "child=twin"] {
+            let arguments = ["mute".to_owned(), wrong.to_owned()];
+            assert_eq!(Modes::parse(&arguments).err(), Some(wrong));
+        }
+    }
+}

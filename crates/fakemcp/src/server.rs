@@ -1,0 +1,219 @@
+//! Reads messages, answers them, and keeps what it heard.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::modes::{Cursor, Modes};
+use crate::start::{act, for_ever, pause};
+use crate::tools;
+
+const MODERN: &str = "2026-07-28";
+const PAGE: usize = 1000;
+
+pub(crate) struct Server {
+    pub(crate) modes: Modes,
+    output: Mutex<()>,
+    heard: Mutex<Vec<Value>>,
+    asked: Mutex<HashMap<u64, Sender<Value>>>,
+    next: AtomicU64,
+}
+
+impl Server {
+    pub(crate) fn new(modes: Modes) -> Arc<Self> {
+        Arc::new(Self {
+            modes,
+            output: Mutex::new(()),
+            heard: Mutex::default(),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+        })
+    }
+
+    pub(crate) fn run(self: &Arc<Self>) {
+        self.write(&self.modes.stdout);
+        self.every(self.modes.noise, |server| {
+            server.write(b"12:00:00 INFO still here\n");
+        });
+        self.every(self.modes.storm, Self::say_changed);
+        for line in std::io::stdin().lock().split(b'\n') {
+            let Ok(line) = line else { break };
+            if let Ok(message) = serde_json::from_slice(&line)
+                && !self.modes.mute
+            {
+                self.take(message);
+            }
+        }
+        if self.modes.deaf {
+            for_ever();
+        }
+    }
+
+    fn every(self: &Arc<Self>, a_second: u64, act: fn(&Self)) {
+        if a_second > 0 {
+            let server = Arc::clone(self);
+            std::thread::spawn(move || {
+                loop {
+                    act(&server);
+                    pause((1000 / a_second).max(1));
+                }
+            });
+        }
+    }
+
+    fn take(self: &Arc<Self>, message: Value) {
+        let method = message["method"].as_str().unwrap_or_default().to_owned();
+        if method.is_empty() {
+            let asked = message["id"]
+                .as_u64()
+                .and_then(|id| lock(&self.asked).remove(&id));
+            if let Some(asked) = asked {
+                drop(asked.send(message));
+            }
+            return;
+        }
+        let first = lock(&self.heard).is_empty();
+        if self.modes.strict && first && method != "initialize" {
+            std::process::exit(4);
+        }
+        lock(&self.heard).push(message.clone());
+        let server = Arc::clone(self);
+        if method == "tools/call" && message["params"]["name"] != "echo" {
+            std::thread::spawn(move || server.handle(&method, &message));
+        } else {
+            server.handle(&method, &message);
+        }
+    }
+
+    fn handle(&self, method: &str, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        let answer = match method {
+            "initialize" if self.modes.legacy => Ok(self.initialize(params)),
+            "server/discover" if self.modes.modern => Ok(discover()),
+            "tools/list" => Ok(self.list(params)),
+            "tools/call" => match tools::call(self, id, params) {
+                Some(answer) => answer,
+                None => return,
+            },
+            "ping" => Ok(json!({})),
+            "subscriptions/listen" if self.modes.modern => return self.listen(id),
+            _ if id.is_null() => return self.afterwards(method),
+            _ => Err((-32601, format!("no method {method}"))),
+        };
+        self.answer(id, answer);
+        self.afterwards(method);
+    }
+
+    fn afterwards(&self, method: &str) {
+        for (_, action) in self.modes.after.iter().filter(|(name, _)| name == method) {
+            act(*action);
+        }
+    }
+
+    fn initialize(&self, params: &Value) -> Value {
+        let asked = &params["protocolVersion"];
+        let version = self.modes.version.as_ref().map(|v| json!(v));
+        json!({
+            "protocolVersion": version.unwrap_or_else(|| asked.clone()),
+            "capabilities": { "tools": { "listChanged": true } },
+            "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
+        })
+    }
+
+    fn listen(&self, id: &Value) {
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+        self.notify(
+            "notifications/subscriptions/acknowledged",
+            &json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }),
+        );
+    }
+
+    fn list(&self, params: &Value) -> Value {
+        let page = params["cursor"].as_str().map_or(0, |cursor| {
+            cursor
+                .rsplit('-')
+                .next()
+                .map_or(0, |n| n.parse().unwrap_or(0))
+        });
+        let all = tools::list(&self.modes, page * PAGE, PAGE);
+        let more = all.len() == PAGE;
+        let mut result = json!({
+            "tools": all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        });
+        let next = match self.modes.cursor {
+            Some(Cursor::Same) => Some("again-0".to_owned()),
+            Some(Cursor::Endless) => Some(format!("page-{}", page + 1)),
+            None => more.then(|| format!("page-{}", page + 1)),
+        };
+        if let Some(next) = next {
+            result["nextCursor"] = json!(next);
+        }
+        result
+    }
+
+    /// All requests and notifications so far.
+    pub(crate) fn heard(&self) -> Vec<Value> {
+        lock(&self.heard).clone()
+    }
+
+    pub(crate) fn say_changed(&self) {
+        self.notify("notifications/tools/list_changed", &json!({}));
+    }
+
+    pub(crate) fn notify(&self, method: &str, params: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// Asks the client something; its whole answer comes through the channel.
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> Receiver<Value> {
+        let (sender, receiver) = channel();
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.asked).insert(id, sender);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        receiver
+    }
+
+    pub(crate) fn answer(&self, id: &Value, answer: Answer) {
+        self.send(&match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err((code, message)) => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        });
+    }
+
+    fn send(&self, message: &Value) {
+        let mut bytes = self.modes.before.clone();
+        bytes.extend(message.to_string().into_bytes());
+        bytes.extend(&self.modes.end);
+        self.write(&bytes);
+    }
+
+    /// Bytes, whole and not mixed with others.
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        let _whole = lock(&self.output);
+        let mut stdout = std::io::stdout().lock();
+        drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+    }
+}
+
+pub(crate) type Answer = Result<Value, (i64, String)>;
+
+fn discover() -> Value {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": [MODERN],
+        "capabilities": { "tools": { "listChanged": true } },
+        "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
+        "ttlMs": 0,
+        "cacheScope": "private",
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

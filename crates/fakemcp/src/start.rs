@@ -1,0 +1,131 @@
+//! What happens before the first message, and what can be done to a process without unsafe code.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Signal, getpid, kill_process, setsid};
+
+use crate::modes::{Action, Child, Modes};
+
+/// Set in the process that already ignores its signals, or is already the child.
+const STAGE: &str = "FAKEMCP_STAGE";
+
+pub(crate) fn begin(modes: &Modes, arguments: &[String]) {
+    match std::env::var(STAGE).as_deref() {
+        Ok("child") => {
+            if modes.child == Some(Child::Session) {
+                setsid().ok();
+            }
+            for_ever();
+        }
+        Ok(_) => {}
+        Err(_) if modes.deaf => ignore_signals(arguments),
+        Err(_) => {}
+    }
+    if modes.child.is_some() {
+        leave_a_child(arguments);
+    }
+    say(&modes.stderr);
+    if let Some((total, text)) = &modes.flood {
+        flood(*total, text);
+    }
+    if let Some((times, file)) = &modes.failing
+        && count(file) <= *times
+    {
+        std::process::exit(1);
+    }
+    pause(modes.wait);
+}
+
+/// Ignored signals stay ignored across exec, and a shell can ignore them without unsafe code.
+fn ignore_signals(arguments: &[String]) {
+    let Ok(own) = std::env::current_exe() else {
+        return;
+    };
+    let error = Command::new("sh")
+        .args(["-c", "trap '' TERM INT HUP; exec \"$0\" \"$@\""])
+        .arg(own)
+        .args(arguments)
+        .env(STAGE, "deaf")
+        .exec();
+    say(error.to_string().as_bytes());
+}
+
+fn leave_a_child(arguments: &[String]) {
+    let Ok(own) = std::env::current_exe() else {
+        return;
+    };
+    let child = Command::new(own)
+        .args(arguments)
+        .env(STAGE, "child")
+        .stdin(Stdio::null())
+        .spawn();
+    if let Err(error) = child {
+        say(error.to_string().as_bytes());
+    }
+}
+
+fn flood(total: u64, text: &[u8]) {
+    let times = usize::try_from(total).unwrap_or(usize::MAX) / text.len().max(1);
+    let block = text.repeat((1 << 16) / text.len().max(1) + 1);
+    let mut left = times * text.len();
+    while left > 0 {
+        let now = left.min(block.len());
+        say(&block[..now]);
+        left -= now;
+    }
+}
+
+/// Leaves one more byte in a file and says how many there are.
+pub(crate) fn count(file: &std::path::Path) -> u64 {
+    if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file) {
+        drop(file.write_all(b"x"));
+    }
+    std::fs::metadata(file).map_or(0, |file| file.len())
+}
+
+pub(crate) fn act(action: Action) {
+    match action {
+        Action::Exit(status) => std::process::exit(status),
+        Action::Signal(number) => signal(number),
+        Action::CloseStdout => silence(rustix::stdio::dup2_stdout),
+        Action::CloseStdin => silence(rustix::stdio::dup2_stdin),
+        Action::StopReading => for_ever(),
+    }
+}
+
+pub(crate) fn signal(number: i32) {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        kill_process(getpid(), signal).ok();
+    }
+}
+
+/// Puts /dev/null in the place of a pipe, which closes our end of it.
+fn silence<F>(replace: F)
+where
+    F: Fn(std::fs::File) -> rustix::io::Result<()>,
+{
+    if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
+        replace(null).ok();
+    }
+}
+
+pub(crate) fn say(bytes: &[u8]) {
+    drop(std::io::stderr().write_all(bytes));
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
+pub(crate) fn pause(milliseconds: u64) {
+    if milliseconds > 0 {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+    }
+}
+
+pub(crate) fn for_ever() -> ! {
+    loop {
+        pause(60_000);
+    }
+}

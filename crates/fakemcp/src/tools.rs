@@ -1,0 +1,304 @@
+//! The tools. Each is there for a kind of fault.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::modes::{Modes, bytes};
+use crate::server::{Answer, Server};
+use crate::start::{count, pause, signal};
+
+type Described = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+/// Name, description, parameters with their types; all optional but those of `echo`.
+const TOOLS: [Described; 26] = [
+    ("echo", "Gives back its text", &[("text", "string")]),
+    ("arguments", "Gives back all of its arguments", &[]),
+    (
+        "sleep",
+        "Answers late, cancelled or not",
+        &[("ms", "integer")],
+    ),
+    (
+        "progress",
+        "Tells its progress, then answers",
+        &[("steps", "integer"), ("every_ms", "integer")],
+    ),
+    ("env", "Its environment", &[]),
+    ("args", "Its arguments", &[]),
+    ("fds", "Its open files", &[]),
+    ("pid", "Its process", &[]),
+    ("heard", "Every message so far", &[]),
+    ("fail", "Fails with a text", &[("text", "string")]),
+    (
+        "refuse",
+        "A JSON-RPC error",
+        &[("text", "string"), ("code", "integer")],
+    ),
+    ("big", "A text of that length", &[("bytes", "integer")]),
+    (
+        "flood",
+        "That many bytes without an end",
+        &[("bytes", "integer")],
+    ),
+    (
+        "stderr",
+        "That many bytes on stderr",
+        &[("bytes", "integer"), ("text", "string")],
+    ),
+    (
+        "die",
+        "Ends the process",
+        &[
+            ("status", "integer"),
+            ("signal", "integer"),
+            ("ms", "integer"),
+            ("stderr", "string"),
+        ],
+    ),
+    ("blocks", "Every kind of content", &[]),
+    ("structured", "A structured result", &[("value", "object")]),
+    (
+        "count",
+        "Leaves a mark; dies if it is the first and told so",
+        &[("die", "boolean")],
+    ),
+    (
+        "count_read_only",
+        "The same, said to be read-only",
+        &[("die", "boolean")],
+    ),
+    (
+        "count_idempotent",
+        "The same, said to be idempotent",
+        &[("die", "boolean")],
+    ),
+    ("elicit", "Asks the person", &[]),
+    ("sample", "Asks the model", &[]),
+    ("roots", "Asks for the roots", &[]),
+    (
+        "raw",
+        "Writes bytes, $ID being the id of the call, and answers nothing else",
+        &[("text", "string")],
+    ),
+    ("changed", "Says that the tools changed", &[]),
+    ("eat", "Holds that much memory", &[("mb", "integer")]),
+];
+
+pub(crate) fn list(modes: &Modes, from: usize, at_most: usize) -> Vec<Value> {
+    if let Some(file) = &modes.list {
+        let text = std::fs::read(file).unwrap_or_default();
+        return serde_json::from_slice(&text).unwrap_or_default();
+    }
+    let own = TOOLS.iter().map(|tool| definition(modes, tool));
+    let more = (0..modes.many).map(|n| {
+        json!({ "name": format!("tool_{n}"), "description": "One of many", "inputSchema": { "type": "object" } })
+    });
+    own.chain(more).skip(from).take(at_most).collect()
+}
+
+fn definition(modes: &Modes, (name, description, parameters): &Described) -> Value {
+    let properties: Map<String, Value> = parameters
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
+        .collect();
+    let mut tool = json!({
+        "name": name,
+        "description": description,
+        "inputSchema": { "type": "object", "properties": properties },
+    });
+    match *name {
+        "echo" => {
+            tool["inputSchema"]["required"] = json!(["text"]);
+            if modes.describe > 0 {
+                tool["description"] = json!("d".repeat(modes.describe));
+            }
+        }
+        "count_read_only" => tool["annotations"] = json!({ "readOnlyHint": true }),
+        "count_idempotent" => tool["annotations"] = json!({ "idempotentHint": true }),
+        "structured" => {
+            tool["outputSchema"] = json!({
+                "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"],
+            });
+        }
+        _ => {}
+    }
+    tool
+}
+
+/// The answer; none if there is to be none.
+pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer> {
+    let (name, given) = (
+        params["name"].as_str().unwrap_or_default(),
+        &params["arguments"],
+    );
+    let number = |key: &str| given[key].as_u64().unwrap_or(0);
+    let string = |key: &str| given[key].as_str().unwrap_or_default();
+    let result = match name {
+        "echo" => text(string("text")),
+        "arguments" => text(given.to_string()),
+        "sleep" => {
+            pause(number("ms"));
+            text("slept")
+        }
+        "progress" => progress(server, params),
+        "env" => text(json!(std::env::vars().collect::<BTreeMap<_, _>>()).to_string()),
+        "args" => text(json!(std::env::args().skip(1).collect::<Vec<_>>()).to_string()),
+        "fds" => text(json!(open_files()).to_string()),
+        "pid" => text(std::process::id().to_string()),
+        "heard" => text(json!(server.heard()).to_string()),
+        "fail" => {
+            json!({ "content": [{ "type": "text", "text": string("text") }], "isError": true })
+        }
+        "refuse" => {
+            return Some(Err((
+                given["code"].as_i64().unwrap_or(-32602),
+                string("text").to_owned(),
+            )));
+        }
+        "big" => text("b".repeat(number("bytes").try_into().unwrap_or(0))),
+        "flood" => {
+            for _ in 0..number("bytes") >> 16 {
+                server.write(&[b'f'; 1 << 16]);
+            }
+            return None;
+        }
+        "stderr" => {
+            let block = bytes(string("text"));
+            for _ in 0..number("bytes") / block.len().max(1) as u64 {
+                crate::start::say(&block);
+            }
+            text("written")
+        }
+        "die" => die(given),
+        "blocks" => blocks(),
+        "structured" => json!({ "content": [], "structuredContent": given["value"] }),
+        "count" | "count_read_only" | "count_idempotent" => counted(server, given),
+        "elicit" | "sample" | "roots" => return Some(ask(server, name, params)),
+        "raw" => {
+            let written = string("text").replace("$ID", &id.to_string());
+            server.write(&bytes(&written));
+            return None;
+        }
+        "changed" => {
+            server.say_changed();
+            text("said")
+        }
+        "eat" => {
+            let eaten = vec![1_u8; usize::try_from(number("mb")).unwrap_or(0) << 20];
+            pause(60_000);
+            text(eaten.len().to_string())
+        }
+        _ if server.modes.list.is_some() => {
+            text(json!({ "tool": name, "arguments": given }).to_string())
+        }
+        _ => return Some(Err((-32602, format!("Unknown tool: {name}")))),
+    };
+    Some(Ok(result))
+}
+
+fn text(text: impl Into<String>) -> Value {
+    json!({ "content": [{ "type": "text", "text": text.into() }], "resultType": "complete" })
+}
+
+fn progress(server: &Server, params: &Value) -> Value {
+    let token = &params["_meta"]["progressToken"];
+    let steps = params["arguments"]["steps"].as_u64().unwrap_or(0);
+    for step in 1..=steps {
+        server.notify(
+            "notifications/progress",
+            &json!({ "progressToken": token, "progress": step, "total": steps }),
+        );
+        pause(params["arguments"]["every_ms"].as_u64().unwrap_or(0));
+    }
+    text("done")
+}
+
+fn die(given: &Value) -> Value {
+    pause(given["ms"].as_u64().unwrap_or(0));
+    crate::start::say(given["stderr"].as_str().unwrap_or_default().as_bytes());
+    if let Some(number) = given["signal"].as_i64() {
+        signal(number.try_into().unwrap_or(9));
+        pause(60_000);
+    }
+    std::process::exit(
+        given["status"]
+            .as_i64()
+            .unwrap_or(3)
+            .try_into()
+            .unwrap_or(3),
+    )
+}
+
+fn counted(server: &Server, given: &Value) -> Value {
+    let runs = server.modes.count.as_deref().map_or(0, count);
+    if given["die"] == true && runs == 1 {
+        std::process::exit(3);
+    }
+    text(runs.to_string())
+}
+
+fn open_files() -> Vec<String> {
+    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else {
+        return Vec::new();
+    };
+    let mut files: Vec<String> = folder
+        .filter_map(Result::ok)
+        // The folder being read is open too.
+        .filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| !to.ends_with("fd")))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    files
+}
+
+fn blocks() -> Value {
+    json!({ "content": [
+        { "type": "text", "text": "a text" },
+        { "type": "image", "data": "aW1hZ2U=", "mimeType": "image/png" },
+        { "type": "audio", "data": "YXVkaW8=", "mimeType": "audio/wav" },
+        { "type": "resource_link", "uri": "file:///a.txt", "name": "a.txt" },
+        { "type": "resource", "resource": { "uri": "file:///b.txt", "text": "inside" } },
+        { "type": "hologram", "depth": 3 },
+    ] })
+}
+
+/// In the older era a request to the client; in the newer one an answer that asks, and the call comes again.
+fn ask(server: &Server, name: &str, params: &Value) -> Answer {
+    let (method, asked) = match name {
+        "elicit" => (
+            "elicitation/create",
+            json!({
+                "message": "Who?", "mode": "form",
+                "requestedSchema": { "type": "object", "properties": { "who": { "type": "string" } } },
+            }),
+        ),
+        "sample" => (
+            "sampling/createMessage",
+            json!({
+                "messages": [{ "role": "user", "content": { "type": "text", "text": "Hello" } }], "maxTokens": 10,
+            }),
+        ),
+        _ => ("roots/list", json!({})),
+    };
+    let modern = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+    if modern.is_null() {
+        let answer = server.ask(method, &asked).recv().unwrap_or_default();
+        return Ok(text(answer.to_string()));
+    }
+    if params["inputResponses"].is_null() {
+        return Ok(json!({
+            "resultType": "input_required",
+            "inputRequests": { "one": { "method": method, "params": asked } },
+            "requestState": "state of the call",
+        }));
+    }
+    Ok(text(
+        json!({ "responses": params["inputResponses"], "state": params["requestState"] })
+            .to_string(),
+    ))
+}
