@@ -57,10 +57,6 @@ impl Scripted {
     pub(crate) fn agreed(&self) -> Option<Era> {
         *self.agreed.lock().unwrap()
     }
-
-    pub(crate) fn inbox(&self) -> &dyn Inbox {
-        &*self.inbox
-    }
 }
 
 impl Transport for Scripted {
