@@ -1,12 +1,13 @@
 //! The HTTP clients that all servers share: reading the machine's certificates takes longer than many calls.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use reqwest::{Client, Url, redirect};
 use rustls::crypto::{CryptoProvider, ring};
 use tokio::sync::OnceCell;
 
-use super::endpoint::{Trouble, causes};
+use super::endpoint::{Trouble, root};
 
 const AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
 const CONNECT: Duration = Duration::from_secs(10);
@@ -71,14 +72,21 @@ fn client(local: bool) -> Result<Client, String> {
         .tcp_keepalive_interval(KEEP_ALIVE)
         .tcp_keepalive_retries(3)
         .http1_max_headers(MOST_HEADERS);
-    let builder = if local { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| causes(&error))
+    let builder = if local {
+        // Both, whatever this machine's table of hosts says: servers listen on either. The port is the address's own.
+        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let both = both.map(|ip: IpAddr| SocketAddr::new(ip, 0));
+        builder.no_proxy().resolve_to_addrs("localhost", &both)
+    } else {
+        builder
+    };
+    builder.build().map_err(|error| root(&error))
 }
 
 /// This machine, however it is written.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
     match ip {
         Ok(ip) => ip.to_canonical().is_loopback(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),

@@ -159,7 +159,7 @@ impl Endpoint {
 
     pub(super) fn trouble(&self, error: reqwest::Error) -> Trouble {
         let (connect, unsent) = (error.is_connect(), error.is_builder());
-        let cause = self.line(&causes(&error.without_url()), SHOWN);
+        let cause = self.line(&root(&error.without_url()), SHOWN);
         if connect {
             let at = shown(&self.url);
             return Trouble::Unreachable(format!(
@@ -186,15 +186,13 @@ fn shown(url: &Url) -> String {
     escape(&text.chars().take(SHOWN).collect::<String>())
 }
 
-/// An error with all its reasons, on one line.
-pub(super) fn causes(error: &dyn Error) -> String {
-    let mut causes = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes = format!("{causes}: {cause}");
-        next = cause.source();
+/// The innermost reason of an error: what the layers above it say is of no use to a person.
+pub(super) fn root(error: &dyn Error) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
     }
-    causes
+    root.to_string()
 }
 
 fn header_map(headers: &Headers) -> Result<HeaderMap, String> {

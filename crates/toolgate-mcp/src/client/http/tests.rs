@@ -1,1 +1,7 @@
+//! Against servers on this machine.
 
+mod answers;
+mod server;
+mod sessions;
+mod steering;
+mod streams;
