@@ -119,6 +119,15 @@ impl Reach for Dialer {
     ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
         Box::pin(self.dial(settings, link, patience))
     }
+
+    fn vitals(&self, server: &str) -> Vitals {
+        let diagnostics = self.known(server, |_| {}).diagnostics;
+        Vitals {
+            polluted: diagnostics.polluted_lines(),
+            polluted_lines: diagnostics.last_polluted(),
+            stderr: diagnostics.stderr_tail(),
+        }
+    }
 }
 
 /// One attempt to connect.
@@ -213,7 +222,6 @@ impl Attempt<'_> {
                     pid,
                     settings: self.settings.clone(),
                     link: self.link.clone(),
-                    diagnostics: Arc::clone(self.diagnostics),
                     _listener: (era == Era::Modern).then(|| listen(session)),
                 };
                 return Ok(Reached {
@@ -281,13 +289,16 @@ struct Live {
     pid: Option<u32>,
     settings: ServerSettings,
     link: Link,
-    diagnostics: Arc<Diagnostics>,
     _listener: Option<Listener>,
 }
 
 impl Peer for Live {
     fn era(&self) -> Era {
         self.era
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
     }
 
     fn open(&self, link: &Link) {
@@ -313,15 +324,6 @@ impl Peer for Live {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.session.close())
-    }
-
-    fn vitals(&self) -> Vitals {
-        Vitals {
-            pid: self.pid,
-            polluted: self.diagnostics.polluted_lines(),
-            polluted_lines: self.diagnostics.last_polluted(),
-            stderr: self.diagnostics.stderr_tail(),
-        }
     }
 }
 

@@ -58,7 +58,12 @@ impl Link {
         };
         let mut state = self.state.subscribe();
         let settled = state
-            .wait_for(|state| !matches!(state, State::Connecting))
+            .wait_for(|state| match state {
+                State::Connecting => false,
+                // A connection that is over is replaced in a moment; whoever comes before that waits for the next one.
+                State::Up(session) => !session.is_over(),
+                State::Down { .. } => true,
+            })
             .await;
         match settled.as_deref() {
             Ok(State::Up(session)) => Ok(Arc::clone(session)),

@@ -20,6 +20,9 @@ pub(crate) trait Reach: Send + Sync + 'static {
         link: &'a Link,
         patience: Duration,
     ) -> BoxFuture<'a, Result<Reached, ConnectError>>;
+
+    /// What a server has said besides answers, as of now, also in attempts that failed.
+    fn vitals(&self, server: &str) -> Vitals;
 }
 
 /// A connected server and what it offers.
@@ -36,14 +39,13 @@ pub(crate) struct Offer {
     pub(crate) refused: Vec<String>,
 }
 
-/// What a connection has to show besides answers.
+/// What a server has said besides answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vitals {
-    pub(crate) pid: Option<u32>,
-    /// Lines on stdout that were no messages: how many, and the latest.
+    /// Lines on stdout that were no messages: how many since the beginning, and the latest.
     pub(crate) polluted: u64,
     pub(crate) polluted_lines: Vec<String>,
-    /// The tail of stderr, redacted.
+    /// The tail of stderr of its latest process, redacted.
     pub(crate) stderr: Vec<String>,
 }
 
@@ -51,6 +53,8 @@ pub(crate) struct Vitals {
 pub(crate) trait Peer: Send + Sync + 'static {
     /// How it is spoken to.
     fn era(&self) -> Era;
+    /// Its process, if it has one here.
+    fn pid(&self) -> Option<u32>;
     /// Lets calls through.
     fn open(&self, link: &Link);
     /// Asks for its tools again.
@@ -61,6 +65,4 @@ pub(crate) trait Peer: Send + Sync + 'static {
     fn ended(&self) -> BoxFuture<'_, End>;
     /// Ends the connection; returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
-    /// As of now.
-    fn vitals(&self) -> Vitals;
 }

@@ -62,3 +62,49 @@ fn from_difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let start = old.floor_char_boundary(same.count().saturating_sub(BEFORE));
     (&old[start..], &new[start..])
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn definition(description: &str, parameters: Value) -> ToolDefinition {
+        let builder = ToolDefinition::builder("t", description, parameters);
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn a_difference_shows_both_sides_bounded_and_escaped() {
+        let plain = json!({ "type": "object" });
+        let wider = json!({ "type": "object", "properties": { "key": { "type": "string" } } });
+        let long = "x".repeat(5000);
+        let told = |old: (&str, &Value), new: (&str, &Value)| {
+            let (old, new) = [old, new]
+                .map(|(text, schema)| definition(text, schema.clone()))
+                .into();
+            difference(&old, &new, &Redactor::new(["hunter2".to_owned()]))
+        };
+        assert_eq!(told(("Same", &plain), ("Same", &plain)), None);
+        assert_eq!(
+            told(("Reads", &plain), ("Reads\nhunter2", &plain)).unwrap(),
+            "description: Reads → Reads\\n[REDACTED]"
+        );
+        assert_eq!(
+            told(("Reads", &plain), ("Writes", &wider)).unwrap(),
+            r#"description: Reads → Writes; schema: {"type":"object"} → {"type":"object","properties":{"key":{"type":"string"}}}"#
+        );
+        // What is at the end of a long text is shown all the same, and no more than needed.
+        let change = told(
+            (&format!("{long}é1"), &plain),
+            (&format!("{long}ê2{long}"), &plain),
+        )
+        .unwrap();
+        let same = "x".repeat(BEFORE);
+        assert!(
+            change.starts_with(&format!("description: {same}é1 → {same}ê2xxx")),
+            "{change}"
+        );
+        assert!(change.len() < 3 * SHOWN, "{change}");
+    }
+}

@@ -143,9 +143,9 @@ impl Servers {
         let shared = Arc::new(Shared {
             manager,
             options,
+            roster: Roster::new(Arc::clone(&reach)),
             reach,
             slots: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
-            roster: Roster::new(),
         });
         Self {
             inner: Arc::new(Inner {

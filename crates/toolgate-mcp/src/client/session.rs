@@ -203,6 +203,11 @@ impl Session {
         }
     }
 
+    /// True once the connection is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
     /// Returns when the server has said that its tools changed.
     pub(crate) async fn tools_changed(&self) {
         self.tools_changed.notified().await;

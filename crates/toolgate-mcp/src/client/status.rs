@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::peer::Peer;
+use super::peer::{Peer, Reach};
 use crate::{Era, ServerSettings};
 
 /// One server, as it is now.
@@ -104,6 +104,7 @@ fn milliseconds<S: Serializer>(
 #[derive(Clone)]
 pub(crate) struct Roster {
     boards: Arc<Mutex<Vec<Arc<Board>>>>,
+    reach: Arc<dyn Reach>,
     version: watch::Sender<u64>,
 }
 
@@ -111,6 +112,7 @@ pub(crate) struct Roster {
 pub(crate) struct Board {
     pub(crate) settings: ServerSettings,
     facts: Mutex<Facts>,
+    reach: Arc<dyn Reach>,
     version: watch::Sender<u64>,
 }
 
@@ -126,18 +128,15 @@ pub(crate) struct Facts {
     pub(crate) connected_in: Option<Duration>,
     pub(crate) attempts: u32,
     pub(crate) restarts: u64,
-    /// Of connections that are over.
-    pub(crate) polluted: u64,
-    pub(crate) polluted_lines: Vec<String>,
-    pub(crate) stderr: Vec<String>,
     pub(crate) error: Option<String>,
     pub(crate) next_try: Option<Instant>,
 }
 
 impl Roster {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(reach: Arc<dyn Reach>) -> Self {
         Self {
             boards: Arc::default(),
+            reach,
             version: watch::Sender::new(0),
         }
     }
@@ -151,6 +150,7 @@ impl Roster {
         Arc::new(Board {
             facts: Mutex::new(Facts::new(state)),
             settings,
+            reach: Arc::clone(&self.reach),
             version: self.version.clone(),
         })
     }
@@ -191,13 +191,8 @@ impl Board {
     }
 
     pub(crate) fn status(&self) -> ServerStatus {
+        let vitals = self.reach.vitals(&self.settings.name);
         let facts = self.facts();
-        let vitals = facts.peer.as_ref().map(|peer| peer.vitals());
-        let vitals = vitals.unwrap_or_default();
-        let or_before = |now: Vec<String>, before: &[String]| match now.is_empty() {
-            true => before.to_vec(),
-            false => now,
-        };
         ServerStatus {
             name: self.settings.name.clone(),
             transport: self.settings.connection.kind(),
@@ -208,14 +203,14 @@ impl Board {
             connected_in: facts.connected_in,
             attempts: facts.attempts,
             restarts: facts.restarts,
-            polluted: facts.polluted + vitals.polluted,
-            polluted_lines: or_before(vitals.polluted_lines, &facts.polluted_lines),
-            stderr: or_before(vitals.stderr, &facts.stderr),
+            polluted: vitals.polluted,
+            polluted_lines: vitals.polluted_lines,
+            stderr: vitals.stderr,
             error: facts.error.clone(),
             next_try: facts
                 .next_try
                 .map(|at| at.saturating_duration_since(Instant::now())),
-            pid: vitals.pid,
+            pid: facts.peer.as_ref().and_then(|peer| peer.pid()),
         }
     }
 
@@ -236,26 +231,8 @@ impl Facts {
             connected_in: None,
             attempts: 0,
             restarts: 0,
-            polluted: 0,
-            polluted_lines: Vec::new(),
-            stderr: Vec::new(),
             error: None,
             next_try: None,
-        }
-    }
-
-    /// Keeps what the connection had to show, and lets go of it.
-    pub(crate) fn drop_peer(&mut self) {
-        let Some(peer) = self.peer.take() else {
-            return;
-        };
-        let vitals = peer.vitals();
-        self.polluted += vitals.polluted;
-        if !vitals.polluted_lines.is_empty() {
-            self.polluted_lines = vitals.polluted_lines;
-        }
-        if !vitals.stderr.is_empty() {
-            self.stderr = vitals.stderr;
         }
     }
 }

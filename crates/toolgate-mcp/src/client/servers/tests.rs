@@ -17,6 +17,8 @@ use tracing::subscriber::DefaultGuard;
 
 use super::super::connect::ConnectError;
 use super::super::peer::{Offer, Peer, Reached, Vitals};
+use super::super::scripted::{Does, Scripted};
+use super::super::session::Session;
 use super::super::transport::End;
 use super::*;
 use crate::{Connection, Era, Program, ServerState};
@@ -62,8 +64,10 @@ struct Player {
     tools: Mutex<Result<Vec<(String, String)>, String>>,
     changed: Notify,
     listings: AtomicUsize,
-    end: watch::Sender<Option<End>>,
+    session: Arc<Session>,
+    transport: Arc<Scripted>,
     closed: AtomicBool,
+    close_takes: Mutex<Duration>,
 }
 
 impl Reach for Stage {
@@ -98,6 +102,14 @@ impl Reach for Stage {
             self.at_once.fetch_sub(1, Ordering::SeqCst);
             played
         })
+    }
+
+    fn vitals(&self, server: &str) -> Vitals {
+        Vitals {
+            polluted: 2,
+            polluted_lines: vec!["hello".to_owned()],
+            stderr: vec![format!("stderr of {server}")],
+        }
     }
 }
 
@@ -136,10 +148,10 @@ impl Stage {
         };
         let player = Arc::new(Player::new(name));
         if let Some(life) = life {
-            let end = player.end.clone();
+            let player = Arc::clone(&player);
             tokio::spawn(async move {
                 sleep(life).await;
-                end.send_replace(Some(exit("exit status 0")));
+                player.die(exit("exit status 0"));
             });
         }
         let offer = player.offering().unwrap();
@@ -172,13 +184,16 @@ impl Stage {
 
 impl Player {
     fn new(server: &str) -> Self {
+        let (session, transport) = Scripted::session(|_, _| Does::Nothing);
         Self {
             server: server.to_owned(),
             tools: Mutex::new(Ok(vec![(format!("{server}_tool"), "Does it".to_owned())])),
             changed: Notify::new(),
             listings: AtomicUsize::new(0),
-            end: watch::Sender::new(None),
+            session,
+            transport,
             closed: AtomicBool::new(false),
+            close_takes: Mutex::new(Duration::from_millis(100)),
         }
     }
 
@@ -202,7 +217,7 @@ impl Player {
     }
 
     fn die(&self, end: End) {
-        self.end.send_replace(Some(end));
+        self.transport.inbox().closed(end);
     }
 }
 
@@ -210,7 +225,12 @@ impl Peer for Player {
     fn era(&self) -> Era {
         Era::Legacy
     }
-    fn open(&self, _: &Link) {}
+    fn pid(&self) -> Option<u32> {
+        Some(7)
+    }
+    fn open(&self, link: &Link) {
+        link.up(Arc::clone(&self.session));
+    }
     fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
         self.listings.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { self.offering() })
@@ -219,26 +239,11 @@ impl Peer for Player {
         Box::pin(self.changed.notified())
     }
     fn ended(&self) -> BoxFuture<'_, End> {
-        let mut end = self.end.subscribe();
-        Box::pin(async move {
-            end.wait_for(Option::is_some)
-                .await
-                .unwrap()
-                .clone()
-                .unwrap()
-        })
+        Box::pin(self.session.ended())
     }
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closed.store(true, Ordering::SeqCst);
-        Box::pin(sleep(Duration::from_millis(100)))
-    }
-    fn vitals(&self) -> Vitals {
-        Vitals {
-            pid: Some(7),
-            polluted: 2,
-            polluted_lines: vec!["hello".to_owned()],
-            stderr: vec!["warming up".to_owned()],
-        }
+        Box::pin(sleep(*self.close_takes.lock().unwrap()))
     }
 }
 
@@ -298,7 +303,7 @@ impl Log {
 impl House {
     /// With the built-in tools `volume` and `datetime`; nothing is started yet.
     fn new(scripts: &[(&str, &[Act])]) -> Self {
-        Self::with(scripts, ServersOptions::new())
+        Self::with(scripts, ServersOptions::default())
     }
 
     fn with(scripts: &[(&str, &[Act])], options: ServersOptions) -> Self {

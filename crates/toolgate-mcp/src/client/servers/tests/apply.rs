@@ -125,6 +125,28 @@ async fn all_are_stopped_side_by_side_and_can_be_started_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
+    let house = House::started(&[("a", &[UP]), ("b", &[UP])]);
+    house.servers.settled().await;
+    *house.stage.peer("a").close_takes.lock().unwrap() = seconds(1000);
+    house.servers.stop().await;
+    assert_eq!(house.now(), 10.0);
+    assert!(!house.has("a_tool") && !house.has("b_tool"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_plain_json() {
+    let house = House::started(&[("a", &[Act::Connect(Duration::from_millis(1500))])]);
+    house.servers.settled().await;
+    let expected = json!({
+        "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "tools": 1, "refused": [],
+        "connected_in_ms": 1500.0, "attempts": 1, "restarts": 0, "polluted": 2, "polluted_lines": ["hello"],
+        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7,
+    });
+    assert_eq!(serde_json::to_value(house.status("a")).unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn when_the_last_handle_is_gone_everything_ends() {
     let house = House::started(&[("a", &[UP]), ("b", &[Act::Fail(NOW, "")])]);
     house.servers.settled().await;
@@ -152,7 +174,7 @@ async fn when_the_last_handle_is_gone_everything_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn im6_server_health_says_how_every_server_is() {
-    let mut options = ServersOptions::new();
+    let mut options = ServersOptions::default();
     options.redactor = Redactor::new(["exit status 3".to_owned()]);
     let house = House::with(&[("good", &[UP]), ("bad", &[Act::Fail(NOW, "")])], options);
     house.apply([server("good"), server("bad")]);
@@ -164,7 +186,7 @@ async fn im6_server_health_says_how_every_server_is() {
         .await;
     let expected = json!({ "servers": [
         { "name": "good", "state": "connected", "era": "legacy", "tools": 1, "restarts": 0, "polluted": 2, "error": null },
-        { "name": "bad", "state": "failed", "era": null, "tools": 0, "restarts": 0, "polluted": 0,
+        { "name": "bad", "state": "failed", "era": null, "tools": 0, "restarts": 0, "polluted": 2,
           "error": "it stopped during the handshake ([REDACTED])" },
     ] });
     assert_eq!(outcome.to_envelope()["result"], expected);

@@ -8,14 +8,10 @@ use super::*;
 const UP: Act = Act::Connect(NOW);
 const FAIL: Act = Act::Fail(NOW, "no broker");
 
-/// True if a call would wait now, or have gone through.
-async fn is_open(link: &Link) -> bool {
+/// True if a call would wait now.
+async fn calls_wait(link: &Link) -> bool {
     let mut call = std::pin::pin!(link.session("t"));
-    poll_fn(|context| match call.as_mut().poll(context) {
-        Poll::Ready(Err(_)) => Poll::Ready(false),
-        _ => Poll::Ready(true),
-    })
-    .await
+    poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -28,13 +24,12 @@ async fn mc6_a_server_that_dies_is_restarted_at_once_and_keeps_its_tools() {
         (house.state("a"), house.starts("a").len()),
         (ServerState::Restarting, 2)
     );
-    assert!(house.has("a_tool") && is_open(&house.stage.link("a")).await);
-    house.at(104.0).await;
+    assert!(house.has("a_tool") && calls_wait(&house.stage.link("a")).await);
+    let call = house.stage.link("a").session("a_tool").await;
+    assert!(Arc::ptr_eq(&call.unwrap(), &house.stage.peer("a").session));
+    assert_eq!(house.now(), 103.1);
     let status = house.status("a");
-    assert_eq!(
-        (status.state, status.restarts, status.polluted),
-        (ServerState::Connected, 1, 4)
-    );
+    assert_eq!((status.state, status.restarts), (ServerState::Connected, 1));
     assert_eq!(house.starts("a"), [0.0, 100.1]);
     let lost = " WARN MCP server ended server=a status=signal 9 (killed) stderr=\"Traceback\"";
     assert_eq!(house.log.count(lost), 1, "{}", house.log.text());
@@ -46,7 +41,7 @@ async fn mc6_a_server_that_stays_dead_loses_its_tools_after_the_round() {
     house.at(100.0).await;
     house.stage.peer("a").die(exit("exit status 3"));
     house.at(106.0).await;
-    assert!(house.has("a_tool") && is_open(&house.stage.link("a")).await);
+    assert!(house.has("a_tool") && calls_wait(&house.stage.link("a")).await);
     house.at(106.5).await;
     assert_eq!(house.starts("a")[1..], [100.1, 102.1, 106.1]);
     assert!(!house.has("a_tool") && house.has("b_tool"));
@@ -206,4 +201,15 @@ async fn a_reconnect_of_a_connected_server_ends_the_old_connection_and_says_if_t
     assert!(!house.servers.reconnect("a").await);
     assert_eq!(house.state("a"), ServerState::Failed);
     assert!(!house.has("a_tool"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn mc6_a_call_never_gets_a_connection_that_is_over() {
+    let house = House::started(&[("a", &[UP])]);
+    house.servers.settled().await;
+    let (link, first) = (house.stage.link("a"), house.stage.peer("a"));
+    first.die(exit("exit status 1"));
+    // Nobody else has had a turn yet.
+    let next = link.session("a_tool").await.unwrap();
+    assert!(!Arc::ptr_eq(&next, &first.session));
 }
