@@ -46,7 +46,8 @@ impl Approver for TerminalApprover {
     }
 }
 
-fn answer() -> bool {
+/// True if the next line on stdin is a yes.
+pub(crate) fn answer() -> bool {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")

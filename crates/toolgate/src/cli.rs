@@ -77,6 +77,40 @@ Examples:
   echo '{\"query\": \"rust\"}' | toolgate call search - --timeout 5s
   toolgate call volume action=set level=30 --dry-run")]
     Call(CallOptions),
+    /// Add an MCP server to the configuration
+    #[command(after_help = "\
+Writes the file that --config names, else ./toolgate.json if it is there, else the user's own. Starts nothing.
+
+Examples:
+  toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- zwave-mcp-server
+  toolgate add remote https://example.org/mcp -H 'Authorization: Bearer ${TOKEN}'")]
+    Add(AddOptions),
+    /// Take an MCP server out of the configuration
+    #[command(after_help = "\
+Examples:
+  toolgate remove files
+  toolgate --config house.json remove zwave")]
+    Remove(RemoveOptions),
+    /// Take over the MCP servers of another client
+    #[command(after_help = "\
+Reads the other client's files and changes none of them. Starts nothing.
+
+Examples:
+  toolgate import claude --dry-run
+  toolgate import cursor
+  toolgate import ~/projects/house/.vscode/mcp.json")]
+    Import(ImportOptions),
+    /// Agree to the MCP servers of the configuration in this folder
+    #[command(after_help = "\
+Servers of a file that lies in the working folder start only once you have agreed to them. A server whose
+command, variables or address changed asks again.
+
+Examples:
+  toolgate trust             shows what would be started, and agrees
+  toolgate trust --list
+  toolgate trust --revoke")]
+    Trust(TrustOptions),
     /// Write a configuration to start from
     #[command(after_help = "\
 Examples:
@@ -131,6 +165,67 @@ pub(crate) struct CallOptions {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Approve the call if the policy asks for approval
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddOptions {
+    /// What to call it
+    pub(crate) name: String,
+    /// Where it is, if it runs elsewhere
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// The program to start and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// A variable of the program; ${VAR} in the value keeps a secret out of the file
+    #[arg(short, long = "env", value_name = "KEY=VALUE", conflicts_with = "url")]
+    pub(crate) env: Vec<String>,
+    /// A header of every request; ${VAR} in the value keeps a secret out of the file
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        conflicts_with = "command"
+    )]
+    pub(crate) headers: Vec<String>,
+    /// The folder the program runs in
+    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Replace a server of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveOptions {
+    /// The server's name
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportOptions {
+    /// claude, cursor, vscode, or a file
+    #[arg(value_name = "CLIENT|FILE")]
+    pub(crate) from: PathBuf,
+    /// Replace servers of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Show what would be taken over, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustOptions {
+    /// Show what was agreed to
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Forget the agreement to the file in this folder
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) revoke: bool,
+    /// Agree without a question
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

@@ -5,11 +5,14 @@ mod cli;
 mod commands;
 mod config;
 mod elicit;
+mod edit;
 mod exit;
+mod file;
 mod logging;
 mod pairs;
 mod say;
 mod spinner;
+mod trust;
 mod wiring;
 
 use std::process::ExitCode;
@@ -39,6 +42,10 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::List(options) => commands::list::run(&cli.global, options),
         Command::Inspect(options) => commands::inspect::run(&cli.global, options),
         Command::Call(options) => commands::call::run(&cli.global, options),
+        Command::Add(options) => commands::add::run(&cli.global, options),
+        Command::Remove(options) => commands::remove::run(&cli.global, options),
+        Command::Import(options) => commands::import::run(&cli.global, options),
+        Command::Trust(options) => commands::trust::run(&cli.global, options),
         Command::Init(options) => commands::init::run(options),
         Command::Doctor => commands::doctor::run(&cli.global),
         Command::Completions(options) => commands::completions::run(options),

@@ -23,7 +23,11 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 pub(crate) fn configuration(global: &Global) -> anyhow::Result<Config> {
     let here = std::env::current_dir().context("the working folder is gone")?;
     match config::find(global.config.as_deref(), &here, &environment) {
-        Some(path) => Ok(Config::read(&shortened(&path, &here), &environment)?),
+        Some((path, place)) => {
+            let mut config = Config::read(&shortened(&path, &here), &environment)?;
+            config.place = place;
+            Ok(config)
+        }
         None => Ok(Config::default()),
     }
 }

@@ -1,11 +1,15 @@
 //! One file per command.
 
+pub(crate) mod add;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod remove;
+pub(crate) mod trust;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};

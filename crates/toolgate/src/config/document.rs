@@ -26,18 +26,14 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let unreadable =
-            |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
-        // Asked before it is opened: opening a pipe waits for somebody to write.
-        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-            return Err(ConfigError::file(path, "is no file"));
-        }
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(LARGEST as u64 + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
-        Self::parse(path, &bytes)
+        Self::parse(path, &bytes_of(path)?)
+    }
+
+    /// The text of a file that is about to be changed.
+    pub(crate) fn read_text(path: &Path) -> Result<String, ConfigError> {
+        let bytes = bytes_of(path)?;
+        Self::parse(path, &bytes)?;
+        String::from_utf8(bytes).map_err(|error| ConfigError::file(path, error.to_string()))
     }
 
     /// Strict where a slip could change the meaning: comments and trailing commas are fine, duplicate keys are not.
@@ -112,6 +108,22 @@ impl Document {
         };
         ConfigError::at(&self.path, line, text)
     }
+}
+
+/// What a file holds, if it is one and not too large.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    let unreadable =
+        |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
+    // Asked before it is opened: opening a pipe waits for somebody to write.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(ConfigError::file(path, "is no file"));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LARGEST as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    Ok(bytes)
 }
 
 struct Reader<'a> {

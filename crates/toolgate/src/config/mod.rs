@@ -4,6 +4,7 @@ mod document;
 mod find;
 #[cfg(test)]
 mod schema;
+pub(crate) mod servers;
 mod variables;
 
 use std::fmt;
@@ -17,19 +18,29 @@ use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
-use document::Document;
-pub(crate) use find::{cache_folder, find};
+pub(crate) use document::Document;
+pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
+pub(crate) use servers::ConfiguredServer;
+
+/// How a variable is looked up.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What the file says, with defaults for the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     document: Option<Document>,
+    /// How the file was found.
+    pub(crate) place: Place,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
+    /// In the order of the file, disabled ones too.
+    pub(crate) servers: Vec<ConfiguredServer>,
+    /// What is wrong with servers: for commands that use them.
+    pub(crate) server_problems: Vec<ConfigError>,
     /// What is odd, but no reason to stop.
     pub(crate) warnings: Vec<ConfigError>,
     /// Variables that are unset in a section which only some commands use.
@@ -88,17 +99,11 @@ const ROOT_KEYS: [&str; 8] = [
 
 impl Config {
     /// Reads and checks a file.
-    pub(crate) fn read(
-        path: &Path,
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn read(path: &Path, environment: Environment<'_>) -> Result<Self, ConfigError> {
         Self::resolve(Document::read(path)?, environment)
     }
 
-    fn resolve(
-        document: Document,
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, ConfigError> {
+    fn resolve(document: Document, environment: Environment<'_>) -> Result<Self, ConfigError> {
         let Value::Object(root) = document.value() else {
             return Err(document.error_at::<&str>(&[], "must be a JSON object"));
         };
@@ -124,6 +129,9 @@ impl Config {
         config.search = sections.read("search")?;
         config.documents = sections.read("documents")?;
         config.unset = sections.unset;
+        let read = servers::read(&document, environment)?;
+        config.servers = read.servers;
+        config.server_problems = read.problems;
         let folder = document.path().parent().unwrap_or(Path::new(""));
         for path in &mut config.documents.folders {
             *path = resolved(path, folder, environment);
@@ -183,12 +191,17 @@ impl Config {
                 .split_once(':')
                 .map_or(login, |(_, password)| password)
         });
-        let secrets = [Some(self.search.key.as_str()), password];
-        secrets
-            .into_iter()
+        let ours = [Some(self.search.key.as_str()), password];
+        // What is not started says nothing.
+        let servers = self
+            .servers
+            .iter()
+            .filter(|server| !server.settings.disabled);
+        ours.into_iter()
             .flatten()
             .filter(|secret| !secret.is_empty())
             .map(str::to_owned)
+            .chain(servers.flat_map(|server| server.settings.secrets()))
             .collect()
     }
 }
@@ -197,18 +210,13 @@ fn unknown_root_keys(
     document: &Document,
     root: &serde_json::Map<String, Value>,
 ) -> Result<Vec<ConfigError>, ConfigError> {
-    let is_servers = |key: &str| key == "mcpServers" || key == "servers";
+    let is_servers = |key: &str| servers::KEYS.contains(&key);
     let is_ours = |key: &str| ROOT_KEYS.contains(&key) && !is_servers(key) && key != "$schema";
     // A file that other clients share holds keys of theirs.
     let foreign = root.keys().any(|key| is_servers(key)) && !root.keys().any(|key| is_ours(key));
     let mut warnings = Vec::new();
     for key in root.keys() {
-        if is_servers(key) {
-            let text = format!(
-                "{key}: MCP servers are not started by this version; their tools are missing"
-            );
-            warnings.push(document.error_at(&[key], text));
-        } else if !ROOT_KEYS.contains(&key.as_str()) {
+        if !ROOT_KEYS.contains(&key.as_str()) {
             let unknown = unknown_key(key, key, &ROOT_KEYS);
             let error = document.error_at(
                 &[key],
@@ -230,7 +238,7 @@ fn unknown_root_keys(
 /// Reads sections strictly: an unknown key or a wrong type is an error with its line.
 struct Sections<'a> {
     document: &'a Document,
-    environment: &'a dyn Fn(&str) -> Option<String>,
+    environment: Environment<'a>,
     unset: Vec<(&'static str, ConfigError)>,
 }
 
@@ -332,7 +340,7 @@ fn in_plain_words(problem: &str) -> String {
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.
-fn resolved(path: &Path, folder: &Path, environment: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+fn resolved(path: &Path, folder: &Path, environment: Environment<'_>) -> PathBuf {
     match (path.strip_prefix("~"), environment("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => folder.join(path),

@@ -6,6 +6,7 @@ use std::path::Path;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
+use toolgate_mcp::ServerSettings;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
@@ -23,6 +24,7 @@ fn schema() -> Value {
     let policy = section::<Policy>(&mut generator);
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
+    let server = ServerSettings::entry_schema();
     let implementation = |kind: &str, key: &str, value: Value| json!({ "properties": { "type": { "const": kind }, key: value }, "required": ["type", key] });
     let name = json!({ "type": "string", "description": "Name of the handler" });
     json!({
@@ -32,8 +34,8 @@ fn schema() -> Value {
         "additionalProperties": false,
         "properties": {
             "$schema": { "type": "string" },
-            "mcpServers": { "type": "object", "description": "MCP servers, as other clients have them" },
-            "servers": { "type": "object", "description": "The same under its other name" },
+            "mcpServers": { "type": "object", "additionalProperties": server, "description": "MCP servers, as other clients have them" },
+            "servers": { "type": "object", "additionalProperties": server, "description": "The same under its other name" },
             "tools": { "type": "array", "description": "Tools of your own", "items": {
                 "type": "object",
                 "properties": {

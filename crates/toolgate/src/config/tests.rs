@@ -143,9 +143,69 @@ fn an_unset_variable_counts_only_where_its_section_is_used() {
 fn a_file_of_other_clients_may_hold_keys_of_theirs() {
     let config = read(r#"{ "mcpServers": {}, "inputs": [] }"#).unwrap();
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings.len(), 2);
-    assert!(warnings[1].contains("'inputs' is not ours and is ignored"));
+    assert_eq!(
+        warnings,
+        ["/etc/t.json:1: 'inputs' is not ours and is ignored"]
+    );
     assert!(read(r#"{ "mcpServers": {}, "limits": {}, "inputs": [] }"#).is_err());
+}
+
+#[test]
+fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
+    let config = read(
+        r#"{
+  "mcpServers": {
+    "a": { "command": "./run", "args": ["${KEY}"], "env": { "TOKEN": "${KEY}" } },
+    "b": { "command": "x",
+           "env": { "T": "${NOPE}" } },
+    "c": { "command": "x", "disabled": true, "env": { "T": "${NOPE}" } },
+    "d": {
+      "command": "x", "type": "http" },
+    "e": { "url": "http://h/",
+      "headers": { "K": "${input:key}" } },
+    "f": { "command": "${workspaceFolder}/x" },
+  },
+  "servers": {
+    "a": { "command": "y" },
+    "g": { "type": "stdio", "command": "${env://HOME}/y",
+      "autoApprove": [] }
+  }
+}"#,
+    )
+    .unwrap();
+    let servers: Vec<String> = config
+        .servers
+        .iter()
+        .map(|server| match &server.settings.connection {
+            toolgate_mcp::Connection::Stdio(program) => {
+                format!("{} {}", server.settings.name, program.command)
+            }
+            toolgate_mcp::Connection::Http { url, .. } => format!("{} {url}", server.settings.name),
+        })
+        .collect();
+    assert_eq!(servers, ["a /etc/./run", "c x", "g /home/ada/y"]);
+    assert_eq!(config.servers[0].entry["args"][0], "${KEY}");
+    let problems: Vec<String> = config
+        .server_problems
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        problems,
+        [
+            "/etc/t.json:5: server 'b' is left out: env.T: the variable NOPE is not set",
+            "/etc/t.json:8: server 'd' is left out: type: a server of this type needs a 'url', not a 'command'",
+            "/etc/t.json:10: server 'e' is left out: headers.K: ${input:…} is a question that VS Code asks; write ${VAR} and set the variable",
+            "/etc/t.json:11: server 'f' is left out: command: ${workspaceFolder} is a variable of another client; write a path, relative to this file or with ~/",
+            "/etc/t.json:14: server 'a' is left out: 'mcpServers' has one of this name",
+            "/etc/t.json:16: server 'g': unknown key 'autoApprove' is ignored",
+        ]
+    );
+    assert_eq!(config.secrets(), ["s3cret-key"]);
+    assert_eq!(
+        read(r#"{ "mcpServers": [] }"#).unwrap_err(),
+        "/etc/t.json:1: mcpServers: must be an object that has a server under each name"
+    );
 }
 
 proptest::proptest! {

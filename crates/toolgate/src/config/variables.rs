@@ -1,4 +1,4 @@
-//! `${VAR}`, `${VAR:-default}` and `${env:VAR}` in the strings of a section.
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env://VAR}` in the strings of a section.
 
 use serde_json::Value;
 
@@ -18,6 +18,26 @@ pub(crate) fn expand(
     let mut unset = Vec::new();
     walk(value, environment, &mut Vec::new(), &mut unset);
     unset
+}
+
+/// The way to the first string that holds `text`.
+pub(crate) fn find(value: &Value, text: &str) -> Option<Vec<String>> {
+    let inside = |name: String, value: &Value| {
+        let mut way = find(value, text)?;
+        way.insert(0, name);
+        Some(way)
+    };
+    match value {
+        Value::String(string) => string.contains(text).then(Vec::new),
+        Value::Array(array) => array
+            .iter()
+            .enumerate()
+            .find_map(|(index, value)| inside(index.to_string(), value)),
+        Value::Object(object) => object
+            .iter()
+            .find_map(|(name, value)| inside(name.clone(), value)),
+        _ => None,
+    }
 }
 
 fn walk(
@@ -92,7 +112,10 @@ impl<'a> Reference<'a> {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
-        let name = name.strip_prefix("env:").unwrap_or(name);
+        let name = match name.strip_prefix("env:") {
+            Some(name) => name.strip_prefix("//").unwrap_or(name),
+            None => name,
+        };
         let sound = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let sound = sound && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         sound.then_some(Self { name, default })
@@ -123,6 +146,7 @@ mod tests {
             ),
             ("${NOPE:-x}${EMPTY:-y}${EMPTY}", Ok("xy")),
             ("${NOPE:-}", Ok("")),
+            ("${env://HOST}${env://NOPE:-x}", Ok("example.orgx")),
             ("a${NOPE}", Err("NOPE")),
             (
                 "${input:key} ${} ${a b} $HOST ${HOST",

@@ -153,14 +153,14 @@ fn nothing_is_coloured_in_a_pipe() {
 
 #[test]
 fn doctor_only_warns_of_what_is_odd_but_harmless() {
-    let config = r#"{ "mcpServers": {}, "policy": { "deny": ["ech0"] }, "limits": { "perTool": { "serch": { "timeout": "1s" } } },
+    let config = r#"{ "mcpServers": { "lamp": { "command": "x", "disabled": true, "autoApprove": [] } }, "policy": { "deny": ["ech0"] }, "limits": { "perTool": { "serch": { "timeout": "1s" } } },
         "search": { "url": "http://127.0.0.1:1/" } }"#;
     let done = Run::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(0), "{done:?}");
     for expected in [
         "warning  configuration  'ech0'",
         "warning  configuration  'serch'",
-        "warning  configuration  toolgate.json:1: mcpServers",
+        "warning  configuration  toolgate.json:1: server 'lamp': unknown key 'autoApprove' is ignored",
     ] {
         assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }

@@ -90,6 +90,12 @@ impl Run {
         child.wait_with_output().unwrap().into()
     }
 
+    /// The same in a folder that is there already, for one command after the other.
+    pub(crate) fn within(mut self, folder: &std::path::Path) -> Self {
+        self.command.current_dir(folder).env("HOME", folder);
+        self
+    }
+
     /// Runs it and reads stdout as JSON, whatever the exit code.
     pub(crate) fn json(self) -> Value {
         self.done().json()

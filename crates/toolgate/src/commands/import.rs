@@ -1,0 +1,273 @@
+//! `toolgate import claude|cursor|vscode|FILE`: takes over the servers of another client.
+
+mod places;
+
+use anyhow::bail;
+use serde_json::{Map, Value, json};
+use toolgate_core::escape;
+use toolgate_mcp::{Places, ServerSettings};
+use tracing::warn;
+
+use super::add::{word_about_secrets, word_about_shadow};
+use crate::cli::{Global, ImportOptions};
+use crate::config::{Document, servers};
+use crate::edit::ServerFile;
+use crate::exit::Exit;
+use crate::{say, trust, wiring};
+use places::Source;
+
+/// What became of one entry.
+enum Verdict {
+    Take {
+        name: String,
+        entry: Value,
+        dropped: Vec<String>,
+    },
+    Skip(String),
+}
+
+pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Exit> {
+    let sources = places::sources(&options.from, &wiring::environment)?;
+    let file = ServerFile::open(global, &wiring::environment)?;
+    let mut taken: Vec<(String, Value)> = Vec::new();
+    let mut skipped = 0;
+    for source in &sources {
+        let entries = match entries(source) {
+            Ok(entries) => entries,
+            Err(error) if sources.len() > 1 => {
+                warn!("{error:#}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if entries.is_empty() {
+            say::note(&format!("{source}: no MCP servers"));
+            continue;
+        }
+        say::result(&source.to_string());
+        for (name, entry) in &entries {
+            let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
+            let verdict = match judge(name, entry, source) {
+                Verdict::Take { name, .. } if is_taken(&name) => {
+                    Verdict::Skip("is taken from a file above".to_owned())
+                }
+                Verdict::Take { name, .. } if !options.force && file.names().contains(&name) => {
+                    Verdict::Skip(format!(
+                        "is in {} already; --force replaces it",
+                        file.path().display()
+                    ))
+                }
+                verdict => verdict,
+            };
+            say::result(&shown(name, &verdict));
+            match verdict {
+                Verdict::Take { name, entry, .. } => taken.push((name, entry)),
+                Verdict::Skip(_) => skipped += 1,
+            }
+        }
+    }
+    finish(&file, &taken, skipped, options.dry_run)
+}
+
+fn finish(
+    file: &ServerFile,
+    taken: &[(String, Value)],
+    skipped: usize,
+    dry_run: bool,
+) -> anyhow::Result<Exit> {
+    let shown = file.path().display();
+    if taken.is_empty() {
+        say::note(&format!(
+            "nothing to take over ({skipped} skipped); {shown} is as it was"
+        ));
+        return Ok(Exit::Success);
+    }
+    if dry_run {
+        say::note(&format!(
+            "{} would go into {shown}; nothing was written",
+            count(taken.len())
+        ));
+        return Ok(Exit::Success);
+    }
+    for (name, entry) in taken {
+        file.put(name, entry);
+    }
+    file.save()?;
+    say::note(&format!("{} put into {shown}", count(taken.len())));
+    let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
+    word_about_secrets(&entries);
+    word_about_shadow(file);
+    say::note("'toolgate doctor' starts them and says how they are");
+    Ok(Exit::Success)
+}
+
+fn count(servers: usize) -> String {
+    match servers {
+        1 => "1 server".to_owned(),
+        several => format!("{several} servers"),
+    }
+}
+
+fn shown(name: &str, verdict: &Verdict) -> String {
+    let name = escape(name);
+    match verdict {
+        Verdict::Skip(reason) => format!("  skip  {name}: {}", escape(reason)),
+        Verdict::Take {
+            name: new,
+            entry,
+            dropped,
+        } => {
+            let renamed = match *new == name {
+                true => String::new(),
+                false => format!(" as '{}'", escape(new)),
+            };
+            let without = match dropped.is_empty() {
+                true => String::new(),
+                false => format!(" (without {})", escape(&dropped.join(", "))),
+            };
+            format!(
+                "  take  {name}{renamed}: {}{without}",
+                trust::described(entry)
+            )
+        }
+    }
+}
+
+/// The entries of one file, in its order.
+fn entries(source: &Source) -> anyhow::Result<Map<String, Value>> {
+    let document = Document::read(&source.path)?;
+    let root = source.root(document.value());
+    let mut entries = Map::new();
+    for key in servers::KEYS {
+        match root.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(more)) => entries.extend(more.clone()),
+            Some(_) => bail!("{}: '{key}' must be an object", source.path.display()),
+        }
+    }
+    Ok(entries)
+}
+
+fn judge(name: &str, entry: &Value, source: &Source) -> Verdict {
+    let Value::Object(original) = entry else {
+        return Verdict::Skip("it is no object".to_owned());
+    };
+    let (mut known, dropped) = known_keys(original);
+    for (key, value) in &mut known {
+        settle(value, source);
+        if key == "timeout" || key == "startTimeout" {
+            with_unit(value);
+        }
+    }
+    let mut entry = Value::Object(known);
+    if let Some(asked) = servers::asks_for_input(&entry) {
+        return Verdict::Skip(asked);
+    }
+    absolute(&mut entry, source);
+    // Names with an owner in front, as registries have them.
+    let name = name.rsplit('/').next().unwrap_or(name).trim().to_owned();
+    let places = Places {
+        folder: &source.folder,
+        home: None,
+    };
+    let (settings, problems) = ServerSettings::read(&name, &sample(&entry), places);
+    match settings {
+        Some(_) => Verdict::Take {
+            name,
+            entry,
+            dropped,
+        },
+        None => {
+            let text = problems.into_iter().next().map(|problem| problem.text);
+            let text = text.unwrap_or_default();
+            let reason = text
+                .split_once(" is left out: ")
+                .map_or(&*text, |(_, reason)| reason);
+            Verdict::Skip(reason.to_owned())
+        }
+    }
+}
+
+/// What is ours too, and the names of the rest.
+fn known_keys(entry: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+    let (known, other): (Vec<_>, Vec<_>) = entry
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .partition(|(key, _)| ServerSettings::knows(key));
+    let known = known
+        .into_iter()
+        .map(|(key, value)| (key.clone(), value.clone()));
+    let other = other.into_iter().map(|(key, _)| key.clone());
+    (known.collect(), other.collect())
+}
+
+/// Replaces the variables that only the other client has.
+fn settle(value: &mut Value, source: &Source) {
+    match value {
+        Value::String(text) if text.contains("${") => {
+            let folder = source.folder.to_string_lossy();
+            *text = text
+                .replace("${workspaceFolder}", &folder)
+                .replace("${userHome}", "${HOME}");
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| settle(value, source)),
+        Value::Object(map) => map.values_mut().for_each(|value| settle(value, source)),
+        _ => {}
+    }
+}
+
+/// Other clients leave the unit out: seconds where the number is small, else milliseconds.
+fn with_unit(value: &mut Value) {
+    let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
+        return;
+    };
+    let seconds = if number >= 1000.0 {
+        number / 1000.0
+    } else {
+        number
+    };
+    *value = json!(format!("{seconds}s"));
+}
+
+/// Relative paths meant the folder of the other client's file, not of ours.
+fn absolute(entry: &mut Value, source: &Source) {
+    let whole = |text: &str| source.folder.join(text).to_string_lossy().into_owned();
+    let is_relative = |text: &str| !text.starts_with(['/', '~', '$']);
+    if let Some(cwd) = entry["cwd"].as_str().filter(|cwd| is_relative(cwd)) {
+        entry["cwd"] = json!(whole(cwd));
+    }
+    let program = match &mut entry["command"] {
+        Value::Array(words) => words.first_mut(),
+        Value::Null => None,
+        one => Some(one),
+    };
+    if let Some(program) = program
+        && let Some(text) = program.as_str()
+        && text.contains('/')
+        && is_relative(text)
+    {
+        *program = json!(whole(text));
+    }
+    // Looking for a key must not have made it.
+    if let Value::Object(object) = entry {
+        object.retain(|_, value| !value.is_null());
+    }
+}
+
+/// The entry as it would be with its variables set to something.
+fn sample(entry: &Value) -> Value {
+    let mut sample = entry.clone();
+    for key in ["url", "serverUrl", "httpUrl"] {
+        let is_open = sample
+            .get(key)
+            .and_then(Value::as_str)
+            .is_some_and(|url| url.contains("${"));
+        if is_open {
+            sample[key] = json!("http://variable/");
+        }
+    }
+    sample
+}
+
+#[cfg(test)]
+mod tests;

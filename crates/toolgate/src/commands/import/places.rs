@@ -1,0 +1,124 @@
+//! Where other clients keep their servers.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use toolgate_core::{escape, nearest};
+
+use crate::config::Environment;
+
+const CLIENTS: [&str; 3] = ["claude", "cursor", "vscode"];
+
+/// A file with servers in it.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    /// The project it belongs to: what its relative paths are relative to.
+    pub(super) folder: PathBuf,
+    /// Claude Code keeps the servers of a project below its path in the user's file.
+    project: Option<String>,
+}
+
+impl Source {
+    fn new(path: PathBuf, folder: &Path) -> Self {
+        Self {
+            path,
+            folder: folder.to_owned(),
+            project: None,
+        }
+    }
+
+    /// The part of the document that has the servers.
+    pub(super) fn root<'a>(&self, document: &'a Value) -> &'a Value {
+        match &self.project {
+            Some(project) => &document["projects"][project],
+            None => document,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&escape(&self.path.to_string_lossy()))?;
+        match &self.project {
+            Some(project) => write!(f, " (project {})", escape(project)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The files of a client that are there, those that win first; or the one file that is named.
+pub(super) fn sources(from: &Path, environment: Environment<'_>) -> anyhow::Result<Vec<Source>> {
+    let here = std::env::current_dir().context("the working folder is gone")?;
+    let home = environment("HOME").map(PathBuf::from).unwrap_or_default();
+    let word = from.to_string_lossy();
+    let candidates = match &*word {
+        "claude" => claude(&here, &home),
+        "cursor" => [(&here, ".cursor/mcp.json"), (&home, ".cursor/mcp.json")]
+            .map(|(folder, file)| Source::new(folder.join(file), folder))
+            .into(),
+        "vscode" => vscode(&here, &home),
+        _ => return named(from, &here),
+    };
+    let looked: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+    let found: Vec<Source> = candidates
+        .into_iter()
+        .filter(|source| source.path.is_file())
+        .collect();
+    if found.is_empty() {
+        bail!(
+            "{word} has no servers here; looked for {}",
+            looked.join(", ")
+        );
+    }
+    Ok(found)
+}
+
+fn claude(here: &Path, home: &Path) -> Vec<Source> {
+    let mut project = Source::new(home.join(".claude.json"), here);
+    project.project = Some(here.to_string_lossy().into_owned());
+    vec![
+        project,
+        Source::new(here.join(".mcp.json"), here),
+        Source::new(home.join(".claude.json"), home),
+        Source::new(home.join(".config/Claude/claude_desktop_config.json"), home),
+        Source::new(
+            home.join("Library/Application Support/Claude/claude_desktop_config.json"),
+            home,
+        ),
+    ]
+}
+
+fn vscode(here: &Path, home: &Path) -> Vec<Source> {
+    vec![
+        Source::new(here.join(".vscode/mcp.json"), here),
+        Source::new(home.join(".config/Code/User/mcp.json"), home),
+        Source::new(
+            home.join("Library/Application Support/Code/User/mcp.json"),
+            home,
+        ),
+    ]
+}
+
+fn named(path: &Path, here: &Path) -> anyhow::Result<Vec<Source>> {
+    let word = path.to_string_lossy();
+    let is_word = !word.contains(['/', '.']) && !path.exists();
+    if is_word {
+        let hint = nearest(&word, CLIENTS, 1).pop();
+        let hint = hint.map(|near| format!("did you mean {near}?"));
+        let hint = hint.unwrap_or_else(|| format!("known are: {}", CLIENTS.join(", ")));
+        bail!("'{}' is neither a client nor a file; {hint}", escape(&word));
+    }
+    let absolute = here.join(path);
+    let folder = absolute.parent().unwrap_or(here);
+    // `.vscode/mcp.json` and `.cursor/mcp.json` belong to the folder around theirs.
+    let folder = match folder
+        .file_name()
+        .is_some_and(|name| name == ".vscode" || name == ".cursor")
+    {
+        true => folder.parent().unwrap_or(folder),
+        false => folder,
+    };
+    Ok(vec![Source::new(path.to_owned(), folder)])
+}

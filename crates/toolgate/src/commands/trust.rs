@@ -1,0 +1,75 @@
+//! `toolgate trust`: agrees to the servers of the file in the working folder.
+
+use std::io::IsTerminal;
+
+use toolgate_core::escape;
+
+use crate::cli::{Global, TrustOptions};
+use crate::config::{ConfiguredServer, Place};
+use crate::exit::Exit;
+use crate::trust::{self, Trust};
+use crate::{approve, say, wiring};
+
+pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
+    let mut trust = Trust::read(&wiring::environment);
+    if options.list {
+        list(&trust);
+        return Ok(Exit::Success);
+    }
+    let config = wiring::configuration(global)?;
+    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
+        say::note(
+            "there is nothing to agree to: no file in this folder is read, and servers of other files start by themselves",
+        );
+        return Ok(Exit::Success);
+    };
+    let shown = escape(&file.to_string_lossy());
+    if options.revoke {
+        say::note(&match trust.revoke(file)? {
+            true => format!("the servers of {shown} are not trusted any more"),
+            false => format!("the servers of {shown} were not trusted"),
+        });
+        return Ok(Exit::Success);
+    }
+    for problem in &config.server_problems {
+        tracing::warn!("{problem}");
+    }
+    let new: Vec<&ConfiguredServer> = config
+        .servers
+        .iter()
+        .filter(|server| !trust.has(file, server))
+        .collect();
+    if new.is_empty() {
+        say::note(&format!("every server of {shown} is trusted"));
+        return Ok(Exit::Success);
+    }
+    say::line(&trust::question(file, &new));
+    let must_ask = !options.yes && std::io::stdin().is_terminal();
+    if must_ask {
+        say::line("Agree? [y/N]");
+        if !approve::answer() {
+            say::note("nothing was agreed to");
+            return Ok(Exit::Failure);
+        }
+    }
+    let agreed = new
+        .iter()
+        .map(|server| (server.settings.name.as_str(), &server.entry));
+    trust.agree(file, agreed)?;
+    say::note("they are trusted from now on; 'toolgate trust --revoke' takes it back");
+    Ok(Exit::Success)
+}
+
+fn list(trust: &Trust) {
+    let lines: Vec<String> = trust
+        .all()
+        .map(|(file, servers)| {
+            let file = escape(&file.to_string_lossy());
+            format!("{file}\t{}", escape(&servers.join(", ")))
+        })
+        .collect();
+    match lines.is_empty() {
+        true => say::note("no file in a folder is trusted"),
+        false => say::result(&lines.join("\n")),
+    }
+}

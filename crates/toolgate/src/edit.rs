@@ -1,0 +1,244 @@
+//! Servers put into and taken out of our own file, with its comments and its layout kept.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use serde_json::Value;
+
+use crate::cli::Global;
+use crate::config::{self, Document, Environment, Place};
+use crate::file;
+
+/// Files begin with it on some systems.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A file whose servers are being changed.
+pub(crate) struct ServerFile {
+    path: PathBuf,
+    place: Place,
+    root: CstRootNode,
+}
+
+/// The file that `add`, `remove` and `import` write: `--config`, `$TOOLGATE_CONFIG`, `./toolgate.json` if it is there, else
+/// the user's. Never a file that other programs write too.
+fn ours(
+    global: &Global,
+    here: &Path,
+    environment: Environment<'_>,
+) -> anyhow::Result<(PathBuf, Place)> {
+    if let Some(path) = config::named(global.config.as_deref(), environment) {
+        return Ok((path, Place::Named));
+    }
+    if here.join("toolgate.json").symlink_metadata().is_ok() {
+        return Ok(("toolgate.json".into(), Place::Here));
+    }
+    let user = config::user_file(environment);
+    let user =
+        user.context("there is no place to write to: set HOME, or name a file by --config")?;
+    Ok((user, Place::User))
+}
+
+impl ServerFile {
+    /// Opens the file that is ours; one that is not there is empty.
+    pub(crate) fn open(global: &Global, environment: Environment<'_>) -> anyhow::Result<Self> {
+        let here = std::env::current_dir().context("the working folder is gone")?;
+        let (path, place) = ours(global, &here, environment)?;
+        let text = match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => "{}\n".to_owned(),
+            _ => Document::read_text(&path)?,
+        };
+        Self::parse(path, place, &text)
+    }
+
+    fn parse(path: PathBuf, place: Place, text: &str) -> anyhow::Result<Self> {
+        // Read once as it will be read later: what is wrong with it is said with its line, and nothing is made worse.
+        let document = Document::parse(&path, text.as_bytes())?;
+        if !document.value().is_object() {
+            bail!("{}: must be a JSON object", path.display());
+        }
+        for key in config::servers::KEYS {
+            config::servers::entries(&document, key)?;
+        }
+        let root = CstRootNode::parse(
+            text.trim_start_matches(BYTE_ORDER_MARK),
+            &ParseOptions::default(),
+        )
+        .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Self { path, place, root })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How the file was chosen.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The names there are.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let objects = config::servers::KEYS
+            .into_iter()
+            .filter_map(|key| self.servers(key));
+        let properties = objects.flat_map(|object| object.properties());
+        properties
+            .filter_map(|property| property.decoded_name())
+            .collect()
+    }
+
+    /// Puts a server in place of the one of its name, else at the end.
+    pub(crate) fn put(&self, name: &str, entry: &Value) {
+        if let Some(property) = self.find(name) {
+            return property.set_value(input(entry));
+        }
+        let servers = config::servers::KEYS
+            .into_iter()
+            .find_map(|key| self.servers(key));
+        let servers = servers.unwrap_or_else(|| {
+            self.root
+                .object_value_or_set()
+                .object_value_or_set("mcpServers")
+        });
+        servers.append(name, input(entry));
+    }
+
+    /// Takes a server out; false if there was none.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        let found = self.find(name);
+        let was_there = found.is_some();
+        if let Some(property) = found {
+            property.remove();
+        }
+        was_there
+    }
+
+    /// Writes the file, if what became of it can be read.
+    pub(crate) fn save(&self) -> anyhow::Result<()> {
+        let text = self.text();
+        Document::parse(&self.path, text.as_bytes()).context("nothing was written")?;
+        file::replace(&self.path, &text)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn text(&self) -> String {
+        let text = self.root.to_string();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        text + end
+    }
+
+    fn servers(&self, key: &str) -> Option<CstObject> {
+        self.root.object_value()?.object_value(key)
+    }
+
+    fn find(&self, name: &str) -> Option<CstObjectProp> {
+        let mut objects = config::servers::KEYS
+            .into_iter()
+            .filter_map(|key| self.servers(key));
+        objects.find_map(|object| object.get(name))
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
+        Value::Object(object) => {
+            let properties = object
+                .iter()
+                .map(|(name, value)| (name.clone(), input(value)));
+            CstInputValue::Object(properties.collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn open(text: &str) -> ServerFile {
+        ServerFile::parse("t.json".into(), Place::Named, text).unwrap()
+    }
+
+    fn after(text: &str, change: impl FnOnce(&ServerFile)) -> String {
+        let file = open(text);
+        change(&file);
+        file.text()
+    }
+
+    #[test]
+    fn a_server_is_put_where_servers_are_and_the_rest_stays() {
+        let entry = json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "v\"\\\n" } });
+        let put = |text: &str| after(text, |file| file.put("new", &entry));
+        let written = r#"{
+    "command": "npx",
+    "args": ["-y", "x"],
+    "env": {
+"#;
+        for (text, parts) in [
+            ("{}\n", &["{\n  \"mcpServers\": {\n    \"new\": {\n"][..]),
+            (
+                "// mine\n{\n  // limits\n  \"limits\": {} // none\n}\n",
+                &["// mine\n{\n  // limits\n  \"limits\": {}, // none\n  \"mcpServers\": {"],
+            ),
+            (
+                "{\n\t\"servers\": {\n\t\t\"a\": { \"command\": \"x\" }, // first\n\t}\n}",
+                &["\t\t\"a\": { \"command\": \"x\" }, // first\n\t\t\"new\": {"],
+            ),
+            (
+                "{ \"mcpServers\": { /* was here */ \"new\": { \"command\": \"old\" }, \"b\": {} } }",
+                &["/* was here */ \"new\": {", "\"b\": {}"],
+            ),
+        ] {
+            let made = put(text);
+            for part in parts {
+                assert!(made.contains(part), "{part}\n{made}");
+            }
+            let document = Document::parse(Path::new("t"), made.as_bytes()).unwrap();
+            let servers = [
+                &document.value()["mcpServers"],
+                &document.value()["servers"],
+            ];
+            assert!(
+                servers.iter().any(|servers| servers["new"] == entry),
+                "{made}"
+            );
+        }
+        assert!(
+            put("{}").contains(written.trim()) || put("{}").contains("\"args\": [\"-y\", \"x\"]")
+        );
+    }
+
+    #[test]
+    fn a_server_is_taken_out_and_the_rest_stays() {
+        let text = "{\n  \"mcpServers\": {\n    // about a\n    \"a\": { \"command\": \"x\" },\n    // about b\n    \"b\": {}\n  }\n}\n";
+        let made = after(text, |file| assert!(file.remove("a") && !file.remove("a")));
+        let document = Document::parse(Path::new("t"), made.as_bytes()).unwrap();
+        assert_eq!(document.value(), &json!({ "mcpServers": { "b": {} } }));
+        assert!(made.contains("// about b"), "{made}");
+        assert_eq!(open(text).names(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_file_that_can_not_be_read_is_not_touched() {
+        for text in [
+            "{ nope",
+            "[]",
+            "{ \"mcpServers\": [] }",
+            "{ \"a\": 1, \"a\": 2 }",
+        ] {
+            assert!(
+                ServerFile::parse("t.json".into(), Place::Named, text).is_err(),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Files that are replaced as a whole: whoever reads one sees the old text or the new one, never a part.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{ErrorKind, Result, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// What we write may hold secrets.
+const PRIVATE: u32 = 0o600;
+const PRIVATE_FOLDER: u32 = 0o700;
+
+/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same; a new file is for
+/// its owner alone, and so are the folders that are made for it.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
+    let real = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        found => found?,
+    };
+    let folder = match real.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(PRIVATE_FOLDER)
+        .create(folder)?;
+    let permissions = match fs::metadata(&real) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Permissions::from_mode(PRIVATE),
+        found => found?.permissions(),
+    };
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let new = folder.join(format!(".{name}.{}.new", std::process::id()));
+    let written = write_new(&new, text, permissions).and_then(|()| fs::rename(&new, &real));
+    if written.is_err() {
+        // It may never have been made.
+        drop(fs::remove_file(&new));
+    }
+    written
+}
+
+fn write_new(path: &Path, text: &str, permissions: Permissions) -> Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(permissions)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_new_file_is_private_and_an_old_one_keeps_its_mode_and_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("deep/er/a.json");
+        replace(&file, "1").unwrap();
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        replace(&link, "2").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "2");
+        assert_eq!(mode(&file), 0o644);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        let entries = fs::read_dir(file.parent().unwrap()).unwrap().count();
+        assert_eq!(entries, 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_can_not_be_written_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(replace(folder.path(), "x").is_err(), "it is a folder");
+        let beside = fs::read_dir(folder.path().parent().unwrap()).unwrap();
+        let left = beside.flatten().any(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.contains(&*folder.path().file_name().unwrap().to_string_lossy())
+                && name.ends_with(".new")
+        });
+        assert!(!left);
+    }
+}
