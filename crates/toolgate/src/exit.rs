@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::say;
 
 /// The exit codes there are.
@@ -31,6 +33,20 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+/// Returns when the person, or whoever started the program, wants it to end: Ctrl-C, or a signal to terminate.
+pub(crate) async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
     }
 }
 

@@ -4,13 +4,14 @@ mod approve;
 mod cli;
 mod commands;
 mod config;
-mod elicit;
 mod edit;
+mod elicit;
 mod exit;
 mod file;
 mod logging;
 mod pairs;
 mod say;
+mod servers;
 mod spinner;
 mod trust;
 mod wiring;
@@ -23,6 +24,16 @@ use cli::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    // Not a command: a run that has servers starts this one, which ends them if that one is killed.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == servers::GUARD)
+    {
+        return match toolgate_mcp::guard::run() {
+            Ok(()) => Exit::Success.into(),
+            Err(_) => Exit::Failure.into(),
+        };
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),

@@ -70,6 +70,11 @@ impl Spinner {
         self.line().message = format!("{share}{message}");
     }
 
+    /// Says something else is being waited for.
+    pub(crate) fn title(&self, title: &str) {
+        self.line().title = toolgate_core::escape(title);
+    }
+
     /// Stays away while a question is asked.
     pub(crate) fn pause(&self) {
         self.line().paused = true;

@@ -78,6 +78,13 @@ pub(crate) fn warn_about(config: &Config, tools: &Tools) {
     }
 }
 
+/// Tells once what is wrong with servers, where they are used.
+pub(crate) fn warn_about_servers(config: &Config) {
+    for problem in &config.server_problems {
+        warn!("{}", problem.error);
+    }
+}
+
 /// The door, as the command line uses it.
 pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprover) -> ToolExecutor {
     let log = LogObserver::new(config.limits.slow_after).redactor(redactor(config));

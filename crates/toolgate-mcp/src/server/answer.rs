@@ -12,7 +12,10 @@ pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> Result<CallToolResul
         Ok(output) => Ok(success(output, modern)),
         Err(ToolError::NotFound { .. }) => {
             let data = json!({ "error": outcome.error(), "error_kind": "not_found" });
-            Err(ErrorData::invalid_params(outcome.to_model_text(), Some(data)))
+            Err(ErrorData::invalid_params(
+                outcome.to_model_text(),
+                Some(data),
+            ))
         }
         Err(_) => {
             let text = ContentBlock::text(outcome.to_model_text());

@@ -13,9 +13,12 @@ use tracing::warn;
 use super::{rendered, runtime};
 use crate::approve::TerminalApprover;
 use crate::cli::{CallOptions, Global};
-use crate::exit::Exit;
+use crate::config::Config;
+use crate::exit::{self, Exit};
+use crate::servers::{self, Admitted, Fleet};
 use crate::spinner::Spinner;
-use crate::{pairs, say, wiring};
+use crate::wiring::{self, Tools};
+use crate::{pairs, say};
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
@@ -30,61 +33,114 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
         spinner: spinner.clone(),
         redactor: wiring::redactor(&config),
     };
-    let executor = wiring::executor(&config, &tools, approver);
-    let mut call = call(options, &executor)?.origin(Origin::CommandLine);
-    if let Some(timeout) = options.timeout {
-        call = call.timeout(timeout);
-    }
-    if options.dry_run {
-        return Ok(rehearse(&executor, &call));
-    }
-    warn_about_unknown(&executor, &call);
+    let job = Job {
+        options,
+        executor: wiring::executor(&config, &tools, approver),
+        spinner,
+        // Before any server starts: whoever feeds us may take his time.
+        stdin: match options.arguments.as_slice() {
+            [dash] if dash == "-" => Some(stdin(config.limits.max_arguments)?),
+            _ => None,
+        },
+    };
+    let admitted = admitted(&config, &tools, &options.tool);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
-        let (outcome, interrupted) = execute(&executor, call, &spinner).await;
+        let fleet = admitted.map(|them| Fleet::start(&config, &tools, them, &job.spinner));
+        let exit = job.run(fleet.as_ref()).await;
+        if let Some(fleet) = &fleet {
+            fleet.stop().await;
+        }
+        exit
+    });
+    // A thread that waits for an answer at the terminal must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+/// The servers to start; none for most local tools.
+fn admitted(config: &Config, tools: &Tools, tool: &str) -> Option<Admitted> {
+    let needed = servers::needed(config, &tools.manager, tool);
+    if tools.manager.find(tool).is_none() || !needed.is_empty() {
+        wiring::warn_about_servers(config);
+    }
+    (!needed.is_empty()).then(|| servers::admit(config, &needed))
+}
+
+/// One call, from the words of the command line to the envelope.
+struct Job<'a> {
+    options: &'a CallOptions,
+    executor: ToolExecutor,
+    spinner: Spinner,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Job<'_> {
+    async fn run(&self, fleet: Option<&Fleet>) -> anyhow::Result<Exit> {
+        let name = self.options.tool.as_str();
+        if let Some(fleet) = fleet {
+            let settled = fleet.servers.settled_for(name);
+            if !fleet.wait(&self.spinner, settled).await {
+                let tool = name.to_owned();
+                let call = ToolCall::new(name, json!({}));
+                print(&ToolOutcome::refused(&call, ToolError::Cancelled { tool }));
+                return Ok(Exit::Interrupted);
+            }
+            self.spinner.title(name);
+        }
+        let mut call = self.call()?.origin(Origin::CommandLine);
+        if let Some(timeout) = self.options.timeout {
+            call = call.timeout(timeout);
+        }
+        if self.options.dry_run {
+            return Ok(rehearse(&self.executor, &call));
+        }
+        warn_about_unknown(&self.executor, &call);
+        let (outcome, interrupted) = execute(&self.executor, call, &self.spinner).await;
         let exit = match outcome.is_success() {
             _ if interrupted => Exit::Interrupted,
             true => Exit::Success,
             false => Exit::Failure,
         };
+        let kind = outcome.result.as_ref().err().map(ToolError::kind);
         // Printing may wait for a reader, and Ctrl-C must end that too.
-        tokio::select! {
+        let exit = tokio::select! {
             _ = tokio::task::spawn_blocking(move || print(&outcome)) => exit,
-            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+            () = exit::interrupted() => Exit::Interrupted,
+        };
+        if let (Some(ErrorKind::NotFound), Some(fleet)) = (kind, fleet) {
+            fleet.tell_missing();
         }
-    });
-    // A thread that waits for an answer at the terminal must not hold up the end.
-    runtime.shutdown_background();
-    Ok(exit)
-}
+        Ok(exit)
+    }
 
-/// Pairs, one JSON text, or stdin.
-fn call(options: &CallOptions, executor: &ToolExecutor) -> anyhow::Result<ToolCall> {
-    let name = options.tool.as_str();
-    let unusable = |raw: Value, text: &str| {
-        Ok(ToolCall::refused(
-            name,
-            raw,
-            ToolError::invalid("arguments", text),
-        ))
-    };
-    match options.arguments.as_slice() {
-        [] => Ok(ToolCall::new(name, json!({}))),
-        [dash] if dash == "-" => match stdin(executor.limits().max_arguments)? {
-            bytes if bytes.trim_ascii().is_empty() => unusable(
-                Value::Null,
-                "must be a JSON object, and stdin was empty; give {} for none",
-            ),
-            bytes => Ok(ToolCall::from_json(name, &bytes)),
-        },
-        [json] if json.starts_with(['{', '[', '"']) => {
-            Ok(ToolCall::from_json(name, json.as_bytes()))
+    /// Pairs, one JSON text, or stdin.
+    fn call(&self) -> anyhow::Result<ToolCall> {
+        let name = self.options.tool.as_str();
+        let unusable = |raw: Value, text: &str| {
+            let error = ToolError::invalid("arguments", text);
+            Ok(ToolCall::refused(name, raw, error))
+        };
+        if let Some(bytes) = &self.stdin {
+            return match bytes.trim_ascii().is_empty() {
+                true => unusable(
+                    Value::Null,
+                    "must be a JSON object, and stdin was empty; give {} for none",
+                ),
+                false => Ok(ToolCall::from_json(name, bytes)),
+            };
         }
-        [word] if !word.contains('=') => match toolgate_core::parse_json(word.as_bytes()) {
-            Ok(value) => Ok(ToolCall::new(name, value)),
-            Err(_) => unusable(json!(word), "must be a JSON object, or key=value pairs"),
-        },
-        several => pairs(name, several, executor),
+        match self.options.arguments.as_slice() {
+            [] => Ok(ToolCall::new(name, json!({}))),
+            [json] if json.starts_with(['{', '[', '"']) => {
+                Ok(ToolCall::from_json(name, json.as_bytes()))
+            }
+            [word] if !word.contains('=') => match toolgate_core::parse_json(word.as_bytes()) {
+                Ok(value) => Ok(ToolCall::new(name, value)),
+                Err(_) => unusable(json!(word), "must be a JSON object, or key=value pairs"),
+            },
+            several => pairs(name, several, &self.executor),
+        }
     }
 }
 
@@ -174,7 +230,7 @@ async fn execute(
     tokio::select! {
         outcome = &mut running => return (outcome, false),
         never = spinner.turn() => match never {},
-        _ = tokio::signal::ctrl_c() => {}
+        () = exit::interrupted() => {}
     }
     say::note(
         "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
@@ -182,7 +238,7 @@ async fn execute(
     cancellation.cancel();
     tokio::select! {
         outcome = running => (outcome, true),
-        _ = tokio::signal::ctrl_c() => std::process::exit(i32::from(Exit::Interrupted.code())),
+        () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
     }
 }
 

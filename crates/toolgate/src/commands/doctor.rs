@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_core::{Origin, ToolCall, ToolExecutor};
+use toolgate_core::{Origin, ToolCall, ToolExecutor, escape};
+use toolgate_mcp::{Connection, ServerState, ServerStatus};
 
-use super::runtime;
+use super::{runtime, server};
 use crate::cli::Global;
-use crate::config::Config;
+use crate::config::{Config, ConfiguredServer};
 use crate::exit::Exit;
-use crate::{say, wiring};
+use crate::say;
+use crate::servers::{self, Fleet};
+use crate::spinner::Spinner;
+use crate::wiring::{self, Tools};
 
 /// How a check ended. The mark never stands alone: the word says the same.
 enum Finding {
@@ -28,43 +32,144 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
         }
     };
     let tools = wiring::tools(&config);
-    let mut failed = false;
-    let mut check = |name: &str, finding: Finding| {
-        failed |= matches!(finding, Finding::Bad(_));
-        show(name, &finding);
-    };
-    check("configuration", of_file(&config));
-    for oddity in &config.warnings {
-        check("configuration", Finding::Warning(oddity.to_string()));
-    }
-    for error in tools.problems.iter().chain(config.unset()) {
-        check("configuration", Finding::Bad(error.to_string()));
-    }
-    for name in unmatched(&config, &tools) {
-        check(
-            "configuration",
-            Finding::Warning(format!(
-                "'{name}' in policy or limits means no tool there is"
-            )),
-        );
-    }
-    check(
-        "tools",
-        Finding::Good(format!("{} registered", tools.manager.tools().len())),
-    );
-    for finding in of_folders(&config) {
-        check("documents", finding);
-    }
-    let executor = wiring::probe(&config, &tools);
+    let wanted: Vec<_> = config.servers.iter().collect();
+    let admitted = servers::admit(&config, &wanted);
+    let mut report = Report::default();
+    report.on_configuration(&config, &tools);
     let runtime = runtime()?;
-    for (tool, arguments) in [
-        ("volume", json!({ "action": "get" })),
-        ("search", json!({ "query": "toolgate", "max_results": 1 })),
-    ] {
-        check(tool, runtime.block_on(of_tool(&executor, tool, arguments)));
-    }
+    let interrupted = runtime.block_on(async {
+        let spinner = Spinner::new("starting");
+        let fleet = (!wanted.is_empty()).then(|| Fleet::start(&config, &tools, admitted, &spinner));
+        if let Some(fleet) = &fleet {
+            if !fleet.wait(&spinner, fleet.servers.settled()).await {
+                fleet.stop().await;
+                return true;
+            }
+            report.on_servers(fleet, &config);
+        }
+        report.on_tools(&config, &tools, fleet.as_ref()).await;
+        if let Some(fleet) = &fleet {
+            fleet.stop().await;
+        }
+        false
+    });
     runtime.shutdown_background();
-    Ok(if failed { Exit::Failure } else { Exit::Success })
+    Ok(match (interrupted, report.failed) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Failure,
+        (false, false) => Exit::Success,
+    })
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Report {
+    failed: bool,
+}
+
+impl Report {
+    fn add(&mut self, name: &str, finding: &Finding) {
+        self.failed |= matches!(finding, Finding::Bad(_));
+        show(name, finding);
+    }
+
+    fn on_configuration(&mut self, config: &Config, tools: &Tools) {
+        self.add("configuration", &of_file(config));
+        for oddity in &config.warnings {
+            self.add("configuration", &Finding::Warning(oddity.to_string()));
+        }
+        for error in tools.problems.iter().chain(config.unset()) {
+            self.add("configuration", &Finding::Bad(error.to_string()));
+        }
+        for problem in &config.server_problems {
+            let text = problem.error.to_string();
+            let finding = match problem.left_out {
+                true => Finding::Bad(text),
+                false => Finding::Warning(text),
+            };
+            self.add("configuration", &finding);
+        }
+    }
+
+    fn on_servers(&mut self, fleet: &Fleet, config: &Config) {
+        for status in fleet.servers.status() {
+            let name = escape(&status.name);
+            self.add(&name, &of_server(&status));
+            if let Some(text) = server::pollution(&status) {
+                self.add(&name, &Finding::Warning(text));
+                detail("stdout", &status.polluted_lines);
+            }
+            for refused in &status.refused {
+                self.add(&name, &Finding::Warning(format!("refused {refused}")));
+            }
+            if status.state != ServerState::Connected {
+                detail("stderr", &status.stderr);
+                let named = |server: &&ConfiguredServer| server.settings.name == status.name;
+                let server = config.servers.iter().find(named);
+                let is_disabled = status.state == ServerState::Disabled;
+                let check = server.filter(|_| !is_disabled).map(to_check);
+                detail("check", check.as_slice());
+            }
+        }
+        for name in fleet.untrusted() {
+            let text = "not trusted, since the file lies in this folder; 'toolgate trust' shows what would be started, and agrees";
+            self.add(&escape(name), &Finding::Warning(text.to_owned()));
+        }
+    }
+
+    async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {
+        // While a server is away, its tools are too.
+        if fleet.is_none_or(Fleet::is_complete) {
+            for name in unmatched(config, tools) {
+                let text = format!("'{name}' in policy or limits means no tool there is");
+                self.add("configuration", &Finding::Warning(text));
+            }
+        }
+        let count = tools.manager.tools().len();
+        self.add("tools", &Finding::Good(format!("{count} registered")));
+        for finding in of_folders(config) {
+            self.add("documents", &finding);
+        }
+        let executor = wiring::probe(config, tools);
+        for (tool, arguments) in [
+            ("volume", json!({ "action": "get" })),
+            ("search", json!({ "query": "toolgate", "max_results": 1 })),
+        ] {
+            self.add(tool, &of_tool(&executor, tool, arguments).await);
+        }
+    }
+}
+
+fn of_server(status: &ServerStatus) -> Finding {
+    match status.state {
+        ServerState::Connected => Finding::Good(server::state(status)),
+        ServerState::Disabled => Finding::Good("disabled in the configuration".to_owned()),
+        state => {
+            let error = status.error.as_deref().unwrap_or("it gave no reason");
+            Finding::Bad(format!("{state} over {}: {error}", status.transport))
+        }
+    }
+}
+
+/// What a person can do about a server that does not start.
+fn to_check(server: &ConfiguredServer) -> String {
+    match (&server.settings.check, &server.settings.connection) {
+        (Some(check), _) => check.clone(),
+        (None, Connection::Stdio(program)) => {
+            format!(
+                "'{}' installed and on the PATH, its arguments and variables",
+                program.command
+            )
+        }
+        (None, Connection::Http { .. }) => "its address reachable, its headers".to_owned(),
+    }
+}
+
+/// Further lines below a finding.
+fn detail(title: &str, lines: &[String]) {
+    for line in lines {
+        say::result(&format!("{:24}{title}: {}", "", escape(line)));
+    }
 }
 
 fn show(name: &str, finding: &Finding) {
@@ -77,7 +182,7 @@ fn show(name: &str, finding: &Finding) {
     let style = anstyle::Style::new().fg_color(Some(colour.into()));
     say::result(&format!(
         "{style}{word:<8}{style:#} {name:<14} {}",
-        toolgate_core::escape(text)
+        escape(text)
     ));
 }
 
@@ -91,7 +196,7 @@ fn of_file(config: &Config) -> Finding {
 }
 
 /// Names in the policy and the limits that mean nothing, as a typing error would.
-fn unmatched(config: &Config, tools: &wiring::Tools) -> Vec<String> {
+fn unmatched(config: &Config, tools: &Tools) -> Vec<String> {
     let all = tools.manager.tools();
     let policy = &config.policy;
     let patterns = policy.allow.iter().chain(&policy.deny).chain(&policy.ask);

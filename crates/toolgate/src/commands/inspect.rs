@@ -1,35 +1,94 @@
 //! `toolgate inspect TOOL`: everything about one tool.
 
-use serde_json::Value;
-use toolgate_core::{ToolDefinition, escape};
+use anyhow::Context;
+use serde_json::{Value, json};
+use toolgate_core::{Source, ToolDefinition, escape};
 
-use super::{rendered, table, to_json};
+use super::{rendered, runtime, server, table, to_json};
 use crate::cli::{Global, InspectOptions};
+use crate::config::{Config, ConfiguredServer};
 use crate::exit::Exit;
-use crate::{say, wiring};
+use crate::say;
+use crate::servers::{self, Fleet};
+use crate::spinner::Spinner;
+use crate::wiring::{self, Tools};
 
 pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
-    let tool = match wiring::probe(&config, &tools).find(&options.tool) {
+    let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
+    let wanted = match config.servers.iter().find(named) {
+        Some(server) if tools.manager.find(&options.tool).is_none() => vec![server],
+        _ => servers::needed(&config, &tools.manager, &options.tool),
+    };
+    if wanted.is_empty() {
+        return Ok(inspect(&config, &tools, None, options));
+    }
+    wiring::warn_about_servers(&config);
+    let admitted = servers::admit(&config, &wanted);
+    let runtime = runtime().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        let spinner = Spinner::new("starting");
+        let fleet = Fleet::start(&config, &tools, admitted, &spinner);
+        let settled = fleet.servers.settled_for(&options.tool);
+        let exit = match fleet.wait(&spinner, settled).await {
+            true => inspect(&config, &tools, Some(&fleet), options),
+            false => Exit::Interrupted,
+        };
+        fleet.stop().await;
+        exit
+    });
+    runtime.shutdown_background();
+    Ok(exit)
+}
+
+/// A tool; else a server of that name.
+fn inspect(
+    config: &Config,
+    tools: &Tools,
+    fleet: Option<&Fleet>,
+    options: &InspectOptions,
+) -> Exit {
+    let tool = match wiring::probe(config, tools).find(&options.tool) {
         Ok(tool) => tool,
         Err(error) => {
+            if let Some(status) = fleet.and_then(|fleet| fleet.status(&options.tool)) {
+                say::result(&match options.json {
+                    true => rendered(&json!(status)),
+                    false => server::described(&status),
+                });
+                return Exit::Success;
+            }
             let hint = error
                 .hint()
                 .unwrap_or_else(|| "'toolgate list' shows all there are".to_owned());
             say::error(&anyhow::anyhow!("{error}. {hint}"));
-            return Ok(Exit::Failure);
+            if let Some(fleet) = fleet {
+                fleet.tell_missing();
+            }
+            return Exit::Failure;
         }
     };
     let definition = tool.definition();
+    let status = match definition.source() {
+        Source::Mcp(server) => fleet.and_then(|fleet| fleet.status(server)),
+        _ => None,
+    };
     if options.json {
-        say::result(&rendered(&to_json(definition)));
+        let mut object = to_json(definition, fleet);
+        if let Some(status) = status {
+            object["polluted"] = json!(status.polluted);
+            object["polluted_lines"] = json!(status.polluted_lines);
+        }
+        say::result(&rendered(&object));
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
-        say::result(&described(definition, timeout));
+        let server = status.map(|status| format!("\n\n{}", server::described(&status)));
+        let text = described(definition, timeout);
+        say::result(&format!("{text}{}", server.unwrap_or_default()));
     }
-    Ok(Exit::Success)
+    Exit::Success
 }
 
 fn described(tool: &ToolDefinition, timeout: f64) -> String {

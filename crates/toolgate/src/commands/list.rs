@@ -1,33 +1,62 @@
 //! `toolgate list`: the tools there are.
 
+use anyhow::Context;
 use comfy_table::{Attribute, Cell};
-use serde_json::Value;
 use toolgate_core::escape;
 
-use super::{rendered, table, to_json};
+use super::{rendered, runtime, table, to_json};
 use crate::cli::{Global, ListOptions};
+use crate::config::Config;
 use crate::exit::Exit;
-use crate::{say, wiring};
+use crate::say;
+use crate::servers::{self, Fleet};
+use crate::spinner::Spinner;
+use crate::wiring::{self, Tools};
 
 pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
-    let executor = wiring::probe(&config, &tools);
+    wiring::warn_about_servers(&config);
+    let wanted: Vec<_> = config.servers.iter().collect();
+    if wanted.is_empty() {
+        show(&config, &tools, None, options.json);
+        return Ok(Exit::Success);
+    }
+    let admitted = servers::admit(&config, &wanted);
+    let runtime = runtime().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        let spinner = Spinner::new("starting");
+        let fleet = Fleet::start(&config, &tools, admitted, &spinner);
+        let is_settled = fleet.wait(&spinner, fleet.servers.settled()).await;
+        let exit = if is_settled {
+            show(&config, &tools, Some(&fleet), options.json);
+            fleet.tell_missing();
+            Exit::Success
+        } else {
+            Exit::Interrupted
+        };
+        fleet.stop().await;
+        exit
+    });
+    runtime.shutdown_background();
+    Ok(exit)
+}
+
+fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, json: bool) {
+    let executor = wiring::probe(config, tools);
     let all = tools.manager.tools();
     let visible: Vec<_> = all
         .iter()
         .map(|tool| tool.definition())
         .filter(|tool| executor.is_visible(tool))
         .collect();
-    if options.json {
-        let list: Vec<Value> = visible.into_iter().map(to_json).collect();
-        say::result(&rendered(&list.into()));
-        return Ok(Exit::Success);
+    if json {
+        let list = visible.into_iter().map(|tool| to_json(tool, fleet));
+        return say::result(&rendered(&list.collect()));
     }
     if visible.is_empty() {
-        say::note("no tools: the policy hides all there are");
-        return Ok(Exit::Success);
+        return say::note("no tools: the policy hides all there are");
     }
     let rows = visible.into_iter().map(|tool| {
         [
@@ -44,7 +73,6 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
         let lines: Vec<String> = rows.map(|row| row.join("\t")).collect();
         say::result(&lines.join("\n"));
     }
-    Ok(Exit::Success)
 }
 
 /// Enough to choose by; `inspect` has the rest.

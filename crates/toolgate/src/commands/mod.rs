@@ -9,14 +9,16 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod remove;
+mod server;
 pub(crate) mod trust;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
-use toolgate_core::{ToolDefinition, is_unseen};
+use toolgate_core::{Source, ToolDefinition, is_unseen};
 
 use crate::say;
+use crate::servers::Fleet;
 
 /// A runtime on this very thread: a command that runs one call needs no more, and starts faster.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -25,10 +27,10 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// A tool for programs.
-fn to_json(tool: &ToolDefinition) -> Value {
+/// A tool for programs; one of an MCP server with how that is.
+fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
     let annotations = tool.annotations();
-    json!({
+    let mut object = json!({
         "name": tool.name(),
         "source": tool.source().to_string(),
         "description": tool.description(),
@@ -38,7 +40,16 @@ fn to_json(tool: &ToolDefinition) -> Value {
             "idempotent": annotations.idempotent,
             "destructive": annotations.destructive,
         },
-    })
+    });
+    if let Source::Mcp(server) = tool.source() {
+        object["server"] = json!(server);
+        if let Some(status) = fleet.and_then(|fleet| fleet.status(server)) {
+            object["transport"] = json!(status.transport);
+            object["era"] = json!(status.era);
+            object["state"] = json!(status.state);
+        }
+    }
+    object
 }
 
 /// JSON as a terminal or a pipe wants it: for eyes, or one line for programs.

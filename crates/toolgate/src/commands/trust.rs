@@ -31,9 +31,7 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         });
         return Ok(Exit::Success);
     }
-    for problem in &config.server_problems {
-        tracing::warn!("{problem}");
-    }
+    wiring::warn_about_servers(&config);
     let new: Vec<&ConfiguredServer> = config
         .servers
         .iter()

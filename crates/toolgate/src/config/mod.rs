@@ -14,13 +14,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::{Limits, Policy, escape, nearest};
+use toolgate_mcp::RetryPolicy;
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
 pub(crate) use document::Document;
 pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
-pub(crate) use servers::ConfiguredServer;
+pub(crate) use servers::{ConfiguredServer, ServerProblem};
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -33,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) place: Place,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
+    pub(crate) retry: RetryPolicy,
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
@@ -40,7 +42,7 @@ pub(crate) struct Config {
     /// In the order of the file, disabled ones too.
     pub(crate) servers: Vec<ConfiguredServer>,
     /// What is wrong with servers: for commands that use them.
-    pub(crate) server_problems: Vec<ConfigError>,
+    pub(crate) server_problems: Vec<ServerProblem>,
     /// What is odd, but no reason to stop.
     pub(crate) warnings: Vec<ConfigError>,
     /// Variables that are unset in a section which only some commands use.
@@ -86,12 +88,13 @@ impl fmt::Display for ConfigError {
 }
 
 /// Every key at the root.
-const ROOT_KEYS: [&str; 8] = [
+const ROOT_KEYS: [&str; 9] = [
     "$schema",
     "documents",
     "limits",
     "mcpServers",
     "policy",
+    "retry",
     "search",
     "servers",
     "tools",
@@ -126,6 +129,7 @@ impl Config {
         };
         config.limits = sections.needed("limits")?;
         config.policy = sections.needed("policy")?;
+        config.retry = sections.needed("retry")?;
         config.search = sections.read("search")?;
         config.documents = sections.read("documents")?;
         config.unset = sections.unset;
@@ -329,6 +333,7 @@ fn in_plain_words(problem: &str) -> String {
         ("a map", "an object"),
         ("struct ToolLimits", "an object"),
         ("usize", "a whole number"),
+        ("u32", "a whole number"),
     ];
     // The line of a value read from memory says nothing.
     let problem = problem.split(" at line ").next().unwrap_or(problem);

@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
-use toolgate_mcp::ServerSettings;
+use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
@@ -22,6 +22,7 @@ fn schema() -> Value {
         .into_generator();
     let limits = section::<Limits>(&mut generator);
     let policy = section::<Policy>(&mut generator);
+    let retry = section::<RetryPolicy>(&mut generator);
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
     let server = ServerSettings::entry_schema();
@@ -52,6 +53,7 @@ fn schema() -> Value {
             } },
             "limits": limits,
             "policy": policy,
+            "retry": retry,
             "search": search,
             "documents": documents,
         },

@@ -19,12 +19,20 @@ pub(crate) struct ConfiguredServer {
     pub(crate) entry: Value,
 }
 
+/// Something wrong or odd about one.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerProblem {
+    pub(crate) error: ConfigError,
+    /// True if the server is not there because of it.
+    pub(crate) left_out: bool,
+}
+
 /// What came of all entries.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) servers: Vec<ConfiguredServer>,
     /// In the order of the file.
-    pub(super) problems: Vec<ConfigError>,
+    pub(super) problems: Vec<ServerProblem>,
 }
 
 /// Reads the entries of both keys. Only a key that holds no entries at all is an error.
@@ -49,7 +57,10 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Result<
             };
             match problem {
                 Ok(expanded) => read.entry(document, &place, entry, &expanded, places),
-                Err(problem) => read.problems.push(problem),
+                Err(error) => read.problems.push(ServerProblem {
+                    error,
+                    left_out: true,
+                }),
             }
         }
     }
@@ -75,7 +86,10 @@ impl Read {
         self.problems.extend(problems.into_iter().map(|problem| {
             let inside = problem.path.iter().map(String::as_str);
             let way: Vec<&str> = place.iter().copied().chain(inside).collect();
-            document.error_at(&way, problem.text)
+            ServerProblem {
+                error: document.error_at(&way, problem.text),
+                left_out: problem.left_out,
+            }
         }));
         self.servers
             .extend(settings.map(|settings| ConfiguredServer {

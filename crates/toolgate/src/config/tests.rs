@@ -188,7 +188,7 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
     let problems: Vec<String> = config
         .server_problems
         .iter()
-        .map(ToString::to_string)
+        .map(|problem| problem.error.to_string())
         .collect();
     assert_eq!(
         problems,

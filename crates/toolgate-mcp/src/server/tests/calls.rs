@@ -3,8 +3,10 @@ use super::*;
 #[tokio::test]
 async fn results_keep_their_form() {
     let mut client = Client::legacy(&manager()).await;
-    let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": false });
-    let error = |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+    let text =
+        |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": false });
+    let error =
+        |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     let mut blocks = serde_json::to_value(blocks().content).unwrap();
     // Of an unknown kind clients of today can make nothing but text.
     blocks[4] = json!({ "type": "text", "text": blocks[4].to_string() });
@@ -24,14 +26,22 @@ async fn wrong_arguments_are_told_to_the_model() {
     let manager = manager();
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
     manager.add(Worker {
-        definition: ToolDefinition::builder("weather", "Weather", schema).build().unwrap(),
+        definition: ToolDefinition::builder("weather", "Weather", schema)
+            .build()
+            .unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("sun")) }),
     });
     let mut client = Client::legacy(&manager).await;
     for (arguments, expected) in [
-        ("{}", "Invalid parameters: missing 'city'. Required parameters: 'city' (string)"),
+        (
+            "{}",
+            "Invalid parameters: missing 'city'. Required parameters: 'city' (string)",
+        ),
         ("[]", "Invalid parameters: 'arguments' must be object"),
-        (r#"{"city":"Oslo","city":"Rome"}"#, "Invalid parameters: 'city' given twice"),
+        (
+            r#"{"city":"Oslo","city":"Rome"}"#,
+            "Invalid parameters: 'city' given twice",
+        ),
     ] {
         client
             .raw(&format!(
@@ -39,7 +49,8 @@ async fn wrong_arguments_are_told_to_the_model() {
             ))
             .await;
         let answer = client.next().await;
-        let expected = json!({ "content": [{ "type": "text", "text": expected }], "isError": true });
+        let expected =
+            json!({ "content": [{ "type": "text", "text": expected }], "isError": true });
         assert_eq!(answer["result"], expected, "{arguments}");
     }
 }
@@ -51,7 +62,10 @@ async fn the_trace_of_a_request_belongs_to_the_call() {
     for (given, expected) in [(trace, trace), (&"x".repeat(1000), "none")] {
         let params = json!({ "name": "trace", "_meta": { "traceparent": given } });
         let answer = client.ask("tools/call", params).await;
-        assert_eq!(answer["result"]["content"][0]["text"], format!("{expected} mcp"));
+        assert_eq!(
+            answer["result"]["content"][0]["text"],
+            format!("{expected} mcp")
+        );
     }
 }
 
@@ -65,7 +79,10 @@ async fn progress_is_relayed_and_ends_before_the_answer() {
     }
     let progress = |more: Value| {
         let mut params = json!({ "progressToken": "t" });
-        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
     };
     let expected = [
@@ -89,7 +106,10 @@ async fn calls_run_side_by_side() {
             .send(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
             .await;
     }
-    assert_eq!(client.call("number", json!({})).await["content"][0]["text"], "7");
+    assert_eq!(
+        client.call("number", json!({})).await["content"][0]["text"],
+        "7"
+    );
     let started = tokio::time::Instant::now();
     for _ in 10..20 {
         assert_eq!(client.next().await["result"]["content"][0]["text"], "slept");
@@ -110,7 +130,10 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
         .await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(client.ask("ping", json!({})).await, json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+    assert_eq!(
+        client.ask("ping", json!({})).await,
+        json!({ "jsonrpc": "2.0", "id": 1, "result": {} })
+    );
     let (rest, _) = client.close().await;
     assert_eq!(rest, [] as [Value; 0]);
 }

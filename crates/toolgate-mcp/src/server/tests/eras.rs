@@ -29,7 +29,8 @@ async fn every_older_revision_is_spoken_as_asked() {
 #[tokio::test]
 async fn the_newer_era_needs_no_handshake() {
     let mut client = Client::new(server(&manager()));
-    let info = json!({ "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1.2.3" } });
+    let info =
+        json!({ "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1.2.3" } });
     let discovered = client.ask_modern("server/discover", json!({})).await;
     let expected = json!({
         "resultType": "complete",
@@ -42,13 +43,20 @@ async fn the_newer_era_needs_no_handshake() {
     let listed = client.ask_modern("tools/list", json!({})).await;
     let result = &listed["result"];
     assert_eq!(
-        (&result["resultType"], &result["ttlMs"], &result["cacheScope"], &result["_meta"]),
+        (
+            &result["resultType"],
+            &result["ttlMs"],
+            &result["cacheScope"],
+            &result["_meta"]
+        ),
         (&json!("complete"), &json!(0), &json!("private"), &info)
     );
     assert_eq!(result["tools"][0]["name"], "echo");
 
     // A value of any type is structured content now.
-    let called = client.ask_modern("tools/call", json!({ "name": "number" })).await;
+    let called = client
+        .ask_modern("tools/call", json!({ "name": "number" }))
+        .await;
     let expected = json!({
         "resultType": "complete", "content": [{ "type": "text", "text": "7" }],
         "structuredContent": 7, "isError": false, "_meta": info,
@@ -69,7 +77,10 @@ async fn a_revision_nobody_knows_is_refused_with_those_we_do() {
     params["_meta"] = json!({});
     let answer = client.ask("tools/list", params).await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(client.initialize("2025-06-18").await["result"]["protocolVersion"], "2025-06-18");
+    assert_eq!(
+        client.initialize("2025-06-18").await["result"]["protocolVersion"],
+        "2025-06-18"
+    );
 }
 
 #[tokio::test]
@@ -77,7 +88,11 @@ async fn what_comes_before_the_handshake_does_not_end_the_server() {
     let mut client = Client::new(server(&manager()));
     client.raw("garbage").await;
     assert_eq!(client.next().await["error"]["code"], -32700);
-    for early in ["notifications/initialized", "notifications/cancelled", "notifications/x"] {
+    for early in [
+        "notifications/initialized",
+        "notifications/cancelled",
+        "notifications/x",
+    ] {
         let params = json!({ "requestId": 9 });
         client
             .send(json!({ "jsonrpc": "2.0", "method": early, "params": params }))
@@ -96,8 +111,12 @@ async fn methods_we_do_not_have_are_refused_by_name() {
     let answer = client.ask("tools/destroy", json!({})).await;
     let expected = json!({ "code": -32601, "message": "unknown method 'tools/destroy'" });
     assert_eq!(answer["error"], expected);
-    let answer = client.ask("tools/list", json!({ "cursor": "page 2" })).await;
+    let answer = client
+        .ask("tools/list", json!({ "cursor": "page 2" }))
+        .await;
     assert_eq!(answer["error"]["code"], -32602);
-    let answer = client.ask("subscriptions/listen", json!({ "notifications": {} })).await;
+    let answer = client
+        .ask("subscriptions/listen", json!({ "notifications": {} }))
+        .await;
     assert_eq!(answer["error"]["code"], -32601);
 }

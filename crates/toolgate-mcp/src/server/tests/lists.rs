@@ -4,7 +4,10 @@ use super::*;
 
 fn names(listed: &Value) -> Vec<&str> {
     let tools = listed["result"]["tools"].as_array().unwrap();
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 /// A tool of a server, under any name.
@@ -73,7 +76,10 @@ async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
     let answer = client.ask("tools/call", json!({ "name": "lamb" })).await;
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.contains("lamp") && !text.contains("lock"), "{text}");
-    assert_eq!(client.call("house__lamp", json!({})).await["isError"], false);
+    assert_eq!(
+        client.call("house__lamp", json!({})).await["isError"],
+        false
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,23 +92,39 @@ async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
 
     let mut legacy = Client::new(server.clone());
     legacy.initialize("2025-11-25").await;
-    legacy.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+    legacy
+        .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .await;
     let mut modern = Client::new(server);
-    let filter = json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true } });
+    let filter =
+        json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true } });
     let acknowledged = modern.ask_modern("subscriptions/listen", filter).await;
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({ "toolsListChanged": true })
+    );
     legacy.ask("ping", json!({})).await;
 
-    manager.add(tool("secret_one", |_, _| Box::pin(async { Ok(ToolOutput::text("")) })));
+    manager.add(tool("secret_one", |_, _| {
+        Box::pin(async { Ok(ToolOutput::text("")) })
+    }));
     tokio::time::sleep(Duration::from_secs(1)).await;
     for name in ["one", "two", "three"] {
-        manager.add(tool(name, |_, _| Box::pin(async { Ok(ToolOutput::text("")) })));
+        manager.add(tool(name, |_, _| {
+            Box::pin(async { Ok(ToolOutput::text("")) })
+        }));
     }
     assert_eq!(legacy.next().await, changed);
     let told = modern.next().await;
     assert_eq!(told["method"], changed["method"]);
-    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    assert_eq!(
+        told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        1
+    );
     // Nothing else came in between: the answers are next.
     let listed = legacy.ask("tools/list", json!({})).await;
     assert_eq!(names(&listed)[8..], ["one", "two", "three"]);
@@ -110,6 +132,10 @@ async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
     // The end of a subscription is quick, and orderly.
     let started = tokio::time::Instant::now();
     let (rest, end) = modern.close().await;
-    assert_eq!((rest.len(), &rest[0]["id"], end.is_ok()), (1, &json!(1), true), "{rest:?}");
+    assert_eq!(
+        (rest.len(), &rest[0]["id"], end.is_ok()),
+        (1, &json!(1), true),
+        "{rest:?}"
+    );
     assert!(started.elapsed() < Duration::from_secs(1));
 }

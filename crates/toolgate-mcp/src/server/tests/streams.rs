@@ -40,8 +40,12 @@ async fn a_client_that_left_without_a_word_ends_the_server() {
     let (reader, _) = tokio::io::split(theirs);
     let (_, broken) = tokio::io::duplex(64);
     let (_, mut writer) = tokio::io::split(ours);
-    let serving = tokio::spawn(async move { server.serve(reader, broken, CancellationToken::new()).await });
-    writer.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
+    let serving =
+        tokio::spawn(async move { server.serve(reader, broken, CancellationToken::new()).await });
+    writer
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
+        .await
+        .unwrap();
     // A broken pipe is how it is told, and no failure.
     assert!(serving.await.unwrap().is_ok());
 }
@@ -49,7 +53,11 @@ async fn a_client_that_left_without_a_word_ends_the_server() {
 #[tokio::test]
 async fn garbage_is_answered_and_nothing_stops() {
     let mut client = Client::legacy(&manager()).await;
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}1{}}}"#,
+        "[".repeat(5000),
+        "]".repeat(5000)
+    );
     for (line, code) in [
         ("hello", -32700),
         ("{\"jsonrpc\":\"2.0\",", -32700),
@@ -60,11 +68,17 @@ async fn garbage_is_answered_and_nothing_stops() {
     ] {
         client.raw(line).await;
         let answer = client.next().await;
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &json!(null)), "{line:.80}");
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(code), &json!(null)),
+            "{line:.80}"
+        );
     }
     client.raw("").await;
     client.raw(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#).await;
-    client.raw(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}"#).await;
+    client
+        .raw(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}"#)
+        .await;
     client.writer.write_all(b"\xff\xfe\n").await.unwrap();
     assert_eq!(client.next().await["error"]["code"], -32700);
     assert_eq!(client.call("number", json!({})).await["isError"], false);
@@ -75,15 +89,24 @@ async fn a_request_that_is_too_long_is_refused_under_its_id() {
     let mut client = Client::legacy(&manager()).await;
     let filler = "x".repeat(17 * 1024 * 1024);
     let mut writer = client.writer;
-    let line = format!(r#"{{"method":"tools/call","params":{{"name":"{filler}"}},"jsonrpc":"2.0","id":"late"}}"#);
+    let line = format!(
+        r#"{{"method":"tools/call","params":{{"name":"{filler}"}},"jsonrpc":"2.0","id":"late"}}"#
+    );
     let writing = tokio::spawn(async move {
-        writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        writer
+            .write_all(format!("{line}\n").as_bytes())
+            .await
+            .unwrap();
         writer
     });
     let line = client.lines.next_line().await.unwrap().unwrap();
     let answer: Value = serde_json::from_str(&line).unwrap();
-    let expected = json!({ "code": -32600, "message": "the request is longer than 16777216 bytes" });
-    assert_eq!((&answer["id"], &answer["error"]), (&json!("late"), &expected));
+    let expected =
+        json!({ "code": -32600, "message": "the request is longer than 16777216 bytes" });
+    assert_eq!(
+        (&answer["id"], &answer["error"]),
+        (&json!("late"), &expected)
+    );
     client.writer = writing.await.unwrap();
     assert_eq!(client.call("number", json!({})).await["isError"], false);
 }

@@ -1,0 +1,52 @@
+//! How a server is, in words.
+
+use toolgate_core::escape;
+use toolgate_mcp::ServerStatus;
+
+/// The state in one line: `connected over stdio, legacy era, 5 tools, in 120 ms`.
+pub(super) fn state(status: &ServerStatus) -> String {
+    let mut words = vec![format!("{} over {}", status.state, status.transport)];
+    words.extend(status.era.map(|era| format!("{era} era")));
+    words.push(match status.tools {
+        1 => "1 tool".to_owned(),
+        several => format!("{several} tools"),
+    });
+    let milliseconds = status.connected_in.map(|time| time.as_secs_f64() * 1e3);
+    words.extend(milliseconds.map(|time| format!("in {time:.0} ms")));
+    words.join(", ")
+}
+
+/// What its stdout had that was no message; `None` if all was well.
+pub(super) fn pollution(status: &ServerStatus) -> Option<String> {
+    let count = match status.polluted {
+        0 => return None,
+        1 => "1 line on its stdout was no message".to_owned(),
+        several => format!("{several} lines on its stdout were no messages"),
+    };
+    Some(format!("{count}; a server should log to stderr"))
+}
+
+/// Everything that is known of it.
+pub(super) fn described(status: &ServerStatus) -> String {
+    let bold = anstyle::Style::new().bold();
+    let name = escape(&status.name);
+    let mut text = format!("{bold}Server {name}{bold:#}  ({})", state(status));
+    let mut part = |title: &str, lines: &[String]| {
+        if lines.is_empty() {
+            return;
+        }
+        text.push_str(&format!("\n{title}"));
+        for line in lines {
+            text.push_str(&format!("\n  {}", escape(line)));
+        }
+    };
+    part("Error:", status.error.as_slice());
+    let pollution = pollution(status).map(|text| format!("{text}:"));
+    part(
+        pollution.as_deref().unwrap_or_default(),
+        &status.polluted_lines,
+    );
+    part("Tools that were refused:", &status.refused);
+    part("The end of its stderr:", &status.stderr);
+    text
+}

@@ -1,0 +1,243 @@
+//! The MCP servers of a configuration, as one command uses them: chosen, agreed to, started, waited for, stopped.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolgate_core::{ToolManager, escape};
+use toolgate_mcp::guard::Guard;
+use toolgate_mcp::{ServerSettings, ServerState, ServerStatus, Servers, ServersOptions};
+use tracing::warn;
+
+use crate::config::{Config, ConfiguredServer, Place};
+use crate::elicit::TerminalElicitor;
+use crate::spinner::Spinner;
+use crate::trust::{self, Trust};
+use crate::wiring::{self, Tools};
+use crate::{exit, say};
+
+/// What this program is called with to watch over the servers of another run of it.
+pub(crate) const GUARD: &str = "guard-servers";
+
+/// The servers that a call of this tool could need: none for a local tool, but those that go before local ones; for
+/// `<server>__<tool>` that one; else all, since any may have it.
+pub(crate) fn needed<'c>(
+    config: &'c Config,
+    manager: &ToolManager,
+    tool: &str,
+) -> Vec<&'c ConfiguredServer> {
+    let is_local = manager
+        .find(tool)
+        .is_some_and(|found| found.definition().name() == tool);
+    let is_of = |server: &&ConfiguredServer| {
+        let rest = tool.strip_prefix(server.settings.name.as_str());
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    };
+    let all = config.servers.iter();
+    if is_local {
+        return all.filter(|server| server.settings.overrides).collect();
+    }
+    let named: Vec<_> = all.clone().filter(is_of).collect();
+    if named.is_empty() {
+        all.collect()
+    } else {
+        named
+    }
+}
+
+/// Servers that may start, and the names of those that may not.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted {
+    pub(crate) settings: Vec<ServerSettings>,
+    pub(crate) untrusted: Vec<String>,
+}
+
+/// Keeps back what nobody has agreed to. On a terminal the person is asked.
+pub(crate) fn admit(config: &Config, wanted: &[&ConfiguredServer]) -> Admitted {
+    let file = config.file().filter(|_| config.place == Place::Here);
+    let unknown = file.map_or_else(Vec::new, |file| strangers(file, wanted));
+    let is_unknown = |server: &&ConfiguredServer| {
+        unknown
+            .iter()
+            .any(|unknown| unknown.settings.name == server.settings.name)
+    };
+    let (held, free): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(is_unknown);
+    Admitted {
+        settings: free.iter().map(|server| server.settings.clone()).collect(),
+        untrusted: held
+            .iter()
+            .map(|server| server.settings.name.clone())
+            .collect(),
+    }
+}
+
+/// Those that are still not agreed to after the person was asked.
+fn strangers<'c>(file: &Path, wanted: &[&'c ConfiguredServer]) -> Vec<&'c ConfiguredServer> {
+    let starting = wanted.iter().filter(|server| !server.settings.disabled);
+    if starting.clone().next().is_none() {
+        return Vec::new();
+    }
+    let mut trust = Trust::read(&wiring::environment);
+    let unknown: Vec<_> = starting
+        .copied()
+        .filter(|server| !trust.has(file, server))
+        .collect();
+    if unknown.is_empty() || !trust::ask(file, &unknown) {
+        return unknown;
+    }
+    let agreed = unknown
+        .iter()
+        .map(|server| (server.settings.name.as_str(), &server.entry));
+    if let Err(error) = trust.agree(file, agreed) {
+        // It holds for this time.
+        warn!("{error:#}");
+    }
+    Vec::new()
+}
+
+/// The running servers of a command.
+pub(crate) struct Fleet {
+    pub(crate) servers: Servers,
+    untrusted: Vec<String>,
+}
+
+impl Fleet {
+    /// Starts them. Call it inside of a runtime.
+    pub(crate) fn start(
+        config: &Config,
+        tools: &Tools,
+        admitted: Admitted,
+        spinner: &Spinner,
+    ) -> Self {
+        let mut options = ServersOptions::default();
+        options.retry = config.retry;
+        options.redactor = wiring::redactor(config);
+        options.file = config.file().map(Path::to_owned);
+        options.guard = guard();
+        if let Some(elicitor) = TerminalElicitor::new(spinner) {
+            options.elicitor = Some(Arc::new(elicitor));
+        }
+        let servers = Servers::new(Arc::clone(&tools.manager), options);
+        servers.apply(admitted.settings);
+        Self {
+            servers,
+            untrusted: admitted.untrusted,
+        }
+    }
+
+    /// Waits with something to look at. False if the person had enough of it.
+    pub(crate) async fn wait(&self, spinner: &Spinner, until: impl Future<Output = ()>) -> bool {
+        tokio::select! {
+            () = until => true,
+            () = self.narrate(spinner) => true,
+            () = exit::interrupted() => false,
+        }
+    }
+
+    /// Says which servers are still starting, for as long as it is polled.
+    async fn narrate(&self, spinner: &Spinner) {
+        let mut changed = self.servers.changed();
+        let titles = async {
+            loop {
+                let starting = self.names(|status| status.state == ServerState::Starting);
+                let title = match starting.len() {
+                    1 => format!("starting {}", starting[0]),
+                    several => format!("starting {several} servers: {}", starting.join(", ")),
+                };
+                spinner.title(&title);
+                if changed.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        tokio::select! {
+            never = spinner.turn() => match never {},
+            () = titles => {}
+        }
+    }
+
+    fn names(&self, which: impl Fn(&ServerStatus) -> bool) -> Vec<String> {
+        let all = self.servers.status();
+        let names = all.into_iter().filter(which).map(|status| status.name);
+        names.collect()
+    }
+
+    /// Tells, on stderr, of every server whose tools are not there.
+    pub(crate) fn tell_missing(&self) {
+        for status in self.servers.status() {
+            let name = escape(&status.name);
+            match status.state {
+                ServerState::Connected => {}
+                ServerState::Disabled => {
+                    say::note(&format!("server '{name}' is disabled in the configuration"));
+                }
+                state => {
+                    let reason = status.error.as_deref().map(escape).unwrap_or_default();
+                    let reason = match reason.is_empty() {
+                        true => String::new(),
+                        false => format!(": {reason}"),
+                    };
+                    say::note(&format!(
+                        "server '{name}' is {state}{reason}; 'toolgate doctor' shows more"
+                    ));
+                }
+            }
+        }
+        tell_untrusted(&self.untrusted);
+    }
+
+    /// True if no server's tools are missing.
+    pub(crate) fn is_complete(&self) -> bool {
+        let missing = self.names(|status| status.state != ServerState::Connected);
+        missing.is_empty() && self.untrusted.is_empty()
+    }
+
+    pub(crate) fn untrusted(&self) -> &[String] {
+        &self.untrusted
+    }
+
+    /// How the server of a name is.
+    pub(crate) fn status(&self, server: &str) -> Option<ServerStatus> {
+        let all = self.servers.status();
+        all.into_iter().find(|status| status.name == server)
+    }
+
+    /// Ends all servers in an orderly way; a second Ctrl-C ends the program at once, and its guard ends the servers.
+    pub(crate) async fn stop(&self) {
+        tokio::select! {
+            () = self.servers.stop() => {}
+            () = exit::interrupted() => std::process::exit(i32::from(exit::Exit::Interrupted.code())),
+        }
+    }
+}
+
+/// Tells which servers wait for an agreement.
+pub(crate) fn tell_untrusted(names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("'{}'", escape(name)))
+        .collect();
+    let (noun, verb) = match names.len() {
+        1 => ("server", "is"),
+        _ => ("servers", "are"),
+    };
+    say::note(&format!(
+        "{noun} {} {verb} not trusted, since the file lies in this folder; 'toolgate trust' shows what would be started, and agrees",
+        names.join(", ")
+    ));
+}
+
+/// This program once more, as a watcher.
+fn guard() -> Guard {
+    match std::env::current_exe() {
+        Ok(program) => Guard::new(program, [GUARD]),
+        Err(error) => {
+            warn!(
+                "this program does not know where it is ({error}): its servers may outlive it if it is killed"
+            );
+            Guard::none()
+        }
+    }
+}
