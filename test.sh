@@ -6,6 +6,9 @@ cd "$(dirname "$0")"
 cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
 cargo_deny_version=0.20.2
 mathjs_version=15.2.0
+# MCP clients that others wrote: both generations of the TypeScript SDK, the inspector, the Python SDK.
+mcp_clients_npm=(@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/inspector@0.15.0)
+mcp_clients_pypi=(mcp==2.3.0)
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm)
 
@@ -126,6 +129,7 @@ tools() {
         fi
     fi
     install_mathjs || skip "comparison with mathjs" "npm can not install mathjs"
+    install_mcp_clients || skip "MCP clients" "npm or pip can not install them"
 }
 
 apt_install() {
@@ -145,6 +149,24 @@ install_mathjs() {
     begin "installing mathjs $mathjs_version (once)"
     npm install --prefix "$cache/npm" --no-audit --no-fund --ignore-scripts "mathjs@$mathjs_version" || return
     end
+}
+
+# Our server is tried with clients nobody here wrote.
+install_mcp_clients() {
+    local folder=$cache/mcp-clients
+    if [[ $(cat "$folder/npm.txt" 2>/dev/null) != "${mcp_clients_npm[*]}" ]]; then
+        begin "installing MCP clients with npm (once)"
+        npm install --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error "${mcp_clients_npm[@]}" || return
+        echo "${mcp_clients_npm[*]}" >"$folder/npm.txt"
+        end
+    fi
+    if [[ $(cat "$folder/pypi.txt" 2>/dev/null) != "${mcp_clients_pypi[*]}" ]]; then
+        begin "installing MCP clients with pip (once)"
+        python3 -m venv --clear "$folder/python" || { apt_install python3-venv && python3 -m venv --clear "$folder/python"; } || return
+        "$folder/python/bin/pip" install --quiet --disable-pip-version-check "${mcp_clients_pypi[@]}" || return
+        echo "${mcp_clients_pypi[*]}" >"$folder/pypi.txt"
+        end
+    fi
 }
 
 # Without optimisation, debug information and its network half: it builds in a minute or two and checks as well.

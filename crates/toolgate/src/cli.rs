@@ -111,6 +111,16 @@ Examples:
   toolgate trust --list
   toolgate trust --revoke")]
     Trust(TrustOptions),
+    /// Offer all tools as one MCP server on stdin and stdout
+    #[command(after_help = "\
+An MCP client starts this command and talks to it; docs/clients.md has the block to paste for each client.
+A pattern is a tool's name or server/name, and * stands for anything. The log goes to stderr.
+
+Examples:
+  toolgate mcp
+  toolgate mcp --deny volume --deny 'house/*_lock'
+  toolgate --config house.json mcp --allow datetime --allow 'house/*'")]
+    Mcp(McpOptions),
     /// Write a configuration to start from
     #[command(after_help = "\
 Examples:
@@ -228,6 +238,16 @@ pub(crate) struct TrustOptions {
     /// Agree without a question
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpOptions {
+    /// Offer only tools like this; may be given several times [default: all that the policy allows]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow: Vec<String>,
+    /// Do not offer tools like this, though allowed; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny: Vec<String>,
 }
 
 #[derive(Debug, Args)]

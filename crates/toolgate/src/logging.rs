@@ -5,20 +5,27 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::{Global, LogFormat};
+use crate::cli::{Command, Global, LogFormat};
 use crate::{say, spinner};
 
-/// WARN for commands that end by themselves; `-v` shows every call, `-vv` more.
-pub(crate) fn start(options: &Global) {
-    let ours = match (options.quiet, options.verbose) {
+/// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
+pub(crate) fn start(options: &Global, command: &Command) {
+    let serves = matches!(command, Command::Mcp(_));
+    let ours = match (
+        options.quiet,
+        options.verbose.saturating_add(u8::from(serves)),
+    ) {
         (true, _) => LevelFilter::ERROR,
         (_, 0) => LevelFilter::WARN,
         (_, 1) => LevelFilter::INFO,
-        _ => LevelFilter::DEBUG,
+        (_, 2) => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
     let others = ours.min(LevelFilter::WARN);
     let filter = Targets::new()
         .with_default(others)
+        // It warns of every error that a client is answered with; the call's own record tells more.
+        .with_target("rmcp", LevelFilter::ERROR)
         .with_target("toolgate", ours);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::from_clap(&error),
     };
     say::follow(&cli.global);
-    logging::start(&cli.global);
+    logging::start(&cli.global, &cli.command);
     let result = run(&cli);
     let exit = result.unwrap_or_else(|error| {
         say::error(&error);
@@ -57,6 +57,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
+        Command::Mcp(options) => commands::mcp::run(&cli.global, options),
         Command::Init(options) => commands::init::run(options),
         Command::Doctor => commands::doctor::run(&cli.global),
         Command::Completions(options) => commands::completions::run(options),

@@ -91,6 +91,12 @@ pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprove
     door(config, tools).approver(approver).observer(log).build()
 }
 
+/// The door where nobody can be asked: what needs approval is denied.
+pub(crate) fn unattended(config: &Config, tools: &Tools) -> ToolExecutor {
+    let log = LogObserver::new(config.limits.slow_after).redactor(redactor(config));
+    door(config, tools).observer(log).build()
+}
+
 /// Knows the configuration's secrets.
 pub(crate) fn redactor(config: &Config) -> Redactor {
     Redactor::new(config.secrets())

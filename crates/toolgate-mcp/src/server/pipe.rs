@@ -71,8 +71,11 @@ impl<R, W> Pipe<R, W> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         match failure.take() {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(()),
+            None => Ok(()),
+            Some(error) => match error.kind() {
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+                _ => Err(error),
+            },
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod mcp;
 pub(crate) mod remove;
 mod server;
 pub(crate) mod trust;

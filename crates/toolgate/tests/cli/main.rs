@@ -2,11 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod call; // `call`: input in every form, envelopes, exit codes
+mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
+mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod trust; // servers of a file in the working folder

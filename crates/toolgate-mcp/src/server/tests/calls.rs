@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 #[tokio::test]
@@ -119,9 +121,22 @@ async fn calls_run_side_by_side() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_is_stopped_and_not_answered() {
+    static STOPPED: AtomicBool = AtomicBool::new(false);
+    struct Running;
+    impl Drop for Running {
+        fn drop(&mut self) {
+            STOPPED.store(true, Ordering::Relaxed);
+        }
+    }
     let manager = manager();
+    manager.add(tool("hold", |_, _| {
+        Box::pin(async {
+            let _running = Running;
+            std::future::pending().await
+        })
+    }));
     let mut client = Client::legacy(&manager).await;
-    let params = json!({ "name": "sleep" });
+    let params = json!({ "name": "hold" });
     client
         .send(json!({ "jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params }))
         .await;
@@ -129,7 +144,9 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
     client
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
         .await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Shorter than any limit of the call itself.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(STOPPED.load(Ordering::Relaxed));
     assert_eq!(
         client.ask("ping", json!({})).await,
         json!({ "jsonrpc": "2.0", "id": 1, "result": {} })

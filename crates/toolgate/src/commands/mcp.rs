@@ -1,0 +1,69 @@
+//! `toolgate mcp`: all tools as one MCP server on stdin and stdout.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use toolgate_core::Pattern;
+use toolgate_mcp::{McpServer, ServeOptions};
+use tracing::warn;
+
+use crate::cli::{Global, McpOptions};
+use crate::exit::Exit;
+use crate::{say, wiring};
+
+/// How long an orderly end may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global)?;
+    let tools = wiring::tools(&config);
+    wiring::warn_about(&config, &tools);
+    // The tool that needs it says so when it is called; the others are served.
+    for unset in config.unset() {
+        warn!("{unset}");
+    }
+    let mut serve = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));
+    let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
+    serve.allow = patterns(&options.allow);
+    serve.deny = patterns(&options.deny);
+    let server = McpServer::new(wiring::unattended(&config, &tools), serve);
+    if std::io::stdin().is_terminal() {
+        say::note(
+            "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
+        );
+    }
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    let exit = runtime.block_on(serve_until_told(&server));
+    // A thread that still reads stdin must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+/// Until the client closes stdin or no longer reads stdout, Ctrl-C, or SIGTERM, which is how clients end a server.
+async fn serve_until_told(server: &McpServer) -> anyhow::Result<Exit> {
+    let mut terminated = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
+    let exit = tokio::select! {
+        end = &mut serving => {
+            return Ok(match end {
+                Ok(()) => Exit::Success,
+                Err(error) => {
+                    say::error(&anyhow::Error::new(error).context("the connection to the client broke"));
+                    Exit::Failure
+                }
+            });
+        }
+        _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+        _ = terminated.recv() => Exit::Success,
+    };
+    stop.cancel();
+    tokio::select! {
+        _ = tokio::time::timeout(PATIENCE, serving) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(exit)
+}

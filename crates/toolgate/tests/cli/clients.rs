@@ -1,0 +1,156 @@
+//! Clients that others wrote, against `toolgate mcp`: the SDKs in both eras, and the inspector.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::run::Done;
+
+/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true` that is a failure.
+fn installed(what: &str) -> Option<PathBuf> {
+    let cache = std::env::var_os("TOOLGATE_TEST_CACHE").map_or_else(
+        || {
+            let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            cache.unwrap_or(home.join(".cache")).join("toolgate-tests")
+        },
+        PathBuf::from,
+    );
+    let path = cache.join("mcp-clients").join(what);
+    if path.exists() {
+        return Some(path);
+    }
+    let why = format!("{} is not there; ./test.sh installs it", path.display());
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    // Past the test harness, which hides what passing tests print.
+    writeln!(std::io::stderr(), "skipped: {why}").unwrap();
+    None
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/clients")
+        .join(name)
+}
+
+/// A search engine that takes questions and says nothing, and a folder with a configuration that asks it.
+struct House {
+    folder: TempDir,
+    _silent: TcpListener,
+}
+
+impl House {
+    fn new() -> Self {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", silent.local_addr().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let config = json!({ "search": { "url": url } });
+        std::fs::write(folder.path().join("toolgate.json"), config.to_string()).unwrap();
+        Self {
+            folder,
+            _silent: silent,
+        }
+    }
+
+    /// Runs a client that starts `toolgate mcp` and prints JSON.
+    fn run(&self, program: &Path, arguments: &[&str], after: &[&str]) -> Value {
+        let config = self.folder.path().join("toolgate.json");
+        let output = Command::new(program)
+            .args(arguments)
+            .arg(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["--config", config.to_str().unwrap(), "mcp"])
+            .args(after)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap();
+        Done::from(output).json()
+    }
+}
+
+fn expect_all_is_well(seen: &Value, who: &str) {
+    let asked = json!({ "text": "häl\nlo", "nested": { "a": [1] } });
+    assert_eq!(seen["server"], "toolgate", "{who}: {seen}");
+    let tools = json!(["datetime", "echo", "math_eval", "search", "volume"]);
+    assert_eq!(seen["tools"], tools, "{who}");
+    assert_eq!(seen["schema"], "object", "{who}");
+    assert_eq!(seen["echo"]["echo"], asked, "{who}");
+    let text: Value = serde_json::from_str(seen["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, seen["echo"], "{who}");
+    assert_eq!(seen["failed"][0], true, "{who}");
+    let failed = seen["failed"][1].as_str().unwrap();
+    assert!(
+        failed.starts_with("Invalid parameters: 'action' must be one of"),
+        "{who}: {failed}"
+    );
+    let unknown = seen["unknown"].as_str().unwrap();
+    assert!(unknown.contains("Unknown tool: 'nope'"), "{who}: {unknown}");
+    assert_eq!(seen["cancelled"], "cancelled", "{who}");
+    assert_eq!(seen["together"], true, "{who}");
+    assert_eq!(seen["problems"], json!([]), "{who}");
+}
+
+#[test]
+fn the_typescript_sdks_work_with_our_server_in_both_eras() {
+    let Some(modules) = installed("node_modules") else {
+        return;
+    };
+    let script = script("typescript.mjs");
+    for kind in ["sdk", "client", "client-modern"] {
+        let arguments = [script.to_str().unwrap(), modules.to_str().unwrap(), kind];
+        let seen = House::new().run(Path::new("node"), &arguments, &[]);
+        expect_all_is_well(&seen, kind);
+    }
+}
+
+#[test]
+fn the_python_sdk_works_with_our_server_in_both_eras() {
+    let Some(python) = installed("python/bin/python") else {
+        return;
+    };
+    let script = script("python.py");
+    for mode in ["legacy", "2026-07-28"] {
+        let seen = House::new().run(&python, &[script.to_str().unwrap(), mode], &[]);
+        expect_all_is_well(&seen, mode);
+    }
+}
+
+#[test]
+fn the_inspector_works_with_our_server() {
+    let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
+        return;
+    };
+    let house = House::new();
+    let listed = house.run(
+        &inspector,
+        &["--cli"],
+        &["--deny", "volume", "--method", "tools/list"],
+    );
+    let names: Vec<&Value> = listed["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(names, ["datetime", "echo", "math_eval", "search"]);
+    let call = [
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "math_eval",
+        "--tool-arg",
+        "expression=6*7",
+    ];
+    let called = house.run(&inspector, &["--cli"], &call);
+    assert_eq!(called["isError"], false, "{called}");
+    assert!(
+        called["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("42"),
+        "{called}"
+    );
+}

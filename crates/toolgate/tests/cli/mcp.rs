@@ -1,0 +1,225 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::run::{Done, Run};
+
+fn call(id: u64, name: &str, arguments: &Value) -> Value {
+    let params = json!({ "name": name, "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+}
+
+/// A handshake, and then these.
+fn session(messages: &[Value]) -> String {
+    let client = json!({ "name": "test", "version": "1" });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let mut all = vec![
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+    ];
+    all.extend_from_slice(messages);
+    all.iter().map(|message| format!("{message}\n")).collect()
+}
+
+/// Every line of stdout, which must all be JSON-RPC.
+fn messages(done: &Done) -> Vec<Value> {
+    let parse = |line: &str| -> Value {
+        let message: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        message
+    };
+    assert!(
+        done.stdout.is_empty() || done.stdout.ends_with('\n'),
+        "{done:?}"
+    );
+    done.stdout.lines().map(parse).collect()
+}
+
+#[test]
+fn ms1_stdout_carries_json_rpc_and_nothing_else_at_every_log_level() {
+    let config = json!({
+        "search": { "url": "http://127.0.0.1:9/" }, "policy": { "ask": ["volume"] }, "mcpServers": { "": 7 },
+        "tools": [{ "name": "bad" }],
+    });
+    let mut input = session(&[
+        call(1, "echo", &json!({ "a": "line\nline" })),
+        call(2, "search", &json!({ "query": "x" })),
+        call(3, "datetime", &json!({ "action": "fly" })),
+        call(4, "nope", &json!({})),
+        call(5, "volume", &json!({ "action": "get" })),
+    ]);
+    input.push_str("garbage\n\n{\"level\":\"info\"}\n");
+    for level in [
+        &["-q"][..],
+        &[],
+        &["-v"],
+        &["-vv"],
+        &["-vvvv"],
+        &["-vv", "--log-format", "json"],
+    ] {
+        let done = Run::new(["mcp"])
+            .args(level)
+            .config(&config.to_string())
+            .stdin(input.as_str())
+            .done();
+        let answers = messages(&done);
+        assert_eq!(
+            (answers.len(), done.code),
+            (8, Some(0)),
+            "{level:?} {done:?}"
+        );
+        for id in 0..=5 {
+            let of_it = answers.iter().filter(|answer| answer["id"] == id);
+            assert_eq!(of_it.count(), 1, "{id} at {level:?}");
+        }
+        assert!(
+            !done.stderr.is_empty(),
+            "the failures are told on stderr: {level:?}"
+        );
+    }
+}
+
+#[test]
+fn the_log_tells_of_calls_without_being_asked() {
+    let input = session(&[call(1, "echo", &json!({}))]);
+    let loud = Run::new(["mcp"]).stdin(input.as_str()).done();
+    assert!(
+        loud.stderr.contains("INFO") && loud.stderr.contains("echo"),
+        "{loud:?}"
+    );
+    let quiet = Run::new(["mcp", "-q"]).stdin(input).done();
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn only_the_tools_asked_for_are_offered() {
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    for (options, expected) in [
+        (
+            &[][..],
+            &["datetime", "echo", "math_eval", "search", "volume"][..],
+        ),
+        (
+            &["--allow", "e*", "--allow", "math_eval"],
+            &["echo", "math_eval"],
+        ),
+        (
+            &["--deny", "s*", "--deny", "volume"],
+            &["datetime", "echo", "math_eval"],
+        ),
+        (&["--allow", "e*", "--deny", "echo"], &[]),
+    ] {
+        let done = Run::new(["mcp"])
+            .args(options)
+            .stdin(session(std::slice::from_ref(&list)))
+            .done();
+        let answers = messages(&done);
+        let tools = answers[1]["result"]["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, expected, "{options:?}");
+    }
+    let done = Run::new(["mcp", "--deny", "echo"])
+        .stdin(session(&[call(1, "echo", &json!({}))]))
+        .done();
+    assert_eq!(messages(&done)[1]["error"]["code"], -32602);
+}
+
+/// The program, past its handshake and still running.
+fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["mcp", "-q"])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(session(&[]).as_bytes())
+        .unwrap();
+    assert!(lines.read_line(&mut String::new()).unwrap() > 0);
+    (child, lines, folder)
+}
+
+#[test]
+fn signals_end_it_in_an_orderly_way() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 0)] {
+        let (mut child, mut lines, _folder) = started("{}");
+        let started = Instant::now();
+        let sent = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        let mut rest = String::new();
+        lines.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
+        assert!(started.elapsed() < Duration::from_secs(20), "a hang guard");
+    }
+}
+
+#[test]
+fn a_client_that_no_longer_reads_ends_it_quietly() {
+    let (mut child, lines, _folder) = started("{}");
+    drop(lines);
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(ping.as_bytes())
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn a_call_that_hangs_does_not_hold_up_the_end() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let (mut child, mut lines, _folder) = started(&json!({ "search": { "url": url } }).to_string());
+    let mut stdin = child.stdin.take().unwrap();
+    let both = [
+        call(1, "search", &json!({ "query": "x" })),
+        call(2, "echo", &json!({})),
+    ];
+    for message in both {
+        stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+    let (mut connection, _) = silent.accept().unwrap();
+    let mut answer = String::new();
+    lines.read_line(&mut answer).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&answer).unwrap()["id"],
+        2,
+        "the slow call is in nobody's way"
+    );
+    let started = Instant::now();
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(20), "a hang guard");
+    // The call was really stopped: its connection is closed.
+    connection.read_to_end(&mut Vec::new()).unwrap();
+}
