@@ -43,15 +43,19 @@ impl Seen {
 
 /// What is different for a model, in one line.
 fn difference(old: &ToolDefinition, new: &ToolDefinition, redactor: &Redactor) -> Option<String> {
+    let side_by_side = |what: &str, old: &str, new: &str| {
+        let (old, new) = from_difference(old, new);
+        let shown = |text| redactor.line(text, SHOWN);
+        format!("{what}: {} → {}", shown(old), shown(new))
+    };
     let mut changes = Vec::new();
     if old.description() != new.description() {
-        let (old, new) = from_difference(old.description(), new.description());
-        let shown = |text| redactor.line(text, SHOWN);
-        changes.push(format!("description: {} → {}", shown(old), shown(new)));
+        let (old, new) = (old.description(), new.description());
+        changes.push(side_by_side("description", old, new));
     }
     if old.parameters() != new.parameters() {
-        let shown = |definition: &ToolDefinition| redactor.json(definition.parameters(), 2 * SHOWN);
-        changes.push(format!("schema: {} → {}", shown(old), shown(new)));
+        let (old, new) = (old.parameters().to_string(), new.parameters().to_string());
+        changes.push(side_by_side("schema", &old, &new));
     }
     (!changes.is_empty()).then(|| changes.join("; "))
 }
@@ -77,7 +81,7 @@ mod tests {
     #[test]
     fn a_difference_shows_both_sides_bounded_and_escaped() {
         let plain = json!({ "type": "object" });
-        let wider = json!({ "type": "object", "properties": { "key": { "type": "string" } } });
+        let wider = json!({ "type": "object", "properties": { "file": { "type": "string" } } });
         let long = "x".repeat(5000);
         let told = |old: (&str, &Value), new: (&str, &Value)| {
             let (old, new) = [old, new]
@@ -92,7 +96,7 @@ mod tests {
         );
         assert_eq!(
             told(("Reads", &plain), ("Writes", &wider)).unwrap(),
-            r#"description: Reads → Writes; schema: {"type":"object"} → {"type":"object","properties":{"key":{"type":"string"}}}"#
+            r#"description: Reads → Writes; schema: {"type":"object"} → {"type":"object","properties":{"file":{"type":"string"}}}"#
         );
         // What is at the end of a long text is shown all the same, and no more than needed.
         let change = told(
@@ -100,7 +104,8 @@ mod tests {
             (&format!("{long}ê2{long}"), &plain),
         )
         .unwrap();
-        let same = "x".repeat(BEFORE);
+        // Both letters begin with the same byte.
+        let same = "x".repeat(BEFORE - 1);
         assert!(
             change.starts_with(&format!("description: {same}é1 → {same}ê2xxx")),
             "{change}"

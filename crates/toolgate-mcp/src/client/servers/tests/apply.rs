@@ -174,8 +174,10 @@ async fn when_the_last_handle_is_gone_everything_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn im6_server_health_says_how_every_server_is() {
-    let mut options = ServersOptions::default();
-    options.redactor = Redactor::new(["exit status 3".to_owned()]);
+    let options = ServersOptions {
+        redactor: Redactor::new(["exit status 3".to_owned()]),
+        ..ServersOptions::default()
+    };
     let house = House::with(&[("good", &[UP]), ("bad", &[Act::Fail(NOW, "")])], options);
     house.apply([server("good"), server("bad")]);
     house.servers.settled().await;

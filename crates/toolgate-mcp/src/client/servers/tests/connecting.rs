@@ -55,8 +55,10 @@ async fn mc3_the_second_attempt_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn mc4_after_the_last_attempt_the_block_is_one_record() {
-    let mut options = ServersOptions::default();
-    options.file = Some("toolgate.json".into());
+    let options = ServersOptions {
+        file: Some("toolgate.json".into()),
+        ..ServersOptions::default()
+    };
     let house = House::with(&[("zwave", &[FAIL])], options);
     house.apply([server("zwave")]);
     house.servers.settled().await;
