@@ -65,7 +65,6 @@ struct Player {
     changed: Notify,
     listings: AtomicUsize,
     session: Arc<Session>,
-    transport: Arc<Scripted>,
     closed: AtomicBool,
     close_takes: Mutex<Duration>,
 }
@@ -184,14 +183,13 @@ impl Stage {
 
 impl Player {
     fn new(server: &str) -> Self {
-        let (session, transport) = Scripted::session(|_, _| Does::Nothing);
+        let (session, _) = Scripted::session(|_, _| Does::Nothing);
         Self {
             server: server.to_owned(),
             tools: Mutex::new(Ok(vec![(format!("{server}_tool"), "Does it".to_owned())])),
             changed: Notify::new(),
             listings: AtomicUsize::new(0),
             session,
-            transport,
             closed: AtomicBool::new(false),
             close_takes: Mutex::new(Duration::from_millis(100)),
         }
@@ -217,7 +215,7 @@ impl Player {
     }
 
     fn die(&self, end: End) {
-        self.transport.inbox().closed(end);
+        self.session.inbox().closed(end);
     }
 }
 
