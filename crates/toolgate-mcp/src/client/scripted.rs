@@ -44,6 +44,11 @@ impl Scripted {
         (session, scripted)
     }
 
+    /// Where it delivers.
+    pub(crate) fn inbox(&self) -> &dyn Inbox {
+        &*self.inbox
+    }
+
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().unwrap().clone()
     }
