@@ -184,7 +184,7 @@ async fn come_back(
 }
 
 fn answers(message: &Message, id: u64) -> bool {
-    matches!(message, Message::Response { id: theirs, .. } if *theirs == Value::from(id))
+    matches!(message, Message::Response { id: theirs, .. } if *theirs == id)
 }
 
 fn interrupted(wire: &Wire, id: u64, reason: String) {

@@ -29,7 +29,7 @@ use tokio::time::timeout;
 pub(crate) use clients::Shared;
 use endpoint::Endpoint;
 use outlet::Outlet;
-use response::Refusal;
+use response::{Content, Refusal};
 use tasks::Tasks;
 use wire::{EXPIRED, Wire};
 
@@ -104,7 +104,13 @@ impl Http {
         if !response.status().is_success() {
             return Err(self.not_taken(response, in_session).await);
         }
-        response::drain(response).await;
+        // A stream would go on; there is nothing in it for us.
+        if !matches!(
+            response::content(&self.wire.endpoint, &response),
+            Content::Events
+        ) {
+            response::drain(response).await;
+        }
         if method == Some("notifications/initialized") && self.wire.post_to.is_none() {
             let wire = Arc::clone(&self.wire);
             self.tasks

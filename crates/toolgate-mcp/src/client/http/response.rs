@@ -154,9 +154,7 @@ fn meaning(
         _ => None,
     };
     match (said, id) {
-        (Some((theirs, error)), Some(ours)) if theirs == Value::from(ours) => {
-            Some(answer(ours, error))
-        }
+        (Some((theirs, error)), Some(ours)) if theirs == ours => Some(answer(ours, error)),
         (None, _) if in_session && status == 404 => Some(Refusal::SessionLost),
         // Servers that were started anew answer 400 as well, and say so in words only.
         (Some((Value::Null, error)), _) if in_session && is_session_lost(status, &error) => {

@@ -134,7 +134,7 @@ pub(super) async fn listen(wire: &Wire) {
                 }
             }
             Opened::Later(reason) => {
-                debug!(%server, %reason, "no stream of the server's messages yet")
+                debug!(%server, %reason, "no stream of the server's messages yet");
             }
             Opened::Never(reason) => {
                 return debug!(%server, %reason, "the server has no stream of messages of its own");

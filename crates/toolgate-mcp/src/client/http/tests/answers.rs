@@ -199,7 +199,7 @@ async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
 #[tokio::test]
 async fn a_silent_server_is_left_when_its_request_is_forgotten() {
     let drip = || events("data: {").into_iter().chain([Step::Hang]).collect();
-    let silent: [fn() -> Vec<Step>; 2] = [|| vec![Step::Hang], drip];
+    let silent: [Script; 2] = [|| vec![Step::Hang], drip];
     for script in silent {
         let mut server = Server::start(move |_| script()).await;
         let client = Client::new(&server.url());

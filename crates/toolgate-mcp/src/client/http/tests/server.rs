@@ -46,6 +46,9 @@ pub(super) enum Step {
     Hang,
 }
 
+/// Makes the steps for a request whatever it is.
+pub(super) type Script = fn() -> Vec<Step>;
+
 /// A whole response.
 pub(super) fn reply(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let length = body.len();
@@ -127,7 +130,7 @@ impl Server {
                             Step::Write(bytes) => drop(stream.write_all(&bytes).await),
                             Step::Hang => {
                                 drop(stream.read(&mut [0]).await);
-                                drop(leaving.send(()));
+                                leaving.send(()).unwrap_or(());
                             }
                         }
                     }

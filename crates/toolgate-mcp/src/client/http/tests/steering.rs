@@ -87,7 +87,7 @@ async fn the_oldest_form_posts_to_its_own_origin_only() {
 
 #[tokio::test]
 async fn what_is_no_oldest_server_says_so() {
-    let cases: [(fn() -> Vec<Step>, &str); 4] = [
+    let cases: [(Script, &str); 4] = [
         (
             || reply("404 Not Found", "", ""),
             "there is no MCP server at this address: check its 'url' in the configuration (HTTP 404)",

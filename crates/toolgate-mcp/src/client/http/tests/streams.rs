@@ -71,7 +71,7 @@ async fn a_stream_without_a_place_to_come_back_to_fails_its_request_at_once() {
 
 #[tokio::test]
 async fn coming_back_has_an_end() {
-    let cases: [(&str, fn() -> Vec<Step>, &str, usize); 4] = [
+    let cases: [(&str, Script, &str, usize); 4] = [
         (
             "silent",
             || ended_events(""),
