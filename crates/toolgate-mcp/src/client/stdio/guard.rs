@@ -22,6 +22,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::processes::Family;
 
+const MISSING: &str =
+    "the guard of the MCP servers cannot be started: they may outlive this program if it is killed";
+
 /// How long servers may take to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -44,6 +47,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     watcher: Option<Child>,
+    /// It could not be started, and that was said.
+    missing: bool,
     groups: BTreeSet<i32>,
 }
 
@@ -120,11 +125,15 @@ impl Inner {
             all.push_str(&format!("+{group}\n"));
         }
         match start(program, args, &all) {
-            Ok(watcher) => state.watcher = Some(watcher),
-            Err(error) => tracing::warn!(
-                %error,
-                "the guard of the MCP servers cannot be started: they may outlive this program if it is killed"
-            ),
+            Ok(watcher) => {
+                state.watcher = Some(watcher);
+                state.missing = false;
+            }
+            Err(_) if state.missing => {}
+            Err(error) => {
+                state.missing = true;
+                tracing::warn!(%error, "{MISSING}");
+            }
         }
     }
 }

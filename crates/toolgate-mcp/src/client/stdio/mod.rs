@@ -58,6 +58,9 @@ pub(crate) struct Shared {
 /// The largest message unless told otherwise.
 pub(crate) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
+/// What whoever started this program has left open in it is for nobody else. Our own files are never passed on anyway.
+static KEEP_TO_OURSELVES: Once = Once::new();
+
 /// A running server. Dropping it kills all of its processes at once; [`close`](Transport::close) lets them end by themselves.
 pub(crate) struct Stdio {
     stdin: Arc<Stdin>,
@@ -79,6 +82,7 @@ impl Stdio {
         diagnostics: Arc<Diagnostics>,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Arc<Self>, StartError> {
+        KEEP_TO_OURSELVES.call_once(|| close_fds::set_fds_cloexec(3, &[]));
         let marker = shared.guard.marker();
         let mut child = spawn(program, &marker)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
@@ -142,11 +146,7 @@ impl Drop for Stdio {
     }
 }
 
-/// What whoever started this program has left open in it is for nobody else. Our own files are never passed on anyway.
-static KEEP_TO_OURSELVES: Once = Once::new();
-
 fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
-    KEEP_TO_OURSELVES.call_once(|| close_fds::set_fds_cloexec(3, &[]));
     let variables = environment::environment(program, std::env::vars_os());
     let path = environment::path(&variables);
     let found = command::find(program, path)?;

@@ -1,9 +1,11 @@
 //! A server's stdin: whole messages, one after the other, whoever sends them and whoever gives up.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::net::unix::pipe::Sender;
 use tokio::sync::{Mutex, Notify};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::transport::TransportError;
@@ -48,6 +50,9 @@ impl Stdin {
     /// Writes one whole message. Waits as long as the server does not read; dropping the future is safe at any point.
     pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), TransportError> {
         let mut pipe = self.pipe.lock().await;
+        if self.over.is_cancelled() {
+            pipe.take();
+        }
         let Some(pipe) = pipe.as_mut() else {
             return Err(TransportError::NotSent(self.text(&Hindrance::Over)));
         };
@@ -68,8 +73,12 @@ impl Stdin {
 
     /// Closes the pipe: the server reads an end. Those who wait for it are sent away.
     pub(super) async fn close(&self) {
+        /// They leave at once, unless somebody keeps a future without polling it.
+        const LEAVING: Duration = Duration::from_millis(100);
         self.over.cancel();
-        self.pipe.lock().await.take();
+        if let Ok(mut pipe) = timeout(LEAVING, self.pipe.lock()).await {
+            pipe.take();
+        }
     }
 
     /// Writes the first part of a message, behind what others have left: how much it was.

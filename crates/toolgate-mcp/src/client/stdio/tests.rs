@@ -235,6 +235,27 @@ async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
 }
 
 #[tokio::test]
+async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
+    let mut server = Server::sh(&says("ready", "exec sleep 1000"));
+    assert_eq!(server.told().await, "ready");
+    let much = "x".repeat(1024 * 1024);
+    let mut held = Box::pin(server.send(&much));
+    assert!(timeout(Duration::from_millis(50), &mut held).await.is_err());
+    timeout(HANG, server.stdio.close()).await.unwrap();
+    let told = held.await;
+    assert!(
+        matches!(told, Err(TransportError::Interrupted(_))),
+        "{told:?}"
+    );
+    assert!(matches!(
+        server.send("{}").await,
+        Err(TransportError::NotSent(_))
+    ));
+    assert_eq!(server.end().await.status, "signal 15 (terminated)");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_sender_that_gives_up_half_way_leaves_the_stream_whole() {
     // Reads nothing until a file appears, then everything.
     let folder = tempfile::tempdir().unwrap();
