@@ -51,22 +51,22 @@ impl ToolManager {
 
     /// Adds many local tools at once, as [`add`](Self::add) does; readers see all of them or none.
     pub fn add_all(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
+        self.change(|all| add_local(all, tools));
+    }
+
+    /// Makes these all the local tools, in one change, as a file that was edited has them.
+    ///
+    /// ```
+    /// use toolgate_core::ToolManager;
+    ///
+    /// fn reload(running: &ToolManager, made_anew: &ToolManager) {
+    ///     running.replace_local(made_anew.tools().iter().cloned());
+    /// }
+    /// ```
+    pub fn replace_local(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
         self.change(|all| {
-            let mut places = local_places(all);
-            for tool in tools {
-                let name = tool.definition().name().to_owned();
-                let rank = Rank::Local;
-                match places.get(&name) {
-                    Some(place) => {
-                        let old = std::mem::replace(&mut all[*place].tool, tool);
-                        warn_of_replacement(&old, &all[*place].tool);
-                    }
-                    None => {
-                        places.insert(name, all.len());
-                        all.push(Registered { rank, tool });
-                    }
-                }
-            }
+            all.retain(|registered| !registered.tool.definition().source().is_local());
+            add_local(all, tools);
         });
     }
 
@@ -134,6 +134,24 @@ impl ToolManager {
 }
 
 /// Where the local tools stand, by name.
+fn add_local(all: &mut Vec<Registered>, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
+    let mut places = local_places(all);
+    for tool in tools {
+        let name = tool.definition().name().to_owned();
+        let rank = Rank::Local;
+        match places.get(&name) {
+            Some(place) => {
+                let old = std::mem::replace(&mut all[*place].tool, tool);
+                warn_of_replacement(&old, &all[*place].tool);
+            }
+            None => {
+                places.insert(name, all.len());
+                all.push(Registered { rank, tool });
+            }
+        }
+    }
+}
+
 fn local_places(all: &[Registered]) -> HashMap<String, usize> {
     let places = all.iter().enumerate();
     let local = places.filter(|(_, registered)| registered.rank == Rank::Local);

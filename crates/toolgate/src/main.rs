@@ -10,6 +10,7 @@ mod exit;
 mod file;
 mod logging;
 mod pairs;
+mod reload;
 mod say;
 mod servers;
 mod spinner;

@@ -53,8 +53,22 @@ pub(crate) struct Admitted {
 
 /// Keeps back what nobody has agreed to. On a terminal the person is asked.
 pub(crate) fn admit(config: &Config, wanted: &[&ConfiguredServer]) -> Admitted {
+    admit_if(config, wanted, trust::ask)
+}
+
+/// The same where nobody can be asked, because the program is busy with something else.
+pub(crate) fn admit_unasked(config: &Config) -> Admitted {
+    let all: Vec<_> = config.servers.iter().collect();
+    admit_if(config, &all, |_, _| false)
+}
+
+fn admit_if(
+    config: &Config,
+    wanted: &[&ConfiguredServer],
+    ask: impl FnOnce(&Path, &[&ConfiguredServer]) -> bool,
+) -> Admitted {
     let file = config.file().filter(|_| config.place == Place::Here);
-    let unknown = file.map_or_else(Vec::new, |file| strangers(file, wanted));
+    let unknown = file.map_or_else(Vec::new, |file| strangers(file, wanted, ask));
     let is_unknown = |server: &&ConfiguredServer| {
         unknown
             .iter()
@@ -71,7 +85,11 @@ pub(crate) fn admit(config: &Config, wanted: &[&ConfiguredServer]) -> Admitted {
 }
 
 /// Those that are still not agreed to after the person was asked.
-fn strangers<'c>(file: &Path, wanted: &[&'c ConfiguredServer]) -> Vec<&'c ConfiguredServer> {
+fn strangers<'c>(
+    file: &Path,
+    wanted: &[&'c ConfiguredServer],
+    ask: impl FnOnce(&Path, &[&ConfiguredServer]) -> bool,
+) -> Vec<&'c ConfiguredServer> {
     let starting = wanted.iter().filter(|server| !server.settings.disabled);
     if starting.clone().next().is_none() {
         return Vec::new();
@@ -81,7 +99,7 @@ fn strangers<'c>(file: &Path, wanted: &[&'c ConfiguredServer]) -> Vec<&'c Config
         .copied()
         .filter(|server| !trust.has(file, server))
         .collect();
-    if unknown.is_empty() || !trust::ask(file, &unknown) {
+    if unknown.is_empty() || !ask(file, &unknown) {
         return unknown;
     }
     let agreed = unknown
@@ -101,19 +119,19 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts them. Call it inside of a runtime.
+    /// Starts them, with a spinner where a person could be asked something. Call it inside of a runtime.
     pub(crate) fn start(
         config: &Config,
         tools: &Tools,
         admitted: Admitted,
-        spinner: &Spinner,
+        spinner: Option<&Spinner>,
     ) -> Self {
         let mut options = ServersOptions::default();
         options.retry = config.retry;
         options.redactor = wiring::redactor(config);
         options.file = config.file().map(Path::to_owned);
         options.guard = guard();
-        if let Some(elicitor) = TerminalElicitor::new(spinner) {
+        if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
@@ -171,13 +189,10 @@ impl Fleet {
                     say::note(&format!("server '{name}' is disabled in the configuration"));
                 }
                 state => {
-                    let reason = status.error.as_deref().map(escape).unwrap_or_default();
-                    let reason = match reason.is_empty() {
-                        true => String::new(),
-                        false => format!(": {reason}"),
-                    };
+                    let error = status.error.as_deref().map(escape);
+                    let reason = error.map(|error| format!(": {error}")).unwrap_or_default();
                     say::note(&format!(
-                        "server '{name}' is {state}{reason}; 'toolgate doctor' shows more"
+                        "server '{name}' has no tools here ({state}{reason}); 'toolgate doctor' shows more"
                     ));
                 }
             }
@@ -185,9 +200,15 @@ impl Fleet {
         tell_untrusted(&self.untrusted);
     }
 
+    /// Logs which servers wait for an agreement, where nobody reads remarks.
+    pub(crate) fn warn_of_untrusted(&self) {
+        warn_of_untrusted(&self.untrusted);
+    }
+
     /// True if no server's tools are missing.
     pub(crate) fn is_complete(&self) -> bool {
-        let missing = self.names(|status| status.state != ServerState::Connected);
+        use ServerState::{Connected, Disabled};
+        let missing = self.names(|status| !matches!(status.state, Connected | Disabled));
         missing.is_empty() && self.untrusted.is_empty()
     }
 
@@ -207,6 +228,13 @@ impl Fleet {
             () = self.servers.stop() => {}
             () = exit::interrupted() => std::process::exit(i32::from(exit::Exit::Interrupted.code())),
         }
+    }
+}
+
+/// The same as a record of the log.
+pub(crate) fn warn_of_untrusted(names: &[String]) {
+    for name in names {
+        warn!(server = %escape(name), "MCP server is not trusted; 'toolgate trust' shows what would be started, and agrees");
     }
 }
 

@@ -174,8 +174,9 @@ impl Server {
                 info!(server = %name, attempt, delay_s, "MCP connection attempt {attempt} of {of}");
             }
         }
-        let mut at = Instant::now() + delay;
+        // Asked first: a moment later it would seem to lie ahead.
         let allowed = self.starts.allowed_at();
+        let mut at = Instant::now() + delay;
         if allowed > at {
             at = allowed;
             self.hold_back(at);

@@ -46,7 +46,7 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     let admitted = admitted(&config, &tools, &options.tool);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
-        let fleet = admitted.map(|them| Fleet::start(&config, &tools, them, &job.spinner));
+        let fleet = admitted.map(|them| Fleet::start(&config, &tools, them, Some(&job.spinner)));
         let exit = job.run(fleet.as_ref()).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;

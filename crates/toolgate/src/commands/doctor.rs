@@ -39,7 +39,8 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
     let runtime = runtime()?;
     let interrupted = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = (!wanted.is_empty()).then(|| Fleet::start(&config, &tools, admitted, &spinner));
+        let fleet =
+            (!wanted.is_empty()).then(|| Fleet::start(&config, &tools, admitted, Some(&spinner)));
         if let Some(fleet) = &fleet {
             if !fleet.wait(&spinner, fleet.servers.settled()).await {
                 fleet.stop().await;

@@ -30,7 +30,7 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, &spinner);
+        let fleet = Fleet::start(&config, &tools, admitted, Some(&spinner));
         let settled = fleet.servers.settled_for(&options.tool);
         let exit = match fleet.wait(&spinner, settled).await {
             true => inspect(&config, &tools, Some(&fleet), options),

@@ -27,7 +27,7 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, &spinner);
+        let fleet = Fleet::start(&config, &tools, admitted, Some(&spinner));
         let is_settled = fleet.wait(&spinner, fleet.servers.settled()).await;
         let exit = if is_settled {
             show(&config, &tools, Some(&fleet), options.json);

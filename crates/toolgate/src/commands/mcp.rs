@@ -1,5 +1,6 @@
 //! `toolgate mcp`: all tools as one MCP server on stdin and stdout.
 
+use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -12,8 +13,13 @@ use tracing::warn;
 
 use crate::cli::{Global, McpOptions};
 use crate::exit::Exit;
+use crate::reload::Reload;
+use crate::servers::{self, Fleet};
 use crate::{say, wiring};
 
+/// How long a client waits at most for servers that are still starting, so that its first list has their tools. Later ones
+/// appear as they come.
+const GRACE: Duration = Duration::from_secs(3);
 /// How long an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -29,6 +35,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
+    wiring::warn_about_servers(&config);
     let server = McpServer::new(wiring::unattended(&config, &tools), serve);
     if std::io::stdin().is_terminal() {
         say::note(
@@ -36,10 +43,33 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
         );
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-    let exit = runtime.block_on(serve_until_told(&server));
+    let exit = runtime.block_on(async {
+        let fleet = Fleet::start(&config, &tools, servers::admit_unasked(&config), None);
+        fleet.warn_of_untrusted();
+        let _early = tokio::time::timeout(GRACE, fleet.servers.settled()).await;
+        let reload = Reload::new(config, &tools, fleet.servers.clone());
+        let exit = tokio::select! {
+            exit = serve_until_told(&server) => exit,
+            never = followed(reload) => match never {},
+        };
+        fleet.stop().await;
+        exit
+    });
     // A thread that still reads stdin must not hold up the end.
     runtime.shutdown_background();
     exit
+}
+
+/// Applies what is edited in the file, if there is one that can be followed.
+async fn followed(reload: anyhow::Result<Option<Reload>>) -> Infallible {
+    match reload {
+        Ok(Some(reload)) => reload.run().await,
+        Ok(None) => std::future::pending().await,
+        Err(error) => {
+            warn!("{error:#}: edits of it take effect at the next start");
+            std::future::pending().await
+        }
+    }
 }
 
 /// Until the client closes stdin or no longer reads stdout, Ctrl-C, or SIGTERM, which is how clients end a server.

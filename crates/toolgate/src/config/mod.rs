@@ -149,6 +149,17 @@ impl Config {
         self.document.as_ref().map(Document::path)
     }
 
+    /// True if both were made from the same values. Comments do not matter.
+    pub(crate) fn is_same_text(&self, other: &Self) -> bool {
+        let value = |config: &Self| {
+            config
+                .document
+                .as_ref()
+                .map(|document| document.value().clone())
+        };
+        value(self) == value(other)
+    }
+
     /// A problem of a tool definition, with its place.
     pub(crate) fn locate(&self, problem: &Problem) -> ConfigError {
         let way: Vec<String> = ["tools".to_owned(), problem.index.to_string()]

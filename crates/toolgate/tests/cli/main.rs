@@ -11,4 +11,5 @@ mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
+mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod trust; // servers of a file in the working folder

@@ -1,0 +1,165 @@
+//! The configuration file, followed while the program runs: what changed in it is applied, and what is broken in it leaves the
+//! old configuration in force.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+use toolgate_core::{ToolManager, escape};
+use toolgate_mcp::Servers;
+use tracing::{error, info, warn};
+
+use crate::config::Config;
+use crate::servers;
+use crate::wiring::{self, Tools};
+
+/// An editor writes in several steps; this long nothing must happen.
+const QUIET: Duration = Duration::from_millis(150);
+/// A file that is written to all the time is read after this long all the same.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Follows one file.
+pub(crate) struct Reload {
+    path: PathBuf,
+    config: Config,
+    manager: Arc<ToolManager>,
+    servers: Servers,
+    changes: mpsc::Receiver<()>,
+    /// Ends the watching with it.
+    _watcher: RecommendedWatcher,
+}
+
+impl Reload {
+    /// `None` if there is no file to follow.
+    pub(crate) fn new(
+        config: Config,
+        tools: &Tools,
+        servers: Servers,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(path) = config.file().map(Path::to_owned) else {
+            return Ok(None);
+        };
+        let (watcher, changes) =
+            watch(&path).with_context(|| format!("cannot follow {}", path.display()))?;
+        Ok(Some(Self {
+            path,
+            config,
+            manager: Arc::clone(&tools.manager),
+            servers,
+            changes,
+            _watcher: watcher,
+        }))
+    }
+
+    /// Applies every change, for as long as it is polled.
+    pub(crate) async fn run(mut self) -> Infallible {
+        while self.changes.recv().await.is_some() {
+            self.settle().await;
+            self.apply();
+        }
+        std::future::pending().await
+    }
+
+    /// Waits until the writing is over.
+    async fn settle(&mut self) {
+        let quiet = async {
+            while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
+        };
+        // A file that never rests is read as it is.
+        drop(tokio::time::timeout(LONGEST, quiet).await);
+    }
+
+    fn apply(&mut self) {
+        let mut new = match Config::read(&self.path, &wiring::environment) {
+            Ok(config) => config,
+            Err(problem) => {
+                error!("{problem}; the configuration before it stays in force");
+                return;
+            }
+        };
+        new.place = self.config.place;
+        if new.is_same_text(&self.config) {
+            return;
+        }
+        info!("{}: changed", escape(&self.path.to_string_lossy()));
+        self.apply_tools(&new);
+        self.apply_servers(&new);
+        let fixed = [
+            ("limits", new.limits != self.config.limits),
+            ("policy", new.policy != self.config.policy),
+            ("retry", new.retry != self.config.retry),
+        ];
+        for (section, _) in fixed.into_iter().filter(|(_, changed)| *changed) {
+            warn!("'{section}' changed: that takes effect at the next start");
+        }
+        self.config = new;
+    }
+
+    fn apply_tools(&self, new: &Config) {
+        let tools = wiring::tools(new);
+        wiring::warn_about(new, &tools);
+        let old = &self.config;
+        let is_same =
+            (&new.tools, &new.search, &new.documents) == (&old.tools, &old.search, &old.documents);
+        if !is_same {
+            self.manager
+                .replace_local(tools.manager.tools().iter().cloned());
+            info!(tools = tools.manager.tools().len(), "local tools made anew");
+        }
+    }
+
+    fn apply_servers(&self, new: &Config) {
+        wiring::warn_about_servers(new);
+        let admitted = servers::admit_unasked(new);
+        servers::warn_of_untrusted(&admitted.untrusted);
+        self.servers.apply(admitted.settings);
+    }
+}
+
+/// Watches the folder: an editor that replaces the file would take a watch on the file itself along with the old one.
+fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)> {
+    let path = std::path::absolute(path).map_err(notify::Error::io)?;
+    let mut places = vec![path.clone()];
+    // Behind a link the text changes elsewhere.
+    places.extend(
+        std::fs::canonicalize(&path)
+            .ok()
+            .filter(|real| *real != path),
+    );
+    let names: Vec<OsString> = places
+        .iter()
+        .filter_map(|place| Some(place.file_name()?.to_owned()))
+        .collect();
+    // One that waits is enough for any number of changes.
+    let (changed, changes) = mpsc::channel(1);
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let is_ours = match &event {
+            Ok(event) if matches!(event.kind, EventKind::Access(_)) => false,
+            Ok(event) => {
+                event.need_rescan()
+                    || event.paths.iter().any(|path| {
+                        path.file_name()
+                            .is_some_and(|name| names.iter().any(|ours| ours == name))
+                    })
+            }
+            Err(_) => true,
+        };
+        if is_ours {
+            // Full: a change is waiting already. Closed: nobody follows any more.
+            let _waiting = changed.try_send(());
+        }
+    })?;
+    for place in &places {
+        let folder = place.parent().unwrap_or(Path::new("/"));
+        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok((watcher, changes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::run::{Done, Run};
+
+/// A configuration of fake servers that are named by --config, and so agreed to.
+fn config(servers: &[(&str, &[&str])]) -> String {
+    let entry = |(name, modes): &(&str, &[&str])| {
+        let entry = json!({ "command": fakemcp::program(), "args": modes });
+        ((*name).to_owned(), entry)
+    };
+    let servers: serde_json::Map<String, Value> = servers.iter().map(entry).collect();
+    json!({ "mcpServers": servers, "retry": { "attempts": 2, "baseDelay": "50ms" } }).to_string()
+}
+
+fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> Done {
+    let done = Run::new(["--config", "house.json"])
+        .args(arguments)
+        .file("house.json", config(servers))
+        .env(fakemcp::MARK, mark)
+        .done();
+    assert!(
+        fakemcp::processes(mark).is_empty(),
+        "left behind by {arguments:?}"
+    );
+    done
+}
+
+#[test]
+fn tools_of_servers_are_listed_and_missing_ones_are_named() {
+    let servers: &[(&str, &[&str])] = &[
+        ("house", &[]),
+        ("dead", &["stderr=no broker\\n", "after:initialize=exit:3"]),
+    ];
+    let done = run(servers, &["list"], "list");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stdout.contains("\nhouse__echo\tmcp:house\t"),
+        "{done:?}"
+    );
+    assert!(done.stdout.contains("\narguments\tmcp:house\t"), "{done:?}");
+    for expected in [
+        "❌ Failed to initialize MCP tools after 2 attempts",
+        "server 'dead' has no tools here (failed: ",
+        "'toolgate doctor' shows more",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
+    }
+    let list = run(servers, &["list", "--json"], "list-json").json();
+    let tool = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["name"] == "arguments")
+        .unwrap();
+    let seen = ["server", "transport", "era", "state"].map(|key| tool[key].as_str());
+    assert_eq!(
+        seen,
+        [
+            Some("house"),
+            Some("stdio"),
+            Some("legacy"),
+            Some("connected")
+        ]
+    );
+    assert_eq!(list[0].get("server"), None, "a local tool has none");
+}
+
+#[test]
+fn a_call_starts_only_the_servers_it_needs() {
+    // A server that leaves a file behind wherever it is started.
+    let servers: &[(&str, &[&str])] = &[("one", &["failing=0:one"]), ("two", &["failing=0:two"])];
+    for (tool, started) in [
+        ("echo", [false, false]),
+        ("one__echo", [true, false]),
+        ("pid", [true, true]),
+    ] {
+        let run = Run::new(["--config", "house.json", "call", tool, "text=x"])
+            .file("house.json", config(servers));
+        let (child, folder) = run.start();
+        let done = Done::from(child.wait_with_output().unwrap());
+        let found = ["one", "two"].map(|name| folder.path().join(name).exists());
+        assert_eq!(found, started, "{tool}: {done:?}");
+    }
+}
+
+#[test]
+fn a_call_of_a_server_is_answered_and_an_unknown_name_is_not_found_once_all_have_settled() {
+    let servers: &[(&str, &[&str])] = &[("house", &["wait=200"])];
+    let done = run(servers, &["call", "house__echo", "text=hi"], "call");
+    assert_eq!(
+        (done.json()["result"].as_str(), done.code),
+        (Some("hi"), Some(0)),
+        "{done:?}"
+    );
+    let done = run(
+        servers,
+        &["call", "arguments", "{\"a\": 1}"],
+        "call-original",
+    );
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = run(servers, &["call", "house__nope"], "call-nope");
+    assert_eq!(done.json()["error"], "Tool 'house__nope' not found");
+    assert_eq!(done.code, Some(1));
+}
+
+#[test]
+fn ctrl_c_while_servers_start_ends_everything() {
+    let mark = "ctrl-c";
+    let (child, _folder) = Run::new(["--config", "house.json", "call", "mute__x"])
+        .file("house.json", config(&[("mute", &["mute"])]))
+        .env(fakemcp::MARK, mark)
+        .start();
+    let started = Instant::now();
+    while fakemcp::processes(mark).len() < 3 && started.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert_eq!(done.json()["error_kind"], "cancelled");
+    assert!(fakemcp::processes(mark).is_empty());
+    assert!(started.elapsed() < Duration::from_secs(60), "a hang guard");
+}
+
+#[test]
+fn inspect_and_doctor_show_how_servers_are() {
+    let servers: &[(&str, &[&str])] = &[
+        ("house", &["stdout=a stray line\\n"]),
+        (
+            "dead",
+            &["stderr=Traceback: no broker\\n", "after:initialize=exit:3"],
+        ),
+    ];
+    let tool = run(servers, &["inspect", "arguments"], "inspect").stdout;
+    for expected in [
+        "(mcp:house",
+        "Server house  (connected over stdio, legacy era, ",
+        "1 line on its stdout was no message",
+        "  a stray line",
+    ] {
+        assert!(tool.contains(expected), "{expected}\n{tool}");
+    }
+    let server = run(servers, &["inspect", "house", "--json"], "inspect-json").json();
+    assert_eq!(
+        (server["name"].as_str(), server["polluted"].as_u64()),
+        (Some("house"), Some(1))
+    );
+    let done = run(servers, &["doctor"], "doctor");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    for expected in [
+        "ok       house          connected over stdio, legacy era, ",
+        "warning  house          1 line on its stdout was no message; a server should log to stderr\n",
+        "stdout: a stray line\n",
+        "FAILED   dead           failed over stdio: ",
+        "stderr: Traceback: no broker\n",
+        "installed and on the PATH",
+    ] {
+        assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
+    }
+}
+
+#[test]
+fn servers_of_a_file_in_the_folder_wait_for_an_agreement() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("toolgate.json"),
+        config(&[("house", &[])]),
+    )
+    .unwrap();
+    let run = |arguments: &[&str]| Run::new([]).args(arguments).within(folder.path()).done();
+    let before = run(&["list"]);
+    assert!(!before.stdout.contains("mcp:house"), "{before:?}");
+    assert!(
+        before.stderr.contains("server 'house' is not trusted"),
+        "{before:?}"
+    );
+    assert!(
+        run(&["doctor"])
+            .stdout
+            .contains("warning  house          not trusted")
+    );
+    let call = run(&["call", "house__echo", "text=x"]);
+    assert!(
+        call.stderr.contains("'toolgate trust'") && call.code == Some(1),
+        "{call:?}"
+    );
+    assert_eq!(run(&["trust"]).code, Some(0));
+    assert!(run(&["list"]).stdout.contains("mcp:house"));
+}
+
+#[test]
+fn toolgate_mcp_offers_the_tools_of_servers_and_follows_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("house.json");
+    std::fs::write(&file, config(&[("one", &[])])).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["--config", "house.json", "mcp"])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .env(fakemcp::MARK, "follow")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut send = |message: Value| writeln!(stdin, "{message}").unwrap();
+    let mut next = |wanted: &dyn Fn(&Value) -> bool| loop {
+        let message: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if wanted(&message) {
+            return message;
+        }
+    };
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    send(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
+    next(&|message| message["id"] == 1);
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    send(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+    let list = next(&|message| message["id"] == 2).to_string();
+    assert!(list.contains("\"one__echo\""), "{list}");
+
+    std::fs::write(&file, config(&[("one", &[]), ("two", &[])])).unwrap();
+    for id in 3.. {
+        next(&|message| message["method"] == "notifications/tools/list_changed");
+        send(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" }));
+        let list = next(&|message| message["id"] == id).to_string();
+        if list.contains("\"two__echo\"") {
+            break;
+        }
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(fakemcp::processes("follow").is_empty());
+}
