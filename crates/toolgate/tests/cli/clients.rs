@@ -56,13 +56,12 @@ impl House {
         }
     }
 
-    /// Runs a client that starts `toolgate mcp` and prints JSON.
+    /// Runs a client that starts `toolgate mcp` in the folder and prints JSON.
     fn run(&self, program: &Path, arguments: &[&str], after: &[&str]) -> Value {
-        let config = self.folder.path().join("toolgate.json");
         let output = Command::new(program)
             .args(arguments)
             .arg(env!("CARGO_BIN_EXE_toolgate"))
-            .args(["--config", config.to_str().unwrap(), "mcp"])
+            .arg("mcp")
             .args(after)
             .current_dir(self.folder.path())
             .output()
@@ -112,9 +111,11 @@ fn the_python_sdk_works_with_our_server_in_both_eras() {
         return;
     };
     let script = script("python.py");
-    for mode in ["legacy", "2026-07-28"] {
+    // It finds out by itself that the newer one is spoken.
+    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
         let seen = House::new().run(&python, &[script.to_str().unwrap(), mode], &[]);
         expect_all_is_well(&seen, mode);
+        assert_eq!(seen["protocol"], protocol);
     }
 }
 

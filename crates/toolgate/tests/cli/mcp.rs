@@ -160,6 +160,8 @@ fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
 fn signals_end_it_in_an_orderly_way() {
     for (signal, code) in [("-INT", 130), ("-TERM", 0)] {
         let (mut child, mut lines, _folder) = started("{}");
+        // Open to the end: its end would end the program too.
+        let _stdin = child.stdin.take();
         let started = Instant::now();
         let sent = Command::new("kill")
             .args([signal, &child.id().to_string()])

@@ -1,6 +1,6 @@
 """A client made of the Python SDK. It starts `toolgate mcp`, uses it, and prints what it saw as JSON.
 
-python python.py legacy|2026-07-28 PROGRAM [ARGUMENT]…
+python python.py legacy|auto PROGRAM [ARGUMENT]…
 """
 
 import json
@@ -40,6 +40,7 @@ async def main(mode: str, command: str, args: list[str]) -> None:
             for n in range(50):
                 group.start_soon(call, n)
         seen = {
+            "protocol": client.protocol_version,
             "server": client.server_info.name if client.server_info else None,
             "tools": [tool.name for tool in tools],
             "schema": next(tool for tool in tools if tool.name == "echo").input_schema["type"],
