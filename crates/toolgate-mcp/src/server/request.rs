@@ -9,6 +9,10 @@ use toolgate_core::{JsonError, ToolError, parse_json};
 
 /// What a line says.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every line is a message, and it moves once"
+)]
 pub(super) enum Incoming {
     /// A request or a notification.
     Message(ClientJsonRpcMessage),
