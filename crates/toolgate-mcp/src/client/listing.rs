@@ -47,7 +47,7 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
         match page.get("nextCursor").and_then(Value::as_str) {
             None | Some("") => return Ok(tools),
             Some(cursor) if cursors.insert(cursor.to_owned()) => {
-                params = json!({ "cursor": cursor })
+                params = json!({ "cursor": cursor });
             }
             Some(_) => {
                 warn!(
