@@ -45,10 +45,6 @@ impl Scripted {
     }
 
     /// Where it delivers.
-    pub(crate) fn inbox(&self) -> &dyn Inbox {
-        &*self.inbox
-    }
-
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().unwrap().clone()
     }

@@ -13,7 +13,7 @@ fn settings() -> ServerSettings {
     ServerSettings::new("house", Connection::Stdio(Program::default()))
 }
 
-fn entry(name: &str, more: Value) -> Value {
+fn entry(name: &str, more: &Value) -> Value {
     let mut entry =
         json!({ "name": name, "description": "…", "inputSchema": { "type": "object" } });
     entry
@@ -25,7 +25,7 @@ fn entry(name: &str, more: Value) -> Value {
 
 /// A call of the tool `t` of a server that acts by `script`.
 async fn call(
-    more: Value,
+    more: &Value,
     arguments: Value,
     script: impl Fn(&Value) -> Does + Send + Sync + 'static,
 ) -> (ToolOutcome, Vec<Value>) {
@@ -67,7 +67,7 @@ async fn ex5_a_result_of_an_mcp_tool_is_the_structured_value_the_single_text_or_
         (json!({ "content": [] }), json!([])),
     ] {
         let given = answer.clone();
-        let (outcome, _) = call(json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
+        let (outcome, _) = call(&json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
         assert_eq!(outcome.to_envelope()["result"], expected, "{answer}");
     }
 }
@@ -83,11 +83,14 @@ async fn pn8_what_the_server_itself_says_is_returned_unchanged() {
         (several, "a\nb"),
         (silent, "The tool failed and did not say why"),
     ] {
-        let (outcome, _) = call(json!({}), json!({}), move |_| Does::Answers(answer.clone())).await;
+        let (outcome, _) = call(&json!({}), json!({}), move |_| {
+            Does::Answers(answer.clone())
+        })
+        .await;
         assert_eq!(outcome.error().as_deref(), Some(expected));
         assert_eq!(outcome.to_envelope()["error_kind"], "tool_error");
     }
-    let (outcome, _) = call(json!({}), json!({}), |_| {
+    let (outcome, _) = call(&json!({}), json!({}), |_| {
         Does::Refuses(-32602, "MCP error: bad thing")
     })
     .await;
@@ -103,7 +106,7 @@ async fn pn1_names_reach_the_server_as_it_declares_them() {
     link.up(session);
     let manager = Arc::new(ToolManager::new());
     let tools = take(
-        vec![entry("control_zwave_device", schema)],
+        vec![entry("control_zwave_device", &schema)],
         &settings(),
         &link,
     )
@@ -128,7 +131,7 @@ async fn faults_of_the_connection_become_sentences() {
             "the connection broke off".to_owned(),
         ))
     };
-    let (outcome, _) = call(json!({}), json!({}), move |_| lost()).await;
+    let (outcome, _) = call(&json!({}), json!({}), move |_| lost()).await;
     assert_eq!(
         outcome.error().as_deref(),
         Some("The t service is currently unavailable: the connection broke off")
@@ -174,7 +177,7 @@ async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
         (json!({}), not_sent, true),
     ] {
         let (outcome, sent) = call(
-            json!({ "annotations": annotations }),
+            &json!({ "annotations": annotations }),
             json!({}),
             once(error),
         )
@@ -183,7 +186,7 @@ async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
         assert_eq!(sent.len(), if succeeds { 2 } else { 1 });
     }
     let always = move |_: &Value| Does::Fails(TransportError::NotSent("gone".to_owned()));
-    let (outcome, sent) = call(json!({}), json!({}), always).await;
+    let (outcome, sent) = call(&json!({}), json!({}), always).await;
     assert!(!outcome.is_success());
     assert_eq!(sent.len(), 2, "never more than once again");
 }
@@ -200,7 +203,7 @@ async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came()
             json!({ "structuredContent": { "got": responses, "state": params["requestState"] } }),
         ),
     };
-    let (outcome, sent) = call(json!({}), json!({ "a": 1 }), script).await;
+    let (outcome, sent) = call(&json!({}), json!({ "a": 1 }), script).await;
     let expected = json!({ "got": { "q": { "action": "decline" } }, "state": "opaque" });
     assert_eq!(outcome.to_envelope()["result"], expected);
     assert_eq!(sent[1]["params"]["arguments"], json!({ "a": 1 }));
@@ -208,7 +211,7 @@ async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came()
 
     let endless =
         |_: &Value| Does::Answers(json!({ "resultType": "input_required", "inputRequests": {} }));
-    let (outcome, sent) = call(json!({}), json!({}), endless).await;
+    let (outcome, sent) = call(&json!({}), json!({}), endless).await;
     assert!(outcome.error().unwrap().contains("never answered"));
     assert_eq!(sent.len(), ROUNDS);
 }
@@ -223,21 +226,21 @@ fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
         json!("not even an object"),
         entry(
             "long",
-            json!({ "description": "x".repeat(LONGEST_DESCRIPTION + 1) }),
+            &json!({ "description": "x".repeat(LONGEST_DESCRIPTION + 1) }),
         ),
         entry(
             "bad_header",
-            json!({ "inputSchema": { "type": "object", "properties": { "a": { "x-mcp-header": "no header" } } } }),
+            &json!({ "inputSchema": { "type": "object", "properties": { "a": { "x-mcp-header": "no header" } } } }),
         ),
         json!({ "name": "titled", "title": "A title", "inputSchema": { "type": "object" } }),
         json!({ "name": "bare", "inputSchema": { "type": "object" } }),
         entry(
             "odd_dialect",
-            json!({ "inputSchema": { "$schema": "https://example.org/x", "type": "object" } }),
+            &json!({ "inputSchema": { "$schema": "https://example.org/x", "type": "object" } }),
         ),
         entry(
             "look_around",
-            json!({ "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)b" } } } }),
+            &json!({ "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)b" } } } }),
         ),
     ];
     let taken = take(listed, &settings(), &Link::new());
@@ -261,7 +264,7 @@ fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
 fn only_what_the_settings_allow_is_taken() {
     let listed = || {
         ["read", "write", "delete"]
-            .map(|name| entry(name, json!({})))
+            .map(|name| entry(name, &json!({})))
             .to_vec()
     };
     for (allowed, excluded, expected) in [
@@ -291,7 +294,7 @@ async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it
     manager.replace(
         &Source::Mcp("house".to_owned()),
         Rank::Server(0),
-        take(vec![entry("t", json!({}))], &settings(), &link).tools,
+        take(vec![entry("t", &json!({}))], &settings(), &link).tools,
     );
     let executor = ToolExecutor::new(manager);
     let results = Arc::new(Mutex::new(Vec::new()));
