@@ -121,6 +121,7 @@ async fn calls_run_side_by_side() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_is_stopped_and_not_answered() {
+    static STARTED: AtomicBool = AtomicBool::new(false);
     static STOPPED: AtomicBool = AtomicBool::new(false);
     struct Running;
     impl Drop for Running {
@@ -132,6 +133,7 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
     manager.add(tool("hold", |_, _| {
         Box::pin(async {
             let _running = Running;
+            STARTED.store(true, Ordering::Relaxed);
             std::future::pending().await
         })
     }));
@@ -140,6 +142,10 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
     client
         .send(json!({ "jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params }))
         .await;
+    // A call that is cancelled before it begins never runs at all.
+    while !STARTED.load(Ordering::Relaxed) {
+        tokio::task::yield_now().await;
+    }
     let params = json!({ "requestId": "s", "reason": "no longer wanted" });
     client
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
