@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::config::{Config, ConfiguredServer, Place};
 use crate::elicit::TerminalElicitor;
-use crate::spinner::Spinner;
+use crate::spinner::{Spinner, clear_line};
 use crate::trust::{self, Trust};
 use crate::wiring::{self, Tools};
 use crate::{exit, say};
@@ -144,11 +144,13 @@ impl Fleet {
 
     /// Waits with something to look at. False if the person had enough of it.
     pub(crate) async fn wait(&self, spinner: &Spinner, until: impl Future<Output = ()>) -> bool {
-        tokio::select! {
+        let settled = tokio::select! {
             () = until => true,
             () = self.narrate(spinner) => true,
             () = exit::interrupted() => false,
-        }
+        };
+        clear_line();
+        settled
     }
 
     /// Says which servers are still starting, for as long as it is polled.

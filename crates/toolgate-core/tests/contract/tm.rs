@@ -53,6 +53,16 @@ fn tm1_tools_of_all_sources_live_in_one_ordered_collection() {
 }
 
 #[test]
+fn local_tools_can_be_made_anew_beside_those_of_servers() {
+    let manager = manager_of([echo(open("a")), echo(open("b"))]);
+    serve(&manager, "zwave", 0, "a", "a");
+    assert_eq!(names(&manager), ["a", "b", "zwave__a"]);
+    let anew = manager_of([echo(open("b")), echo(open("c"))]);
+    manager.replace_local(anew.tools().iter().cloned());
+    assert_eq!(names(&manager), ["b", "c", "a"]);
+}
+
+#[test]
 fn tm1_there_is_no_second_copy_of_a_tool() {
     let manager = ToolManager::new();
     let tool = tool_of("s", open("t").original_name("the t"));

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Pattern;
 use toolgate_mcp::{McpServer, ServeOptions};
@@ -44,16 +44,19 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
+        let mut signals = Signals::listen().context("cannot listen to signals")?;
         let fleet = Fleet::start(&config, &tools, servers::admit_unasked(&config), None);
         fleet.warn_of_untrusted();
-        let _early = tokio::time::timeout(GRACE, fleet.servers.settled()).await;
         let reload = Reload::new(config, &tools, fleet.servers.clone());
         let exit = tokio::select! {
-            exit = serve_until_told(&server) => exit,
-            never = followed(reload) => match never {},
+            exit = signals.told() => exit,
+            _ = tokio::time::timeout(GRACE, fleet.servers.settled()) => tokio::select! {
+                exit = serve_until_told(&server, &mut signals) => exit,
+                never = followed(reload) => match never {},
+            },
         };
         fleet.stop().await;
-        exit
+        Ok(exit)
     });
     // A thread that still reads stdin must not hold up the end.
     runtime.shutdown_background();
@@ -73,27 +76,48 @@ async fn followed(reload: anyhow::Result<Option<Reload>>) -> Infallible {
 }
 
 /// Until the client closes stdin or no longer reads stdout, Ctrl-C, or SIGTERM, which is how clients end a server.
-async fn serve_until_told(server: &McpServer) -> anyhow::Result<Exit> {
-    let mut terminated = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+async fn serve_until_told(server: &McpServer, signals: &mut Signals) -> Exit {
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
     let exit = tokio::select! {
         end = &mut serving => {
-            return Ok(match end {
+            return match end {
                 Ok(()) => Exit::Success,
                 Err(error) => {
                     say::error(&anyhow::Error::new(error).context("the connection to the client broke"));
                     Exit::Failure
                 }
-            });
+            };
         }
-        _ = tokio::signal::ctrl_c() => Exit::Interrupted,
-        _ = terminated.recv() => Exit::Success,
+        exit = signals.told() => exit,
     };
     stop.cancel();
     tokio::select! {
         _ = tokio::time::timeout(PATIENCE, serving) => {}
-        _ = tokio::signal::ctrl_c() => {}
+        _ = signals.told() => {}
     }
-    Ok(exit)
+    exit
+}
+
+/// Ctrl-C and SIGTERM, listened to before anything is started that they should end in an orderly way.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// How to end, once told to.
+    async fn told(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Success,
+        }
+    }
 }
