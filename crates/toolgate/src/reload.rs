@@ -11,7 +11,7 @@ use anyhow::Context;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use toolgate_core::{ToolManager, escape};
-use toolgate_mcp::Servers;
+use toolgate_mcp::{ServerHealth, Servers};
 use tracing::{error, info, warn};
 
 use crate::config::Config;
@@ -28,6 +28,7 @@ pub(crate) struct Reload {
     path: PathBuf,
     config: Config,
     manager: Arc<ToolManager>,
+    health: ServerHealth,
     servers: Servers,
     changes: mpsc::Receiver<()>,
     /// Ends the watching with it.
@@ -50,6 +51,7 @@ impl Reload {
             path,
             config,
             manager: Arc::clone(&tools.manager),
+            health: tools.health.clone(),
             servers,
             changes,
             _watcher: watcher,
@@ -101,7 +103,7 @@ impl Reload {
     }
 
     fn apply_tools(&self, new: &Config) {
-        let tools = wiring::tools(new);
+        let tools = wiring::tools_beside(new, self.health.clone());
         wiring::warn_about(new, &tools);
         let old = &self.config;
         let is_same =

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
-use toolgate_mcp::{ServerSettings, ServerState, ServerStatus, Servers, ServersOptions};
+use toolgate_mcp::{
+    ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
+};
 use tracing::warn;
 
 use crate::config::{Config, ConfiguredServer, Place};
@@ -18,8 +20,8 @@ use crate::{exit, say};
 /// What this program is called with to watch over the servers of another run of it.
 pub(crate) const GUARD: &str = "guard-servers";
 
-/// The servers that a call of this tool could need: none for a local tool, but those that go before local ones; for
-/// `<server>__<tool>` that one; else all, since any may have it.
+/// The servers that a call of this tool could need: none for a local tool, but those that go before local ones, and all if it
+/// reports on them; for `<server>__<tool>` that one; else all, since any may have it.
 pub(crate) fn needed<'c>(
     config: &'c Config,
     manager: &ToolManager,
@@ -33,7 +35,7 @@ pub(crate) fn needed<'c>(
         rest.is_some_and(|rest| rest.starts_with("__"))
     };
     let all = config.servers.iter();
-    if is_local {
+    if is_local && !config.is_made_of(tool, ServerHealth::NAME) {
         return all.filter(|server| server.settings.overrides).collect();
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();
@@ -131,6 +133,7 @@ impl Fleet {
         options.redactor = wiring::redactor(config);
         options.file = config.file().map(Path::to_owned);
         options.guard = guard();
+        options.health = tools.health.clone();
         if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }

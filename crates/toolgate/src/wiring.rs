@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
+use toolgate_mcp::ServerHealth;
 use toolgate_tools::internal::Documents;
 use toolgate_tools::{Handlers, builtin::BuiltinSettings};
 use tracing::warn;
@@ -40,12 +41,19 @@ fn shortened(path: &Path, here: &Path) -> std::path::PathBuf {
 /// The tools of a configuration.
 pub(crate) struct Tools {
     pub(crate) manager: Arc<ToolManager>,
+    /// The service that will report on the servers, once there are any.
+    pub(crate) health: ServerHealth,
     /// What is odd about the configuration's own tools.
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
 /// Makes all tools. Nothing is contacted.
 pub(crate) fn tools(config: &Config) -> Tools {
+    tools_beside(config, ServerHealth::default())
+}
+
+/// The same, for servers that may be running already.
+pub(crate) fn tools_beside(config: &Config, health: ServerHealth) -> Tools {
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
     let mut handlers = Handlers::new(&settings);
@@ -56,6 +64,11 @@ pub(crate) fn tools(config: &Config) -> Tools {
         Documents::parameters(),
         Arc::new(Documents::new(documents)),
     );
+    handlers.add_service(
+        ServerHealth::NAME,
+        ServerHealth::parameters(),
+        Arc::new(health.clone()),
+    );
 
     let manager = Arc::new(ToolManager::new());
     manager.add_all(handlers.builtin_tools());
@@ -63,6 +76,7 @@ pub(crate) fn tools(config: &Config) -> Tools {
     manager.add_all(loaded.tools);
     Tools {
         manager,
+        health,
         problems: loaded
             .problems
             .iter()

@@ -59,6 +59,8 @@ pub struct ServersOptions {
     pub roots: Vec<PathBuf>,
     /// The largest message that is read from a server, in bytes.
     pub max_message: usize,
+    /// The service that reports on these servers.
+    pub health: ServerHealth,
 }
 
 /// What each server's task needs.
@@ -117,6 +119,7 @@ impl Default for ServersOptions {
             elicitor: None,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,
+            health: ServerHealth::default(),
         }
     }
 }
@@ -140,10 +143,12 @@ impl Servers {
         reach: Arc<dyn Reach>,
     ) -> Self {
         let all = CancellationToken::new();
+        let roster = Roster::new(Arc::clone(&reach));
+        options.health.reports_on(roster.clone());
         let shared = Arc::new(Shared {
             manager,
             options,
-            roster: Roster::new(Arc::clone(&reach)),
+            roster,
             reach,
             slots: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
         });
@@ -217,11 +222,6 @@ impl Servers {
     /// Counts changes of [`status`](Self::status); await its `changed`.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.inner.shared.roster.changed()
-    }
-
-    /// The internal service `server_health`.
-    pub fn health(&self) -> ServerHealth {
-        ServerHealth::new(self.inner.shared.roster.clone())
     }
 
     /// Returns when every server is connected or has failed its first round.

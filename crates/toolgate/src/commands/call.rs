@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     Decision, ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, nearest,
 };
+use toolgate_mcp::ServerHealth;
 use tracing::warn;
 
 use super::{rendered, runtime};
@@ -42,6 +43,7 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
             [dash] if dash == "-" => Some(stdin(config.limits.max_arguments)?),
             _ => None,
         },
+        reports_on_servers: config.is_made_of(&options.tool, ServerHealth::NAME),
     };
     let admitted = admitted(&config, &tools, &options.tool);
     let runtime = runtime().context("cannot start")?;
@@ -73,14 +75,14 @@ struct Job<'a> {
     executor: ToolExecutor,
     spinner: Spinner,
     stdin: Option<Vec<u8>>,
+    reports_on_servers: bool,
 }
 
 impl Job<'_> {
     async fn run(&self, fleet: Option<&Fleet>) -> anyhow::Result<Exit> {
         let name = self.options.tool.as_str();
         if let Some(fleet) = fleet {
-            let settled = fleet.servers.settled_for(name);
-            if !fleet.wait(&self.spinner, settled).await {
+            if !fleet.wait(&self.spinner, self.ready(fleet)).await {
                 let tool = name.to_owned();
                 let call = ToolCall::new(name, json!({}));
                 print(&ToolOutcome::refused(&call, ToolError::Cancelled { tool }));
@@ -112,6 +114,15 @@ impl Job<'_> {
             fleet.tell_missing();
         }
         Ok(exit)
+    }
+
+    /// When the tool is decided, or everything it reports on.
+    async fn ready(&self, fleet: &Fleet) {
+        if self.reports_on_servers {
+            fleet.servers.settled().await;
+        } else {
+            fleet.servers.settled_for(&self.options.tool).await;
+        }
     }
 
     /// Pairs, one JSON text, or stdin.

@@ -174,16 +174,17 @@ impl Config {
 
     /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
     pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
-        let uses = |section: &str| {
-            tool == section
-                || self.tools.iter().any(|entry| {
-                    entry["name"] == tool && entry["implementation"]["handler"] == section
-                })
-        };
+        let uses = |section: &str| tool == section || self.is_made_of(tool, section);
         self.unset
             .iter()
             .find(|(section, _)| uses(section))
             .map(|(_, error)| error)
+    }
+
+    /// True if the file makes a tool of this name out of a handler.
+    pub(crate) fn is_made_of(&self, tool: &str, handler: &str) -> bool {
+        let mut entries = self.tools.iter();
+        entries.any(|entry| entry["name"] == tool && entry["implementation"]["handler"] == handler)
     }
 
     /// All unset variables, for a check of everything.

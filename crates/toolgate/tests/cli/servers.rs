@@ -71,6 +71,30 @@ fn tools_of_servers_are_listed_and_missing_ones_are_named() {
 }
 
 #[test]
+fn im6_server_health_starts_all_servers_and_says_how_they_are() {
+    let tool = json!({ "name": "servers", "description": "How the servers are", "parameters": { "type": "object" },
+                       "implementation": { "type": "internal", "handler": "server_health" } });
+    let entry = |modes: &[&str]| json!({ "command": fakemcp::program(), "args": modes });
+    let servers = json!({ "house": entry(&[]), "dead": entry(&["after:initialize=exit:3"]) });
+    let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
+    let done = Run::new(["--config", "house.json", "-q", "call", "servers"])
+        .file("house.json", config.to_string())
+        .env(fakemcp::MARK, "health")
+        .done();
+    let answer = done.json();
+    let servers = answer["result"]["servers"].as_array().unwrap();
+    let states: Vec<_> = servers
+        .iter()
+        .map(|server| (server["name"].as_str(), server["state"].as_str()))
+        .collect();
+    let expected = [
+        (Some("house"), Some("connected")),
+        (Some("dead"), Some("failed")),
+    ];
+    assert_eq!(states, expected, "{done:?}");
+}
+
+#[test]
 fn a_call_starts_only_the_servers_it_needs() {
     // A server that leaves a file behind wherever it is started.
     let servers: &[(&str, &[&str])] = &[("one", &["failing=0:one"]), ("two", &["failing=0:two"])];

@@ -205,7 +205,7 @@ impl HealthTool {
         let builder = ToolDefinition::builder("server_health", "How the servers are", schema);
         Self {
             definition: builder.source(Source::Internal).build().unwrap(),
-            health: servers.health(),
+            health: servers.inner.shared.options.health.clone(),
         }
     }
 }
