@@ -97,9 +97,11 @@ pub(crate) fn act(action: Action) {
     }
 }
 
+/// Sends a signal to ourselves until it works: the first SIGSEGV is taken by Rust's own handler.
 pub(crate) fn signal(number: i32) {
-    if let Some(signal) = Signal::from_named_raw(number) {
+    while let Some(signal) = Signal::from_named_raw(number) {
         kill_process(getpid(), signal).ok();
+        pause(10);
     }
 }
 

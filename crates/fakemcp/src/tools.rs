@@ -42,8 +42,8 @@ const TOOLS: [Described; 26] = [
     ("big", "A text of that length", &[("bytes", "integer")]),
     (
         "flood",
-        "That many bytes without an end",
-        &[("bytes", "integer")],
+        "An answer, or junk, of that many bytes",
+        &[("bytes", "integer"), ("junk", "boolean")],
     ),
     (
         "stderr",
@@ -162,9 +162,7 @@ pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer
         }
         "big" => text("b".repeat(number("bytes").try_into().unwrap_or(0))),
         "flood" => {
-            for _ in 0..number("bytes") >> 16 {
-                server.write(&[b'f'; 1 << 16]);
-            }
+            flood(server, id, given);
             return None;
         }
         "stderr" => {
@@ -223,7 +221,6 @@ fn die(given: &Value) -> Value {
     crate::start::say(given["stderr"].as_str().unwrap_or_default().as_bytes());
     if let Some(number) = given["signal"].as_i64() {
         signal(number.try_into().unwrap_or(9));
-        pause(60_000);
     }
     std::process::exit(
         given["status"]
@@ -240,6 +237,20 @@ fn counted(server: &Server, given: &Value) -> Value {
         std::process::exit(3);
     }
     text(runs.to_string())
+}
+
+/// One long line: an answer, or junk.
+fn flood(server: &Server, id: &Value, given: &Value) {
+    if given["junk"] != true {
+        let head = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":""#
+        );
+        server.write(head.as_bytes());
+    }
+    for _ in 0..given["bytes"].as_u64().unwrap_or(0) >> 16 {
+        server.write(&[b'f'; 1 << 16]);
+    }
+    server.write(b"\n");
 }
 
 fn open_files() -> Vec<String> {
