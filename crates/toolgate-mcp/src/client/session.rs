@@ -466,8 +466,12 @@ impl Inbox for Mailbox {
             let mut ids = waiting.requests.keys();
             ids.next().copied().filter(|_| ids.next().is_none())
         };
-        // Without an id it can only be meant for the one request that is open.
-        if let Some(id) = id.or_else(only) {
+        // So much can only be the answer to the one request that is open. A broken line may be anything: the answer still comes.
+        let meant = match problem {
+            Lost::TooLarge { .. } => id.or_else(only),
+            Lost::Broken(_) => id,
+        };
+        if let Some(id) = meant {
             session.settle(id, Err(Failure::Lost(problem)));
         }
     }
