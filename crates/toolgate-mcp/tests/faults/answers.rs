@@ -1,0 +1,191 @@
+//! B2, B5, D6: answers that are too large, broken, or of every kind.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::house::{House, within};
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_fails_its_call_at_once_and_the_server_stays() {
+    let house = House::with(&[]).await;
+    let pid = house.answer("pid", json!({})).await;
+    let envelope = within(
+        Duration::from_secs(20),
+        house.call("big", json!({ "bytes": 17 << 20 })),
+    )
+    .await;
+    assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
+    let envelope = within(
+        Duration::from_secs(20),
+        house.call("flood", json!({ "bytes": 64 << 20 })),
+    )
+    .await;
+    assert_eq!(envelope["success"], false, "{envelope}");
+    assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
+    // Junk is nobody's answer, however long it is.
+    let junk = house
+        .call_within(3000, "flood", json!({ "bytes": 64 << 20, "junk": true }))
+        .await;
+    assert_eq!(junk["error_kind"], "timeout", "{junk}");
+    house.works().await;
+    assert_eq!(
+        house.answer("pid", json!({})).await,
+        pid,
+        "it was not restarted"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_broken_answer_fails_its_call_and_no_other() {
+    let house = House::with(&[]).await;
+    let text = |inner: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{{"type":"text","text":"{inner}"}}]}}}}"#
+        )
+    };
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"result":{}{}}}"#,
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
+    let digits = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[],"n":{}}}}}"#,
+        "9".repeat(1_000_000)
+    );
+    for broken in [
+        text("\\xff"),
+        text("\\\\ud800"),
+        deep,
+        digits,
+        r#"{"jsonrpc":"2.0","id":$ID}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":{"code":1,"message":"both"}}"#
+            .to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"result":1e999}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"error":"a string"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"Result":{}}"#.to_owned(),
+    ] {
+        let raw = house.call_within(3000, "raw", json!({ "text": format!("{broken}\\n") }));
+        let (envelope, other) = within(
+            Duration::from_secs(30),
+            futures::future::join(raw, house.call("echo", json!({ "text": "other" }))),
+        )
+        .await;
+        let start: String = broken.chars().take(100).collect();
+        assert_eq!(envelope["success"], false, "{start}: {envelope}");
+        assert!(
+            envelope["error"]
+                .as_str()
+                .is_some_and(|error| !error.is_empty()),
+            "{start}: {envelope}"
+        );
+        assert_eq!(other["result"], "other", "{start}");
+    }
+    house.works().await;
+    house.end().await;
+}
+
+#[tokio::test]
+async fn odd_answers_are_read_all_the_same() {
+    let house = House::with(&[]).await;
+    for (raw, result) in [
+        (
+            r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"a\\u0000b"}]}}"#,
+            json!("a\u{0}b"),
+        ),
+        (
+            r#"{"id":$ID,"result":{"content":[{"text":"order","type":"text"}],"new":[1]},"jsonrpc":"2.0","more":{}}"#,
+            json!("order"),
+        ),
+        (
+            r#"  {"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"space"}]}}  "#,
+            json!("space"),
+        ),
+    ] {
+        let envelope = house
+            .call_within(5000, "raw", json!({ "text": format!("{raw}\\n") }))
+            .await;
+        assert_eq!(envelope["result"], result, "{raw}: {envelope}");
+    }
+    house.end().await;
+}
+
+#[tokio::test]
+async fn ex5_the_result_of_an_mcp_tool_is_its_structured_content_its_text_or_its_blocks() {
+    let house = House::with(&[]).await;
+    assert_eq!(
+        house
+            .answer("structured", json!({ "value": { "n": 1 } }))
+            .await,
+        json!({ "n": 1 })
+    );
+    assert_eq!(house.answer("echo", json!({ "text": "one" })).await, "one");
+    let blocks = house.answer("blocks", json!({})).await;
+    let kinds: Vec<_> = blocks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["type"])
+        .collect();
+    assert_eq!(
+        kinds[..5],
+        ["text", "image", "audio", "resource_link", "resource"],
+        "{blocks}"
+    );
+    assert_eq!(blocks[1]["data"], "aW1hZ2U=");
+    assert_eq!(blocks[4]["resource"]["text"], "inside");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn pn8_the_servers_own_rejection_is_returned_unchanged() {
+    let house = House::with(&[]).await;
+    for text in [
+        "Device 'Lamp' not found",
+        "  two\nlines ",
+        "Invalid parameters: 'x' is odd",
+    ] {
+        for tool in ["fail", "refuse"] {
+            let envelope = house.call(tool, json!({ "text": text })).await;
+            assert_eq!(envelope["error"], text, "{tool}: {envelope}");
+            assert_eq!(envelope["success"], false);
+        }
+    }
+    let envelope = house.call("fail", json!({ "text": "" })).await;
+    assert_eq!(envelope["success"], false);
+    assert!(
+        !envelope["error"].as_str().unwrap().is_empty(),
+        "{envelope}"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_result_that_breaks_its_own_schema_is_reported() {
+    let house = House::with(&[]).await;
+    let envelope = house
+        .call("structured", json!({ "value": { "n": "one" } }))
+        .await;
+    let reported = format!("{envelope}\n{}", house.log());
+    assert!(
+        reported.contains("outputSchema") || reported.contains("output schema"),
+        "{reported}"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_blocks_are_one_result() {
+    let house = House::with(&[]).await;
+    let block = r#"{"type":"text","text":"b"},"#.repeat(10_000);
+    let raw = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{}]}}}}"#,
+        block.trim_end_matches(',')
+    );
+    let envelope = house
+        .call_within(20_000, "raw", json!({ "text": format!("{raw}\\n") }))
+        .await;
+    assert_eq!(envelope["result"].as_array().map(Vec::len), Some(10_000));
+    house.end().await;
+}

@@ -1,0 +1,138 @@
+//! A1, A3, A8: a child that floods, stands still, or lets go of its pipes.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::house::{FAKE, House, NEIGHBOUR, Plan, signal, within};
+
+/// A line, a text that never ends, and the progress bars people draw.
+const TEXTS: [&str; 3] = ["a line\\n", "no end ", "10 %\\r"];
+
+#[tokio::test]
+async fn mc2_a_flood_on_stderr_holds_up_no_call() {
+    let house = House::with(&["flood=1000000:before the handshake\\n"]).await;
+    for text in TEXTS {
+        let block = text.repeat(8192 / text.len());
+        for bytes in [256 << 10, 100_000_000_u64] {
+            let started = Instant::now();
+            let written = house
+                .answer("stderr", json!({ "bytes": bytes, "text": block }))
+                .await;
+            assert_eq!(written, "written");
+            assert!(
+                started.elapsed() < Duration::from_secs(30),
+                "{text}: {bytes}"
+            );
+        }
+    }
+    house.works().await;
+    house.end().await;
+}
+
+#[tokio::test]
+async fn mc2_the_tail_of_stderr_is_in_the_details_and_it_is_bounded() {
+    let house = House::with(&[]).await;
+    let lines = "yesterday\n".repeat(10_000) + "the disk is on fire\n";
+    let envelope = house
+        .call("die", json!({ "status": 3, "stderr": lines }))
+        .await;
+    let details = envelope["details"].as_str().unwrap();
+    assert!(details.contains("the disk is on fire"), "{envelope}");
+    assert!(details.len() < 70_000, "{}", details.len());
+    assert!(
+        !envelope["error"].as_str().unwrap().contains("fire"),
+        "{envelope}"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn ex6_a_child_that_stands_still_ends_in_a_timeout_and_its_late_answer_is_dropped() {
+    let house = House::with(&[]).await;
+    let pid = house.answer("pid", json!({})).await;
+    signal("STOP", &pid);
+    let envelope = house
+        .call_within(500, "echo", json!({ "text": "late" }))
+        .await;
+    assert_eq!(envelope["error"], "Tool 'fake__echo' timed out after 0.5 s");
+    assert_eq!(envelope["error_kind"], "timeout");
+    signal("CONT", &pid);
+    for n in 0..20 {
+        let text = format!("text {n}");
+        assert_eq!(
+            house.answer("echo", json!({ "text": text })).await,
+            json!(text)
+        );
+    }
+    assert_eq!(
+        house.answer("pid", json!({})).await,
+        pid,
+        "it was not restarted"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
+    let house = Plan::new()
+        .debug()
+        .server(FAKE, &[])
+        .server(NEIGHBOUR, &[])
+        .settled()
+        .await;
+    let envelope = house.call_within(300, "sleep", json!({ "ms": 800 })).await;
+    assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
+    let heard = house.answer("heard", json!({})).await;
+    let heard = heard.as_array().unwrap();
+    let call = heard
+        .iter()
+        .find(|m| m["params"]["name"] == "sleep")
+        .unwrap();
+    let cancelled = heard
+        .iter()
+        .find(|m| m["method"] == "notifications/cancelled")
+        .unwrap();
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    // The answer comes all the same, for nobody.
+    house
+        .until("the late answer is logged", |house| {
+            house.log().contains("late answer dropped")
+        })
+        .await;
+    house.works().await;
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_child_that_closes_its_stdout_or_stdin_is_restarted_and_no_call_hangs() {
+    for action in ["close-stdout", "close-stdin"] {
+        let house = House::with(&["deaf", &format!("after:tools/list={action}")]).await;
+        let envelope = within(
+            Duration::from_secs(50),
+            house.call_within(5000, "echo", json!({ "text": "x" })),
+        );
+        let envelope = envelope.await;
+        assert_eq!(envelope["success"], false, "{action}: {envelope}");
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_read_fails_its_calls_at_their_limit() {
+    let house = House::with(&["after:tools/list=stop-reading"]).await;
+    let long = "x".repeat(1_000_000);
+    let (first, second) = within(Duration::from_secs(20), async {
+        tokio::join!(
+            house.call_within(1000, "echo", json!({ "text": long })),
+            house.call_within(1000, "echo", json!({ "text": "short" })),
+        )
+    })
+    .await;
+    for envelope in [first, second] {
+        assert_eq!(envelope["success"], false, "{envelope}");
+        assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
+    }
+    house.end().await;
+}

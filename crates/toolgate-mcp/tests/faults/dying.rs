@@ -1,0 +1,101 @@
+//! A2, A5: a child that dies, in the middle of a call or over and over.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::house::{FAKE, House, NEIGHBOUR, Plan, within};
+
+#[tokio::test]
+async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back() {
+    for (how, status) in [
+        (json!({ "status": 3 }), "exit status 3"),
+        (json!({ "status": 0 }), "exit status 0"),
+        (json!({ "signal": 9 }), "signal 9"),
+        (json!({ "signal": 11 }), "signal 11"),
+    ] {
+        let house = House::with(&[]).await;
+        let mut how = how;
+        how["ms"] = json!(300);
+        how["stderr"] = json!("boom\n");
+        let started = Instant::now();
+        let sleeping = (0..50).map(|_| house.call("sleep", json!({ "ms": 60_000 })));
+        let (died, slept) = within(
+            Duration::from_secs(13),
+            futures::future::join(house.call("die", how), futures::future::join_all(sleeping)),
+        )
+        .await;
+        assert!(started.elapsed() < Duration::from_secs(13));
+        for envelope in slept.into_iter().chain([died]) {
+            let error = envelope["error"].as_str().unwrap_or_default();
+            assert!(
+                error.starts_with("MCP server 'fake' stopped during the call (")
+                    && error.contains(status),
+                "{status}: {envelope}"
+            );
+            assert_eq!(envelope["error_kind"], "unavailable");
+            assert!(
+                envelope["details"].as_str().unwrap().contains("boom"),
+                "{envelope}"
+            );
+        }
+        house.works().await;
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn ex8_the_text_of_a_server_that_died_is_exact() {
+    let house = House::with(&[]).await;
+    let envelope = house.call("die", json!({ "status": 3 })).await;
+    assert_eq!(
+        envelope["error"],
+        "MCP server 'fake' stopped during the call (exit status 3)"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn mc6_only_what_is_read_only_or_idempotent_is_run_again_and_only_once() {
+    for (tool, succeeds, runs) in [
+        ("count", false, 1),
+        ("count_read_only", true, 2),
+        ("count_idempotent", true, 2),
+    ] {
+        let house = House::with(&["count=@/count"]).await;
+        let envelope = house.call(tool, json!({ "die": true })).await;
+        assert_eq!(envelope["success"], succeeds, "{tool}: {envelope}");
+        let count = std::fs::metadata(house.folder.path().join("count"));
+        assert_eq!(count.unwrap().len(), runs, "{tool}");
+        house.works().await;
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_connects_and_dies_at_once_is_not_started_without_end() {
+    // Every start leaves a byte.
+    let house = Plan::new()
+        .server(FAKE, &["failing=0:@/starts", "after:tools/list=exit:0"])
+        .server("gone", &["failing=1000:@/gone"])
+        .server(NEIGHBOUR, &[])
+        .settled()
+        .await;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    for file in ["starts", "gone"] {
+        let starts = std::fs::metadata(house.folder.path().join(file))
+            .unwrap()
+            .len();
+        assert!(
+            (1..=5).contains(&starts),
+            "{file}: {starts} starts\n{}",
+            house.log()
+        );
+    }
+    let envelope: Value = house
+        .call_within(2000, "echo", json!({ "text": "x" }))
+        .await;
+    assert_eq!(envelope["success"], false, "{envelope}");
+    house.end().await;
+}

@@ -1,0 +1,94 @@
+//! A9: what a child sees of us, and what it may take.
+
+use serde_json::json;
+use toolgate_mcp::Connection;
+
+use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+
+/// The variables every child gets, whole or by their beginning.
+const USUAL: [&str; 25] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "LANG",
+    "LC_",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "XDG_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "FTP_PROXY",
+    "SSL_CERT_",
+    "NODE_EXTRA_CA_CERTS",
+    "NPM_CONFIG_",
+    "PIP_",
+    "UV_",
+    "PYTHONUTF8",
+    "FAKEMCP_MARK",
+    "TOOLGATE_SERVER_OF",
+];
+
+#[tokio::test]
+async fn a_child_gets_a_clean_environment_its_arguments_and_three_open_files() {
+    let house = House::with(&["describe=3"]).await;
+    let env = house.answer("env", json!({})).await;
+    let env = env.as_object().unwrap();
+    let strange: Vec<_> = env
+        .keys()
+        .filter(|key| {
+            !USUAL
+                .iter()
+                .any(|usual| key.to_uppercase().starts_with(usual))
+        })
+        .collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    // Cargo gives them to every test: they stand for all that is ours.
+    assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
+    assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
+    assert_eq!(env["PYTHONUTF8"], "1");
+    assert_eq!(house.answer("args", json!({})).await, json!(["describe=3"]));
+    assert_eq!(house.answer("fds", json!({})).await, json!(["0", "1", "2"]));
+    house.end().await;
+}
+
+#[tokio::test]
+async fn inherit_env_passes_everything_and_what_is_configured_wins() {
+    let house = Plan::new()
+        .settings(FAKE, &[], |fake| {
+            let Connection::Stdio(program) = &mut fake.connection else {
+                panic!()
+            };
+            program.inherit_env = true;
+            program
+                .env
+                .insert("CARGO_PKG_NAME".to_owned(), "mine".to_owned());
+        })
+        .settled()
+        .await;
+    let env = house.answer("env", json!({})).await;
+    assert_eq!(env["CARGO_MANIFEST_DIR"], env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(env["CARGO_PKG_NAME"], "mine");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_child_that_takes_more_memory_than_it_may_is_ended_with_that_reason() {
+    let house = Plan::new()
+        .settings(FAKE, &[], |fake| fake.max_memory = Some(100 << 20))
+        .server(NEIGHBOUR, &[])
+        .settled()
+        .await;
+    house.works().await;
+    let envelope = house.call("eat", json!({ "mb": 400 })).await;
+    let text = envelope.to_string();
+    assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+    assert!(text.contains("memory"), "{envelope}");
+    house.works().await;
+    house.end().await;
+}

@@ -1,0 +1,76 @@
+//! A7: which protocol a server speaks is found out, and remembered.
+
+use serde_json::json;
+use toolgate_mcp::{Era, EraChoice};
+
+use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+
+fn era(house: &House) -> Option<Era> {
+    let status = house.servers.status();
+    status
+        .iter()
+        .find(|server| server.name == FAKE)
+        .unwrap()
+        .era
+}
+
+#[tokio::test]
+async fn every_kind_of_server_is_spoken_to_in_its_own_way() {
+    for (modes, expected) in [
+        (&[][..], Era::Legacy),
+        (&["strict"], Era::Legacy),
+        (&["version=2025-06-18"], Era::Legacy),
+        (&["version=2025-03-26"], Era::Legacy),
+        (&["version=2024-11-05"], Era::Legacy),
+        (&["dual"], Era::Legacy),
+        (&["modern"], Era::Modern),
+    ] {
+        let house = House::with(modes).await;
+        house.works().await;
+        assert_eq!(era(&house), Some(expected), "{modes:?}");
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn the_era_of_the_configuration_is_kept() {
+    for (choice, modes, expected) in [
+        (EraChoice::Modern, &["dual"][..], Some(Era::Modern)),
+        (EraChoice::Legacy, &["dual"], Some(Era::Legacy)),
+        (EraChoice::Legacy, &["modern"], None),
+        (EraChoice::Modern, &[], None),
+    ] {
+        let house = Plan::new()
+            .settings(FAKE, modes, |fake| fake.era = choice)
+            .retry(|retry| retry.attempts = 1)
+            .server(NEIGHBOUR, &[])
+            .settled()
+            .await;
+        assert_eq!(era(&house), expected, "{choice:?} {modes:?}");
+        assert_eq!(
+            house.manager.find("fake__echo").is_some(),
+            expected.is_some()
+        );
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_modern_server_is_asked_in_the_modern_way_at_once_when_it_is_back() {
+    let house = House::with(&["modern"]).await;
+    assert_eq!(house.heard().await[..2], ["initialize", "server/discover"]);
+    house.call("die", json!({})).await;
+    house.works().await;
+    assert_eq!(house.heard().await[0], "server/discover");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_version_nobody_knows_is_warned_of_by_its_name_and_spoken_as_the_newest_known() {
+    let house = House::with(&["version=1999-01-01"]).await;
+    let log = house.log();
+    let warned = |line: &str| line.contains("WARN") && line.contains("1999-01-01");
+    assert!(log.lines().any(warned), "{log}");
+    house.works().await;
+    house.end().await;
+}

@@ -1,0 +1,169 @@
+//! D1, TM5, TM7, PN1, VA5, VA7: names of tools and of their parameters, at a real server.
+
+use serde_json::{Value, json};
+use toolgate_core::{FunctionTool, Normalize, ToolCall, ToolError};
+
+use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+
+fn zwave() -> Value {
+    json!([{
+        "name": "control_zwave_device",
+        "description": "Controls a device",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "deviceName": { "type": "string" },
+                "action": { "type": "string", "enum": ["on", "off", "dim"] },
+                "level": { "type": "integer", "minimum": 0, "maximum": 99 },
+            },
+            "required": ["deviceName", "action"],
+        },
+    }, {
+        "name": "snake",
+        "description": "Has its own style",
+        "inputSchema": { "type": "object", "properties": { "device_name": { "type": "string" } }, "additionalProperties": false },
+    }])
+}
+
+async fn sent(house: &House, tool: &str, arguments: Value) -> Value {
+    house.answer(tool, arguments).await["arguments"].clone()
+}
+
+#[tokio::test]
+async fn pn1_the_call_of_the_specification_reaches_a_real_server_exactly_so() {
+    let house = Plan::new()
+        .file("tools", &zwave())
+        .server(FAKE, &["list=@/tools"])
+        .settled()
+        .await;
+    let arguments = json!({ "device_name": "Switch One", "command": "on" });
+    assert_eq!(
+        sent(&house, "control_zwave_device", arguments)
+            .await
+            .to_string(),
+        r#"{"deviceName":"Switch One","action":"on"}"#
+    );
+    // A name that the server declares is never touched.
+    assert_eq!(
+        sent(&house, "snake", json!({ "device_name": "x" })).await,
+        json!({ "device_name": "x" })
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn pn6_always_and_never_are_settings_of_a_server() {
+    for (normalize, expected) in [
+        (Normalize::Always, json!({ "deviceName": "x" })),
+        (Normalize::Never, json!({ "device_name": "x" })),
+    ] {
+        let tools =
+            json!([{ "name": "open", "description": "d", "inputSchema": { "type": "object" } }]);
+        let house = Plan::new()
+            .file("tools", &tools)
+            .settings(FAKE, &["list=@/tools"], |fake| fake.normalize = normalize)
+            .settled()
+            .await;
+        assert_eq!(
+            sent(&house, "open", json!({ "device_name": "x" })).await,
+            expected
+        );
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn va5_what_the_schema_closes_out_is_dropped_and_the_rest_is_forwarded() {
+    let house = Plan::new()
+        .file("tools", &zwave())
+        .server(FAKE, &["list=@/tools"])
+        .settled()
+        .await;
+    assert_eq!(
+        sent(&house, "snake", json!({ "device_name": "x", "extra": 1 })).await,
+        json!({ "device_name": "x" })
+    );
+    assert_eq!(
+        sent(
+            &house,
+            "control_zwave_device",
+            json!({ "deviceName": "x", "action": "on", "extra": 1 })
+        )
+        .await,
+        json!({ "deviceName": "x", "action": "on", "extra": 1 })
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn va7_arguments_of_mcp_tools_are_checked_unless_the_server_is_said_to_do_it() {
+    for (validate, error) in [
+        (
+            true,
+            json!("Invalid parameters: 'action' must be one of: on, off, dim"),
+        ),
+        (false, Value::Null),
+    ] {
+        let house = Plan::new()
+            .file("tools", &zwave())
+            .settings(FAKE, &["list=@/tools"], |fake| fake.validate = validate)
+            .settled()
+            .await;
+        let arguments = json!({ "deviceName": "x", "action": "explode" });
+        let envelope = house.call("control_zwave_device", arguments).await;
+        assert_eq!(envelope["error"], error, "{envelope}");
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answers() {
+    let tools = json!([
+        { "name": "datetime", "description": "Another clock", "inputSchema": { "type": "object" } },
+        { "name": "shared", "description": "d", "inputSchema": { "type": "object" } },
+        { "name": "dаtetime", "description": "With a Cyrillic letter", "inputSchema": { "type": "object" } },
+    ]);
+    let plan = Plan::new()
+        .file("tools", &tools)
+        .server("first", &["list=@/tools", "wait=500"])
+        .server("second", &["list=@/tools"]);
+    let house = plan.open();
+    let clock = FunctionTool::new("datetime", "The clock", async |_: Value, _| {
+        Ok::<_, ToolError>("local")
+    });
+    house.manager.add(clock.unwrap());
+    house.servers.settled().await;
+    let local = house.run(ToolCall::new("datetime", json!({}))).await;
+    assert_eq!(local["result"], "local");
+    for server in ["first", "second"] {
+        let envelope = house.call_of(server, "datetime", json!({})).await;
+        assert_eq!(envelope["success"], true, "{envelope}");
+    }
+    let shared = house.manager.find("shared").unwrap();
+    assert_eq!(shared.definition().source().to_string(), "mcp:first");
+    let log = house.log();
+    assert!(
+        log.lines()
+            .any(|line| line.contains("WARN") && line.contains("datetime")),
+        "{log}"
+    );
+    // Not after a reconnection either.
+    assert!(house.servers.reconnect("second").await);
+    let local = house.run(ToolCall::new("datetime", json!({}))).await;
+    assert_eq!(local["result"], "local");
+    let shared = house.manager.find("shared").unwrap();
+    assert_eq!(shared.definition().source().to_string(), "mcp:first");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn tm5_a_name_of_several_servers_is_found_with_the_server_in_front_at_all_times() {
+    let house = House::with(&[]).await;
+    for server in [FAKE, NEIGHBOUR] {
+        let envelope = house
+            .call_of(server, "echo", json!({ "text": server }))
+            .await;
+        assert_eq!(envelope["result"], server);
+    }
+    house.end().await;
+}

@@ -1,0 +1,123 @@
+//! B1, MC1: what does not belong on stdout.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::house::House;
+
+#[tokio::test]
+async fn mc1_what_is_no_message_is_logged_with_server_and_content_and_nothing_stops() {
+    for (before, quoted) in [
+        (
+            "Server started on port 3000\\n",
+            "Server started on port 3000",
+        ),
+        (
+            "2026-01-01 [INFO] a request came\\n",
+            "[INFO] a request came",
+        ),
+        (
+            "{\"level\":\"info\",\"msg\":\"a json logger\"}\\n",
+            "a json logger",
+        ),
+        ("[1,2,3]\\n", "[1,2,3]"),
+        ("12345\\n", "12345"),
+        ("null\\n", "null"),
+        ("🚀 ready\\n", "ready"),
+        ("bad \\xff\\xfe bytes\\n", "bytes"),
+        ("{\"jsonrpc\":\"2.0\"}\\n", "jsonrpc"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":\\n", "jsonrpc"),
+        ("red \\x1b[31malarm\\n", "alarm"),
+    ] {
+        let house = House::with(&[&format!("before={before}")]).await;
+        for n in 0..3 {
+            assert_eq!(
+                house.answer("echo", json!({ "text": n.to_string() })).await,
+                n
+            );
+        }
+        let log = house.log();
+        let error = log
+            .lines()
+            .find(|line| line.contains("ERROR") && line.contains(quoted))
+            .unwrap_or_else(|| panic!("{before} is not logged:\n{log}"));
+        assert!(error.contains("fake"), "{error}");
+        assert!(!log.contains('\x1b'), "{log}");
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn mc1_a_message_with_something_in_front_or_around_is_rescued() {
+    for modes in [
+        &["before=\\n\\n"][..],
+        &["before=INFO: "],
+        &["before=half a line "],
+        &["before=\\xef\\xbb\\xbf"],
+        &["before=\\x1b[0m"],
+        &["before= \\t"],
+        &["end=\\r\\n"],
+        &["end=\\n\\n\\n"],
+        &["stdout=Welcome!\\nType help\\n"],
+        &["stdout=half a banner"],
+    ] {
+        let house = House::with(modes).await;
+        for n in 0..3 {
+            assert_eq!(
+                house.answer("echo", json!({ "text": n.to_string() })).await,
+                n,
+                "{modes:?}"
+            );
+        }
+        house.end().await;
+    }
+}
+
+#[tokio::test]
+async fn mc1_nothing_is_written_back_because_of_it() {
+    let house =
+        House::with(&["before=[1]\\nno message\\n{\"id\":3}\\n{\"jsonrpc\":\"2.0\",\"id\":9}\\n"])
+            .await;
+    house.works().await;
+    let expected = [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "tools/call",
+        "tools/call",
+    ];
+    assert_eq!(house.heard().await, expected);
+    house.end().await;
+}
+
+#[tokio::test]
+async fn mc1_a_thousand_lines_a_second_hold_up_nothing_and_fill_no_log() {
+    let house = House::with(&["noise=1000"]).await;
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(2) {
+        house.works().await;
+    }
+    let errors = house
+        .log()
+        .lines()
+        .filter(|line| line.contains("still here") && line.contains("ERROR"))
+        .count();
+    assert!((1..=7).contains(&errors), "{errors}\n{}", house.log());
+    house.end().await;
+}
+
+#[tokio::test]
+async fn messages_that_never_end_fail_the_start_and_nothing_else() {
+    let house = crate::house::Plan::new()
+        .settings(crate::house::FAKE, &["end="], |fake| {
+            fake.start_timeout = Duration::from_millis(300);
+        })
+        .retry(|retry| retry.base_delay = Duration::from_millis(50))
+        .server(crate::house::NEIGHBOUR, &[])
+        .settled()
+        .await;
+    assert!(house.manager.find("fake__echo").is_none());
+    house.end().await;
+}

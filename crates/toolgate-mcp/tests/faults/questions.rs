@@ -1,0 +1,75 @@
+//! What a server asks of us is answered, also when there is nobody to ask.
+
+use serde_json::json;
+
+use crate::house::House;
+
+#[tokio::test]
+async fn questions_of_a_server_get_a_proper_answer_when_nobody_can_answer() {
+    let house = House::with(&[]).await;
+    let elicited = house.answer("elicit", json!({})).await;
+    let declined =
+        ["decline", "cancel"].contains(&elicited["result"]["action"].as_str().unwrap_or_default());
+    assert!(
+        declined || elicited["error"]["message"].is_string(),
+        "{elicited}"
+    );
+    let sampled = house.answer("sample", json!({})).await;
+    assert!(
+        sampled["error"]["message"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{sampled}"
+    );
+    let roots = house.answer("roots", json!({})).await;
+    assert!(
+        roots["result"]["roots"].is_array() || roots["error"]["message"].is_string(),
+        "{roots}"
+    );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn questions_of_a_modern_server_are_answered_with_the_next_try() {
+    let house = House::with(&["modern"]).await;
+    let envelope = house.call_within(5000, "elicit", json!({})).await;
+    let text = envelope.to_string();
+    assert!(
+        text.contains("decline") || envelope["success"] == false,
+        "{envelope}"
+    );
+    if envelope["success"] == true {
+        assert!(text.contains("state of the call"), "{envelope}");
+    }
+    house.works().await;
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_question_with_a_strange_id_or_of_a_strange_kind_is_answered_or_left_and_nothing_stops() {
+    let house = House::with(&[]).await;
+    let asked = [
+        r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":{"x":1},"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"dance/now","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":"?"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/unheard_of"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":$ID}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}"#,
+    ];
+    let answer =
+        r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"end"}]}}"#;
+    for asked in asked {
+        let envelope = house
+            .call_within(
+                5000,
+                "raw",
+                json!({ "text": format!("{asked}\\n{answer}\\n") }),
+            )
+            .await;
+        assert_eq!(envelope["result"], "end", "{asked}: {envelope}");
+    }
+    house.works().await;
+    house.end().await;
+}
