@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod call; // `call`: input in every form, envelopes, exit codes
+mod children; // no server outlives the program
 mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
 mod documentation; // what the pages under docs/ show

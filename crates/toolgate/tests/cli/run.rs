@@ -72,14 +72,21 @@ impl Run {
         self
     }
 
-    /// Starts the program and leaves it running.
-    pub(crate) fn start(mut self) -> (Child, TempDir) {
+    /// Starts the program and leaves it running, its input at an end.
+    pub(crate) fn start(self) -> (Child, TempDir) {
+        let (mut child, folder) = self.start_open();
+        drop(child.stdin.take());
+        (child, folder)
+    }
+
+    /// Starts the program and leaves it running, its input open.
+    pub(crate) fn start_open(mut self) -> (Child, TempDir) {
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
+        let stdin = child.stdin.as_mut().unwrap();
         // A program that does not read its input may be gone already.
         drop(stdin.write_all(&self.stdin));
         (child, self.folder)
