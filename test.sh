@@ -9,8 +9,14 @@ mathjs_version=15.2.0
 # MCP clients that others wrote: both generations of the TypeScript SDK, the inspector, the Python SDK.
 mcp_clients_npm=(@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/inspector@0.15.0)
 mcp_clients_pypi=(mcp==2.3.0)
+# Real MCP servers, the official conformance suite, and the Node it needs. The sqlite server dies at its start with this SDK:
+# a real traceback to show.
+mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequential-thinking}@2026.8.31
+    @modelcontextprotocol/conformance@0.1.16 "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
+mcp_servers_pypi=(mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-sqlite==2025.4.25)
 # A program the tests or the build need, and the Debian package it comes from.
-programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm)
+programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
+    python3:python3-venv git:git)
 
 skipped=()
 step="starting"
@@ -25,15 +31,15 @@ Usage: ./test.sh [COMMAND]
   soak     the tests again and again with many more random cases
   bench    the benchmarks, and the peers beside them if their folder is there
 
-Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny
-and mathjs into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
+Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny,
+mathjs and real MCP servers into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
 
   TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
   SOAK_SECONDS          how long to soak             (3600)
   PROPTEST_CASES        random cases of each property while soaking (10000)
   MATH_RANDOM_CASES     random expressions compared with mathjs while soaking (50000)
   BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
-  BENCH_ONLY            its sections to run          (AD)
+  BENCH_ONLY            its sections to run          (ABDE)
 END
 }
 
@@ -102,13 +108,15 @@ bench() {
         skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"
         return
     fi
-    run "building our side" cargo build --release --locked -p toolgate-core --example bench_slots -p toolgate-math --example math_slot
+    run "building our side" cargo build --release --locked -p toolgate-core --example bench_slots -p toolgate-math --example math_slot \
+        -p toolgate-mcp --example mcp_slot
     local examples
     examples=$(realpath "${CARGO_TARGET_DIR:-target}")/release/examples
     mkdir -p "$cache/bench"
     export TOOLGATE_INPROC="$examples/bench_slots inproc" TOOLGATE_SCHEMA="$examples/bench_slots schema"
     export TOOLGATE_MATH="$examples/math_slot"
-    export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-AD}
+    export TOOLGATE_STDIO="$examples/mcp_slot stdio" TOOLGATE_READY="$examples/mcp_slot ready"
+    export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-ABDE}
     run "peers" "$peers/run.sh"
 }
 
@@ -129,7 +137,10 @@ tools() {
         fi
     fi
     install_mathjs || skip "comparison with mathjs" "npm can not install mathjs"
-    install_mcp_clients || skip "MCP clients" "npm or pip can not install them"
+    install_packages "MCP clients" "$cache/mcp-clients" mcp_clients_npm mcp_clients_pypi \
+        || skip "MCP clients" "npm or pip can not install them"
+    install_packages "MCP servers" "$cache/mcp" mcp_servers_npm mcp_servers_pypi \
+        || skip "real MCP servers and conformance" "npm or pip can not install them"
 }
 
 apt_install() {
@@ -151,20 +162,21 @@ install_mathjs() {
     end
 }
 
-# Our server is tried with clients nobody here wrote.
-install_mcp_clients() {
-    local folder=$cache/mcp-clients
-    if [[ $(cat "$folder/npm.txt" 2>/dev/null) != "${mcp_clients_npm[*]}" ]]; then
-        begin "installing MCP clients with npm (once)"
-        npm install --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error "${mcp_clients_npm[@]}" || return
-        echo "${mcp_clients_npm[*]}" >"$folder/npm.txt"
+# Packages of npm and PyPI in a folder of their own, with the lists they were installed from: what, folder, both lists.
+install_packages() {
+    local folder=$2
+    local -n from_npm=$3 from_pypi=$4
+    if [[ $(cat "$folder/npm.txt" 2>/dev/null) != "${from_npm[*]}" ]]; then
+        begin "installing $1 with npm (once)"
+        npm install --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error "${from_npm[@]}" || return
+        echo "${from_npm[*]}" >"$folder/npm.txt"
         end
     fi
-    if [[ $(cat "$folder/pypi.txt" 2>/dev/null) != "${mcp_clients_pypi[*]}" ]]; then
-        begin "installing MCP clients with pip (once)"
+    if [[ $(cat "$folder/pypi.txt" 2>/dev/null) != "${from_pypi[*]}" ]]; then
+        begin "installing $1 with pip (once)"
         python3 -m venv --clear "$folder/python" || { apt_install python3-venv && python3 -m venv --clear "$folder/python"; } || return
-        "$folder/python/bin/pip" install --quiet --disable-pip-version-check "${mcp_clients_pypi[@]}" || return
-        echo "${mcp_clients_pypi[*]}" >"$folder/pypi.txt"
+        "$folder/python/bin/pip" install --quiet --disable-pip-version-check "${from_pypi[@]}" || return
+        echo "${from_pypi[*]}" >"$folder/pypi.txt"
         end
     fi
 }
