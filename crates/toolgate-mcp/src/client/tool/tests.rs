@@ -125,6 +125,34 @@ async fn pn1_names_reach_the_server_as_it_declares_them() {
 }
 
 #[tokio::test]
+async fn pn2_maps_of_the_configuration_add_to_those_that_ship() {
+    let properties = json!({ "deviceName": {}, "action": {}, "room": {} });
+    let schema = json!({ "inputSchema": { "type": "object", "properties": properties } });
+    let mut settings = settings();
+    let mapped = HashMap::from([("place".to_owned(), "room".to_owned())]);
+    settings.parameter_names = HashMap::from([("control_zwave_device".to_owned(), mapped)]);
+    let link = Link::new();
+    let (session, server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
+    link.up(session);
+    let manager = Arc::new(ToolManager::new());
+    let listed = vec![entry("control_zwave_device", &schema)];
+    let source = Source::Mcp("house".to_owned());
+    manager.replace(
+        &source,
+        Rank::Server(0),
+        take(listed, &settings, &link).tools,
+    );
+    let arguments = json!({ "device_name": "Lamp", "place": "kitchen", "command": "on" });
+    let call = ToolCall::new("control_zwave_device", arguments);
+    assert!(ToolExecutor::new(manager).execute(call).await.is_success());
+    let expected = r#"{"deviceName":"Lamp","room":"kitchen","action":"on"}"#;
+    assert_eq!(
+        server.sent()[0]["params"]["arguments"].to_string(),
+        expected
+    );
+}
+
+#[tokio::test]
 async fn faults_of_the_connection_become_sentences() {
     let lost = || {
         Does::Fails(TransportError::Interrupted(
