@@ -86,6 +86,8 @@ documentation() {
 
 dependencies() {
     if install_cargo_deny; then
+        # Also those of other systems: the lock file names them, and the check reads them.
+        run "fetching dependencies" cargo fetch --locked
         run "dependencies" "$cache/bin/cargo-deny" --offline --locked check bans licenses sources
     else
         skip "dependencies" "cargo-deny can not be installed"

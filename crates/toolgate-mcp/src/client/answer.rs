@@ -1,7 +1,7 @@
 //! What a server's answer to `tools/call` means.
 
 use serde_json::Value;
-use toolgate_core::{Content, ToolError, ToolOutput};
+use toolgate_core::{Content, ToolError, ToolOutput, escape};
 
 use super::session::Failure;
 use super::transport::{End, Lost};
@@ -19,39 +19,49 @@ pub(crate) enum Answer {
     },
 }
 
-/// Reads a result.
+/// Reads a result. What is no result is a failure: an answer must not get lost in silence.
 pub(crate) fn read(tool: &str, mut result: Value) -> Answer {
     match result["resultType"].as_str() {
-        None | Some("complete") => Answer::Done(output(result)),
+        None | Some("complete") => Answer::Done(output(tool, result)),
         Some("input_required") => Answer::Wants {
             requests: result["inputRequests"].take(),
             state: result["requestState"].take(),
         },
         Some(other) => {
             let other: String = other.chars().take(50).collect();
-            let text = format!(
-                "The server of '{tool}' gave an answer of the unknown kind '{}'",
-                toolgate_core::escape(&other)
-            );
-            Answer::Done(Err(ToolError::failed(text)))
+            let problem = format!("a result of the unknown kind '{}'", escape(&other));
+            Answer::Done(Err(unreadable(tool, problem)))
         }
     }
 }
 
-fn output(mut result: Value) -> Result<ToolOutput, ToolError> {
-    let content = match result.get_mut("content").map(Value::take) {
-        Some(Value::Array(blocks)) => blocks.into_iter().map(Content::from).collect(),
-        _ => Vec::new(),
+fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
+    let Value::Object(mut result) = result else {
+        return Err(unreadable(tool, "the result is no object".to_owned()));
     };
-    if result["isError"] == true {
+    let content = match result.shift_remove("content") {
+        None => Vec::new(),
+        Some(Value::Array(blocks)) if blocks.iter().all(Value::is_object) => {
+            blocks.into_iter().map(Content::from).collect()
+        }
+        Some(_) => {
+            return Err(unreadable(
+                tool,
+                "its content is no list of blocks".to_owned(),
+            ));
+        }
+    };
+    if result.get("isError") == Some(&Value::Bool(true)) {
         return Err(ToolError::failed(failure_text(&content)));
     }
     let mut output = ToolOutput::blocks(content);
-    output.structured = match result.as_object_mut() {
-        Some(result) => result.shift_remove("structuredContent"),
-        None => Some(result),
-    };
+    output.structured = result.shift_remove("structuredContent");
     Ok(output)
+}
+
+fn unreadable(tool: &str, problem: String) -> ToolError {
+    let text = format!("The server of '{tool}' gave an answer that can not be read");
+    ToolError::failed(text).with_details(problem)
 }
 
 /// The server's own words, unchanged.
@@ -102,9 +112,6 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
             what: "result",
             problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
         },
-        Failure::Lost(Lost::Broken(problem)) => ToolError::failed(format!(
-            "The server of '{tool}' gave an answer that can not be read"
-        ))
-        .with_details(problem),
+        Failure::Lost(Lost::Broken(problem)) => unreadable(tool, problem),
     }
 }

@@ -20,6 +20,10 @@ use crate::Era;
 const COURTESY: Duration = Duration::from_secs(5);
 /// Ids of requests nobody waits for any more, kept to tell a late answer from a wrong one.
 const ABANDONED: usize = 1024;
+/// So many requests in a row without a word from the server, and it is asked whether it is there at all.
+const STRIKES: u64 = 3;
+/// How long it may take to say so.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Questions of a server that are open at once.
 const OPEN_QUESTIONS: usize = 16;
 
@@ -53,6 +57,9 @@ pub(crate) struct Session {
     tools_changed: Notify,
     questions: Arc<Questions>,
     open_questions: AtomicU64,
+    /// Messages that came, and requests that were given up since the last one.
+    heard: AtomicU64,
+    strikes: AtomicU64,
     /// What every request of the modern era carries.
     meta: OnceLock<Map<String, Value>>,
 }
@@ -67,6 +74,8 @@ struct Asked {
     answer: oneshot::Sender<Result<Value, Failure>>,
     /// The call behind it, which hears of progress.
     call: Option<CallContext>,
+    /// What had been heard when it was asked.
+    heard: u64,
 }
 
 /// A request, before it has an id.
@@ -130,6 +139,8 @@ impl Session {
             tools_changed: Notify::new(),
             questions,
             open_questions: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
+            strikes: AtomicU64::new(0),
             meta: OnceLock::new(),
         })
     }
@@ -164,6 +175,7 @@ impl Session {
         let asked = Asked {
             answer: sender,
             call: request.call.cloned(),
+            heard: self.heard.load(Ordering::Relaxed),
         };
         self.expect(id, asked)?;
         let mut unanswered = Unanswered {
@@ -309,16 +321,20 @@ impl Session {
     }
 
     fn abandon(self: &Arc<Self>, id: u64, tell: bool) {
-        {
+        let asked = {
             let mut waiting = self.waiting();
-            if waiting.requests.remove(&id).is_none() {
+            let Some(asked) = waiting.requests.remove(&id) else {
                 return;
-            }
+            };
             if waiting.abandoned.len() == ABANDONED {
                 waiting.abandoned.pop_front();
             }
             waiting.abandoned.push_back(id);
-        }
+            asked
+        };
+        let is_silent = asked.heard == self.heard.load(Ordering::Relaxed);
+        let doubtful =
+            tell && is_silent && self.strikes.fetch_add(1, Ordering::Relaxed) + 1 == STRIKES;
         let session = Arc::clone(self);
         let tell_it = async move {
             if tell {
@@ -332,9 +348,21 @@ impl Session {
             if let Some(transport) = session.transport.get() {
                 transport.forget(id);
             }
+            if doubtful {
+                session.expect_sign_of_life().await;
+            }
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(tell_it);
+        }
+    }
+
+    /// A server that is busy answers a ping, if only with an error. One that does not is stuck: it is ended, and started anew.
+    async fn expect_sign_of_life(self: &Arc<Self>) {
+        let ping = self.request(Request::new("ping", json!({})));
+        if tokio::time::timeout(SIGN_OF_LIFE, ping).await.is_err() {
+            warn!(server = %self.server, "no answer to {STRIKES} requests in a row, nor to a ping: the connection is ended");
+            self.close().await;
         }
     }
 
@@ -447,6 +475,8 @@ impl Inbox for Mailbox {
         let Some(session) = self.0.upgrade() else {
             return;
         };
+        session.heard.fetch_add(1, Ordering::Relaxed);
+        session.strikes.store(0, Ordering::Relaxed);
         match message {
             Message::Response { id, answer } => match id.as_u64() {
                 Some(id) => session.settle(id, answer.map_err(Failure::Rpc)),

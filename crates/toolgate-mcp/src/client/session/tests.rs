@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 /// Keeps what was sent.
 #[derive(Default)]
 struct Recorder {
+    closed: std::sync::atomic::AtomicBool,
     sent: Mutex<Vec<Value>>,
     forgotten: Mutex<Vec<u64>>,
     broken: bool,
@@ -33,6 +34,7 @@ impl Transport for Recorder {
         self.forgotten.lock().unwrap().push(id);
     }
     fn close(&self) -> BoxFuture<'_, ()> {
+        self.closed.store(true, Ordering::Relaxed);
         Box::pin(async {})
     }
 }
@@ -273,4 +275,25 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
         params: Value::Null,
     });
     session.tools_changed().await;
+}
+
+/// Three requests in a row that time out without a word: asked for a sign of life, then ended.
+#[tokio::test(start_paused = true)]
+async fn a3_a_server_that_is_stuck_is_ended_and_one_that_is_busy_is_not() {
+    for (answers_pings, closed) in [(true, false), (false, true)] {
+        let (session, recorder, inbox) = connected(false);
+        for _ in 0..STRIKES {
+            assert!(!recorder.closed.load(Ordering::Relaxed));
+            let request = session.request(Request::new("tools/call", json!({})));
+            drop(tokio::time::timeout(Duration::from_secs(30), request).await);
+            settle().await;
+        }
+        let ping = recorder.sent().pop().unwrap();
+        assert_eq!(ping["method"], "ping");
+        if answers_pings {
+            inbox.message(response(ping["id"].clone(), json!({})));
+        }
+        tokio::time::sleep(SIGN_OF_LIFE * 2).await;
+        assert_eq!(recorder.closed.load(Ordering::Relaxed), closed);
+    }
 }

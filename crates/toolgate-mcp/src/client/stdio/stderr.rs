@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
 use toolgate_core::{Redactor, escape};
 
 use crate::client::diagnostics::Diagnostics;
@@ -15,6 +17,9 @@ const SHOWN_LINES: usize = 20;
 const SHOWN_BYTES: usize = 4096;
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
+/// So many lines are logged in this time, at DEBUG.
+const LOGGED_LINES: usize = 100;
+const LOG_WINDOW: Duration = Duration::from_secs(1);
 
 /// The last bytes of a stream. Taking them in is a copy and nothing more: a server may write gigabytes.
 #[derive(Default)]
@@ -95,27 +100,60 @@ pub(super) async fn drain(
     diagnostics: Arc<Diagnostics>,
 ) {
     let mut chunk = vec![0; CHUNK];
-    let mut line = Vec::new();
+    let mut log = Log::new(diagnostics);
     while let Ok(read @ 1..) = from.read(&mut chunk).await {
         ring.add(&chunk[..read]);
         if tracing::enabled!(tracing::Level::DEBUG) {
-            log(&chunk[..read], &mut line, &diagnostics);
+            log.add(&chunk[..read]);
         }
     }
-    log(b"\n", &mut line, &diagnostics);
+    log.add(b"\n");
 }
 
-/// Logs the lines that are complete; `unfinished` is the rest, as far as it would be shown.
-fn log(mut bytes: &[u8], unfinished: &mut Vec<u8>, diagnostics: &Diagnostics) {
-    while let Some(end) = memchr::memchr(b'\n', bytes) {
-        keep(unfinished, &bytes[..end]);
-        bytes = &bytes[end + 1..];
-        if let Some(line) = shown(unfinished, diagnostics.redactor()) {
-            tracing::debug!(server = diagnostics.server(), line, "stderr");
+/// Complete lines, for the log. A flood is only counted: writing it all down would hold up what the server has to say.
+struct Log {
+    diagnostics: Arc<Diagnostics>,
+    /// A line as far as it has come and would be shown.
+    unfinished: Vec<u8>,
+    since: Instant,
+    lines: usize,
+}
+
+impl Log {
+    fn new(diagnostics: Arc<Diagnostics>) -> Self {
+        Self {
+            diagnostics,
+            unfinished: Vec::new(),
+            since: Instant::now(),
+            lines: 0,
         }
-        unfinished.clear();
     }
-    keep(unfinished, bytes);
+
+    fn add(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            keep(&mut self.unfinished, &bytes[..end]);
+            bytes = &bytes[end + 1..];
+            self.line();
+            self.unfinished.clear();
+        }
+        keep(&mut self.unfinished, bytes);
+    }
+
+    fn line(&mut self) {
+        if self.since.elapsed() >= LOG_WINDOW {
+            let left_out = self.lines.saturating_sub(LOGGED_LINES);
+            if left_out > 0 {
+                tracing::debug!(server = self.diagnostics.server(), left_out, "stderr");
+            }
+            (self.since, self.lines) = (Instant::now(), 0);
+        }
+        self.lines += 1;
+        if self.lines <= LOGGED_LINES
+            && let Some(line) = shown(&self.unfinished, self.diagnostics.redactor())
+        {
+            tracing::debug!(server = self.diagnostics.server(), line, "stderr");
+        }
+    }
 }
 
 fn keep(unfinished: &mut Vec<u8>, bytes: &[u8]) {

@@ -73,6 +73,23 @@ async fn ex5_a_result_of_an_mcp_tool_is_the_structured_value_the_single_text_or_
 }
 
 #[tokio::test]
+async fn an_answer_that_is_no_result_is_a_failure_and_not_lost() {
+    for answer in [
+        json!(null),
+        json!("x"),
+        json!([]),
+        json!({ "content": "x" }),
+        json!({ "content": [1, null] }),
+        json!({ "resultType": "riddle" }),
+    ] {
+        let given = answer.clone();
+        let (outcome, _) = call(&json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
+        let error = "The server of 't' gave an answer that can not be read";
+        assert_eq!(outcome.error().as_deref(), Some(error), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn pn8_what_the_server_itself_says_is_returned_unchanged() {
     let words = "  Device 'x' nicht gefunden!\nsecond line ";
     let failing = json!({ "isError": true, "content": [{ "type": "text", "text": words }] });
