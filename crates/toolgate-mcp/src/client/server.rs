@@ -201,7 +201,11 @@ impl Server {
             self.starts.most(),
             (until - Instant::now()).as_secs_f64().ceil()
         );
-        warn!(server = %self.settings().name, "MCP server is held back: {why}");
+        match self.course.failed {
+            // It has been told that it is lost.
+            true => debug!(server = %self.settings().name, "MCP server is held back: {why}"),
+            false => warn!(server = %self.settings().name, "MCP server is held back: {why}"),
+        }
         self.board.update(|facts| {
             facts.error = Some(match facts.error.take() {
                 Some(error) => format!("{error}; {why}"),
