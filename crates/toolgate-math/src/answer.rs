@@ -40,10 +40,7 @@ impl Answer {
                     "The expression shows no result; remove the ; behind the last statement",
                 )),
                 [only] => self.json(&mut meter, only),
-                several => several
-                    .iter()
-                    .map(|value| self.json(&mut meter, value))
-                    .collect(),
+                several => self.cells(&mut meter, &[several.len()], several),
             },
             Value::Undefined => Err(Error::new("The expression has no value")),
             value => self.json(&mut meter, value),
@@ -51,7 +48,7 @@ impl Answer {
     }
 
     fn json(&self, meter: &mut Meter, value: &Value) -> Result<Json> {
-        meter.cells(1)?;
+        meter.step(1)?;
         match value {
             Value::Null | Value::Undefined => Ok(Json::Null),
             Value::Bool(value) => Ok(Json::Bool(*value)),
@@ -63,12 +60,14 @@ impl Answer {
             Value::Matrix(matrix) => self.cells(meter, &matrix.size, &matrix.data),
             Value::Object(object) => {
                 let mut map = Map::new();
+                meter.cells(OBJECT_CELLS)?;
                 for (key, value) in &object.entries {
+                    meter.cells(2 * JSON_CELLS + key.len() / 32)?;
                     map.insert(key.as_ref().into(), self.json(meter, value)?);
                 }
                 Ok(Json::Object(map))
             }
-            Value::Results(values) => values.iter().map(|value| self.json(meter, value)).collect(),
+            Value::Results(values) => self.cells(meter, &[values.len()], values),
             Value::Builtin(_) | Value::Closure(_) => Err(Error::new(
                 "The result is a function, which JSON cannot carry; call it with arguments",
             )),
@@ -82,18 +81,24 @@ impl Answer {
         let [length, inner @ ..] = size else {
             return Ok(Json::Array(Vec::new()));
         };
+        meter.cells(length * JSON_CELLS)?;
         let step = data.len().checked_div(*length).unwrap_or(0);
-        (0..*length)
-            .map(|i| {
-                if inner.is_empty() {
-                    self.json(meter, &data[i])
-                } else {
-                    self.cells(meter, inner, &data[i * step..(i + 1) * step])
-                }
-            })
-            .collect()
+        let mut list = Vec::with_capacity(*length);
+        for i in 0..*length {
+            list.push(if inner.is_empty() {
+                self.json(meter, &data[i])?
+            } else {
+                self.cells(meter, inner, &data[i * step..(i + 1) * step])?
+            });
+        }
+        Ok(Json::Array(list))
     }
 }
+
+/// What a value of JSON takes, in cells of the budget: it is two to three times as large as one.
+const JSON_CELLS: usize = 3;
+/// What an object of JSON takes before it has an entry.
+const OBJECT_CELLS: usize = 8;
 
 /// Whole numbers that a double holds exactly are integers.
 fn number(value: f64) -> Result<Json> {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub struct Budget {
     /// Bytes of the expression.
     pub length: usize,
-    /// Nested brackets, operators and calls. Every level costs stack: the default fits a thread with 256 KiB.
+    /// Nested brackets, operators, calls, and values in values. Every level costs stack: the default fits a thread with 256 KiB.
     pub depth: usize,
     /// Nodes of the parsed expression.
     pub nodes: usize,
@@ -19,6 +19,8 @@ pub struct Budget {
     pub cells: usize,
     /// Decimal digits of one big number or fraction.
     pub digits: usize,
+    /// Bytes of one text that the expression makes.
+    pub text: usize,
     /// Wall time, looked at every few hundred steps.
     pub time: Duration,
 }
@@ -32,6 +34,7 @@ impl Default for Budget {
             steps: 400_000,
             cells: 200_000,
             digits: 2_000,
+            text: 32 * 1024,
             time: Duration::from_millis(30),
         }
     }
@@ -67,6 +70,8 @@ impl Meter {
     pub(crate) fn for_output(budget: &Budget) -> Self {
         let mut meter = Self::new(budget);
         meter.budget.time /= 2;
+        // The answer as a whole is as long as its cells allow; no expression works on it any more.
+        meter.budget.text = usize::MAX;
         meter
     }
 
@@ -121,8 +126,17 @@ impl Meter {
         self.step(n)
     }
 
-    /// Counts a new text of `bytes` bytes.
+    /// Counts a new text of `bytes` bytes, before it is made.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.budget.text {
+            return Err(Error::exceeded(
+                "text",
+                format!(
+                    "A text has more than {} bytes; use shorter texts",
+                    self.budget.text
+                ),
+            ));
+        }
         self.cells(bytes / 32 + 1)
     }
 
@@ -132,10 +146,7 @@ impl Meter {
         if bits / 10 * 3 > self.budget.digits as u64 {
             return Err(self.too_many_digits());
         }
-        if bits > 512 {
-            self.cells(usize::try_from(bits / 256).unwrap_or(usize::MAX))?;
-        }
-        self.step(1)
+        self.cells(3 + usize::try_from(bits / 256).unwrap_or(usize::MAX))
     }
 
     pub(crate) fn too_many_digits(&self) -> Error {

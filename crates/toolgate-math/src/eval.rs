@@ -112,6 +112,8 @@ impl<'a> Run<'a> {
             self.meter.step(1)?;
             value = self.apply(above, value)?;
         }
+        // Whatever an expression builds passes here, so nothing nests deeper than it can be written and dropped.
+        self.meter.nested(value.depth())?;
         self.meter.leave();
         Ok(value)
     }
@@ -370,7 +372,6 @@ impl<'a> Run<'a> {
             self.meter.cells(2 + i / 16)?;
             object.set(&tree.texts[keys as usize + i], value);
         }
-        self.meter.nested(object.depth)?;
         Ok(Value::Object(Arc::new(object)))
     }
 
@@ -411,8 +412,7 @@ impl<'a> Run<'a> {
             .map(|(_, value)| value.depth())
             .max()
             .unwrap_or(0);
-        self.meter.nested(depth)?;
-        self.meter.cells(2 + captured.len())?;
+        self.meter.cells(3 + captured.len() + label.len() / 32)?;
         Ok(Value::Closure(Arc::new(Closure {
             label,
             parameters,

@@ -8,29 +8,35 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) size: Vec<usize>,
+    /// The cells. Nothing that holds values of its own is put in behind [`Matrix::new`], which measures how deep they nest.
     pub(crate) data: Vec<Value>,
+    depth: usize,
 }
 
 impl Matrix {
     pub(crate) fn new(size: Vec<usize>, data: Vec<Value>) -> Self {
         debug_assert_eq!(size.iter().product::<usize>(), data.len());
-        Self { size, data }
+        let inner = data.iter().map(Value::depth).max().unwrap_or(0);
+        Self {
+            depth: size.len() + inner,
+            size,
+            data,
+        }
     }
 
     pub(crate) fn vector(data: Vec<Value>) -> Self {
-        Self {
-            size: vec![data.len()],
-            data,
-        }
+        Self::new(vec![data.len()], data)
+    }
+
+    /// How deep values nest in it: its dimensions, and what its cells hold.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Every cell the same.
     pub(crate) fn filled(meter: &mut Meter, size: Vec<usize>, value: &Value) -> Result<Self> {
         let cells = cell_count(meter, &size)?;
-        Ok(Self {
-            size,
-            data: vec![value.clone(); cells],
-        })
+        Ok(Self::new(size, vec![value.clone(); cells]))
     }
 
     /// A matrix out of the items of `[…]`; items that are matrices of one size become its rows.
@@ -70,7 +76,7 @@ impl Matrix {
                 }
             }
         }
-        Ok(Self { size, data })
+        Ok(Self::new(size, data))
     }
 
     /// Rows and columns of a matrix with two dimensions.
@@ -107,10 +113,7 @@ impl Matrix {
             .iter()
             .map(|value| f(meter, value))
             .collect::<Result<_>>()?;
-        Ok(Self {
-            size: self.size.clone(),
-            data,
-        })
+        Ok(Self::new(self.size.clone(), data))
     }
 
     /// Rows become columns.
@@ -123,10 +126,7 @@ impl Matrix {
                     .flat_map(|column| (0..rows).map(move |row| row * columns + column))
                     .map(|at| self.data[at].clone())
                     .collect();
-                Ok(Self {
-                    size: vec![columns, rows],
-                    data,
-                })
+                Ok(Self::new(vec![columns, rows], data))
             }
             _ => Err(Error::new(format!(
                 "Matrix must be a vector or two dimensional (size: [{}])",
@@ -144,10 +144,7 @@ impl Matrix {
                 self.data.len()
             )));
         }
-        Ok(Self {
-            size,
-            data: self.data.clone(),
-        })
+        Ok(Self::new(size, self.data.clone()))
     }
 
     /// Cut or filled up to `size`.
@@ -174,10 +171,7 @@ impl Matrix {
             };
             data.push(cell.unwrap_or(fill).clone());
         }
-        Ok(Self {
-            size: size.to_vec(),
-            data,
-        })
+        Ok(Self::new(size.to_vec(), data))
     }
 
     /// Folds the cells along one dimension (counted from 0) with `f` over the values of each line.
@@ -212,9 +206,9 @@ impl Matrix {
             (true, Some(only)) => Ok(only),
             (_, Some(last)) => {
                 data.push(last);
-                Ok(Value::matrix(Self { size, data }))
+                Ok(Value::matrix(Self::new(size, data)))
             }
-            (_, None) => Ok(Value::matrix(Self { size, data })),
+            (_, None) => Ok(Value::matrix(Self::new(size, data))),
         }
     }
 

@@ -194,6 +194,11 @@ fn each_exceeded_budget_is_named() {
         ("cells", Budget { cells: 99, ..full }, "zeros(10, 10)"),
         ("digits", Budget { digits: 20, ..full }, "fraction(7)^100"),
         (
+            "text",
+            Budget { text: 9, ..full },
+            "concat(\"hello \", \"world\")",
+        ),
+        (
             "time",
             Budget {
                 time: Duration::ZERO,

@@ -128,12 +128,13 @@ impl Value {
         }
     }
 
-    /// How deep values nest in it.
+    /// How deep values nest in it. Quick: what can be large knows it.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Object(object) => object.depth,
             Self::Closure(closure) => closure.depth,
-            Self::Matrix(matrix) => matrix.data.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Matrix(matrix) => matrix.depth(),
+            Self::Results(values) => 1 + values.iter().map(Self::depth).max().unwrap_or(0),
             _ => 0,
         }
     }
@@ -214,9 +215,10 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
         } else {
             f64::INFINITY
         }),
-        (_, digits) if digits.starts_with("0x") => crate::parser::literal::based(&digits[2..], 16),
-        (_, digits) if digits.starts_with("0b") => crate::parser::literal::based(&digits[2..], 2),
-        (_, digits) if digits.starts_with("0o") => crate::parser::literal::based(&digits[2..], 8),
+        // Only without a sign.
+        (text, _) if text.starts_with("0x") => crate::parser::literal::based(&text[2..], 16),
+        (text, _) if text.starts_with("0b") => crate::parser::literal::based(&text[2..], 2),
+        (text, _) if text.starts_with("0o") => crate::parser::literal::based(&text[2..], 8),
         (_, digits) if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
             text.parse().ok()
         }

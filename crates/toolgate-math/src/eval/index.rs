@@ -117,6 +117,7 @@ impl Run<'_> {
                     (object, changed)
                 }
                 Node::Symbol(name) => {
+                    self.meter.nested(new.depth())?;
                     self.names[name as usize].variable = Some(new);
                     return Ok(value);
                 }
@@ -139,7 +140,6 @@ impl Run<'_> {
         self.meter.cells(2 * object.entries.len() + 2)?;
         let mut object = Object::clone(object);
         object.set(key, new);
-        self.meter.nested(object.depth)?;
         Ok(Value::Object(Arc::new(object)))
     }
 
@@ -377,5 +377,5 @@ fn replace_cells(
             None => new.clone(),
         };
     }
-    Ok(Value::matrix(target))
+    Ok(Value::matrix(Matrix::new(target.size, target.data)))
 }

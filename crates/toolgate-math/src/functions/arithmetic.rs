@@ -144,13 +144,12 @@ fn sign(_: &mut Meter, x: &Value) -> Result<Value> {
 }
 
 fn signum(x: &Value) -> Result<Value> {
+    // Zero keeps its sign, and what is not a number stays so.
     let of = |x: f64| {
-        if x > 0.0 {
-            1.0
-        } else if x < 0.0 {
-            -1.0
+        if x == 0.0 || x.is_nan() {
+            x
         } else {
-            0.0
+            x.signum()
         }
     };
     Ok(match x {

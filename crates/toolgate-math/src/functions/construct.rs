@@ -299,12 +299,12 @@ fn boolean(_: &mut Meter, value: &Value) -> Result<Value> {
 fn units(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Matrix(matrix)] => {
+            run.meter.cells(matrix.data.len())?;
             let cells: Result<Vec<Value>> = matrix
                 .data
                 .iter()
                 .map(|value| one_unit(run, value))
                 .collect();
-            run.meter.cells(matrix.data.len())?;
             Ok(Value::matrix(crate::matrix::Matrix::new(
                 matrix.size.clone(),
                 cells?,
@@ -399,6 +399,7 @@ fn split_unit(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         return Err(type_error("splitUnit", &args[0]));
     };
     let targets = args[1].as_matrix("splitUnit")?.data.clone();
+    run.meter.cells(2 * targets.len())?;
     let mut rest = quantity.as_ref().clone();
     let mut parts = Vec::with_capacity(targets.len());
     for (at, target) in targets.iter().enumerate() {

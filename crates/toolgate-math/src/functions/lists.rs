@@ -21,7 +21,8 @@ pub(super) const TABLE: &[Function] = &[
         "index",
         "i, ...",
         "Indexes for subset, counted from 1",
-        |_, args| {
+        |run, args| {
+            run.meter.cells(args.len())?;
             Ok(Value::object([(
                 "index",
                 Value::Results(Arc::new(args.to_vec())),
@@ -87,7 +88,6 @@ fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                 run.meter.cells(2 * object.entries.len() + 2)?;
                 let mut object = Object::clone(object);
                 object.set(key, new.clone());
-                run.meter.nested(object.depth)?;
                 Ok(Value::Object(Arc::new(object)))
             }
         };

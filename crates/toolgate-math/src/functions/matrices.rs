@@ -99,8 +99,9 @@ pub(super) const TABLE: &[Function] = &[
         "squeeze",
         "x",
         "Without dimensions of size one",
-        |_, args| match &args[0] {
+        |run, args| match &args[0] {
             Value::Matrix(matrix) => {
+                run.meter.cells(matrix.data.len())?;
                 let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
                 match (size.is_empty(), matrix.data.as_slice()) {
                     (true, [only]) => Ok(only.clone()),
@@ -288,12 +289,13 @@ fn diagonal(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     match *matrix.size.as_slice() {
         [n] => {
             let (rows, columns) = (n + down, n + right);
-            let mut result =
-                Matrix::filled(&mut run.meter, vec![rows, columns], &Value::Number(0.0))?;
+            let size = vec![rows, columns];
+            let cells = matrix::cell_count(&mut run.meter, &size)?;
+            let mut data = vec![Value::Number(0.0); cells];
             for (i, value) in matrix.data.iter().enumerate() {
-                result.data[(i + down) * columns + i + right] = value.clone();
+                data[(i + down) * columns + i + right] = value.clone();
             }
-            Ok(Value::matrix(result))
+            Ok(Value::matrix(Matrix::new(size, data)))
         }
         [rows, columns] => {
             let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
@@ -394,7 +396,9 @@ fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     let Some(first) = matrices.next() else {
         return Err(Error::new("At least one matrix expected"));
     };
-    let mut joined = Matrix::clone(first?);
+    let first = first?;
+    run.meter.cells(first.data.len())?;
+    let mut joined = Matrix::clone(first);
     let dimension = match dimension {
         None => joined.size.len() - 1,
         Some(n) if n >= 1 && n <= joined.size.len() => n - 1,
@@ -473,6 +477,7 @@ fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
             if !wide {
                 return Err(Error::new("Expected vectors as rows or columns"));
             }
+            meter.cells(matrix.data.len())?;
             Ok(Value::list(matrix.data.clone()))
         })
         .collect::<Result<Vec<_>>>()?;

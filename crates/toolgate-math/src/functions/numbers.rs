@@ -133,7 +133,7 @@ fn number_gcd(mut a: f64, mut b: f64) -> f64 {
     while b.abs() > 0.0 {
         (a, b) = (b, crate::number::real::modulo(a, b));
     }
-    a.abs()
+    if a < 0.0 { -a } else { a }
 }
 
 fn gcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {

@@ -462,14 +462,14 @@ fn cumsum(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     };
     meter.cells(matrix.data.len())?;
     let inner: usize = matrix.size[at + 1..].iter().product();
-    let mut result = Matrix::clone(&matrix);
-    for k in inner..matrix.data.len() {
+    let mut data = matrix.data.clone();
+    for k in inner..data.len() {
         // The first cell of each line stays.
         if !(k / inner.max(1)).is_multiple_of(length) {
-            result.data[k] = ops::add(meter, &result.data[k - inner], &matrix.data[k])?;
+            data[k] = ops::add(meter, &data[k - inner], &data[k])?;
         }
     }
-    Ok(Value::matrix(result))
+    Ok(Value::matrix(Matrix::new(matrix.size.clone(), data)))
 }
 
 fn corr(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {

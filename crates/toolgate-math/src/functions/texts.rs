@@ -175,6 +175,7 @@ fn print(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         rest = &after[path.len()..];
     }
     text.push_str(rest);
+    run.meter.text(text.len())?;
     Ok(Value::text(text))
 }
 

@@ -65,11 +65,14 @@ pub(crate) fn round(x: f64, digits: i32) -> f64 {
     if !x.is_finite() {
         return x;
     }
+    if x == 0.0 {
+        // A negative zero loses its sign, a small negative number does not: the digits of -0 are those of 0.
+        return 0.0;
+    }
     // A division of whole numbers is rounded correctly, so that only what lies close to a tie needs the digits.
     let scaled = x * power;
     if scaled.abs() < 1e9 && (scaled.fract().abs() - 0.5).abs() > 1e-4 {
-        // A negative zero has lost its sign in the digits, too.
-        return scaled.round() / power + 0.0;
+        return scaled.round() / power;
     }
     let near = round_digits(x, SURE);
     round_digits(

@@ -118,17 +118,19 @@ pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> 
     broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
 }
 
-/// -1, 0 or 1.
+/// -1, 0 or 1; -1 also when one of two doubles is not a number.
 pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, compare_scalars)
 }
 
 fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let order = ordering("compare", a, b)?.map_or(f64::NAN, |order| f64::from(order as i8));
+    let order = ordering("compare", a, b)?.map(|order| f64::from(order as i8));
     Ok(match pair("compare", a, b) {
-        Ok(Pair::Big(..)) => Value::big(Decimal::from_number(order)),
-        Ok(Pair::Fraction(..)) => super::implicit_fraction(order).map(Value::fraction)?,
-        _ => Value::Number(order),
+        Ok(Pair::Big(..)) => Value::big(Decimal::from_number(order.unwrap_or(f64::NAN))),
+        Ok(Pair::Fraction(..)) => {
+            super::implicit_fraction(order.unwrap_or(f64::NAN)).map(Value::fraction)?
+        }
+        _ => Value::Number(order.unwrap_or(-1.0)),
     })
 }
 
@@ -140,7 +142,7 @@ pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<O
     if real(a) && real(b) {
         // Kinds that do not mix compare as doubles.
         return Ok(match ordering("compareNatural", a, b) {
-            Ok(order) => order.unwrap_or(Ordering::Equal),
+            Ok(order) => order.unwrap_or(Ordering::Less),
             Err(_) => {
                 let (a, b) = (a.number("compareNatural")?, b.number("compareNatural")?);
                 a.partial_cmp(&b).unwrap_or(Ordering::Equal)

@@ -10,13 +10,12 @@ const STACK: usize = if cfg!(debug_assertions) {
 };
 
 /// Evaluates, writes and drops the answer on a small stack.
-fn on_a_small_stack(expression: &str) -> Result<String, String> {
+fn on_a_small_stack(expression: &str, budget: Budget) -> Result<String, String> {
     let expression = expression.to_owned();
     std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || {
-            let answer =
-                evaluate(&expression, &Budget::default()).map_err(|error| error.to_string())?;
+            let answer = evaluate(&expression, &budget).map_err(|error| error.to_string())?;
             let text = answer.to_string();
             answer.to_json().map_err(|error| error.to_string())?;
             Ok(text)
@@ -52,6 +51,22 @@ fn attacks() -> Vec<(&'static str, String)> {
             "f(x)=map([1],f(y));f(1)".into(),
         ),
         ("lists", nested("[", "1", "]", 7_000)),
+        (
+            "lists in lists by a callback",
+            "a=[1];map(1:30000,f(x)=(a=map([1],g(y)=a)));a".into(),
+        ),
+        (
+            "indexes in indexes",
+            "a=1;map(1:30000,f(x)=(a=index(a)));a".into(),
+        ),
+        (
+            "many dimensions in many lists",
+            "a=zeros(ones(150));".to_owned() + &"a=map([1],g(y)=a);".repeat(200) + "a",
+        ),
+        (
+            "how deep a long list nests, again and again",
+            "a=zeros(100000);map(1:3000,f(x)={b:a});1".into(),
+        ),
         ("objects", nested("{a:", "1", "}", 3_000)),
         (
             "object built by statements",
@@ -81,6 +96,18 @@ fn attacks() -> Vec<(&'static str, String)> {
         (
             "text doubling",
             "a=\"aaaaaaaaaaaaaaaa\";".to_owned() + &"a=concat(a,a);".repeat(40) + "a",
+        ),
+        (
+            "ends of a long text",
+            "a=\"aaaaaaaaaaaaaaaa\";".to_owned()
+                + &"a=concat(a,a);".repeat(11)
+                + "map(1:3000,f(x)=a[end-end-end-end+3*end])",
+        ),
+        (
+            "a long text as a number",
+            "a=\"1234567890123456\";".to_owned()
+                + &"a=concat(a,a);".repeat(11)
+                + "map(1:3000,f(x)=a==a)",
         ),
         (
             "matrix doubling",
@@ -138,6 +165,29 @@ fn attacks() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// With all the time in the world: it is the depth that ends them, however fast the machine is.
+#[test]
+fn no_value_nests_deeper_than_the_stack_can_write_and_drop() {
+    let patient = Budget {
+        time: std::time::Duration::from_secs(60),
+        ..Budget::default()
+    };
+    for expression in [
+        "a=[1];map(1:30000,f(x)=(a=map([1],g(y)=a)));a",
+        "a=1;map(1:30000,f(x)=(a=index(a)));a",
+        "a={};map(1:30000,f(x)=(a.b=a));a",
+        "a={};map(1:30000,f(x)=(a={b:a}));a",
+        "h(f)=(g(x)=f);a=1;map(1:30000,k(y)=(a=h(a)));a",
+        "a=zeros(ones(150));map(1:30000,f(x)=(a=map([1],g(y)=a)));a",
+    ] {
+        let error = on_a_small_stack(expression, patient).expect_err(expression);
+        assert!(error.contains("nests deeper"), "{expression}: {error}");
+    }
+    // As deep as it may be.
+    let deep = "a=zeros(ones(100));".to_owned() + &"a=map([1],g(y)=a);".repeat(55) + "a";
+    assert!(on_a_small_stack(&deep, patient).is_ok());
+}
+
 #[test]
 fn every_attack_ends_quickly_on_a_small_stack() {
     #![expect(clippy::disallowed_types, reason = "the promise is about real time")]
@@ -145,7 +195,7 @@ fn every_attack_ends_quickly_on_a_small_stack() {
     let limit = std::time::Duration::from_millis(if cfg!(debug_assertions) { 1500 } else { 50 });
     for (name, expression) in attacks() {
         let start = std::time::Instant::now();
-        let answer = on_a_small_stack(&expression);
+        let answer = on_a_small_stack(&expression, Budget::default());
         let took = start.elapsed();
         if std::env::var_os("MATH_ATTACKS").is_some() {
             let shown: String = format!("{answer:?}").chars().take(90).collect();
