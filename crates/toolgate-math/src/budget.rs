@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::value::Value;
 
 /// The limits of one evaluation. Each exceeded one is an error that names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +110,15 @@ impl Meter {
             ));
         }
         Ok(())
+    }
+
+    /// Counts the work on one cell, beyond the step its making costs: anything but a plain number takes longer.
+    #[inline]
+    pub(crate) fn work(&mut self, cell: &Value) -> Result<()> {
+        match cell {
+            Value::Number(_) | Value::Bool(_) | Value::Null => Ok(()),
+            _ => self.step(8),
+        }
     }
 
     /// Counts `n` new cells of about 32 bytes, before they are made.

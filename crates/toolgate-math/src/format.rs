@@ -164,6 +164,11 @@ fn write_results(out: &mut Writer<'_>, values: &[Value]) -> Result<()> {
             Value::Number(value) => out.text.push_str(&to_text(*value)),
             Value::Text(text) => out.text.push_str(text),
             Value::Complex(value) => out.text.push_str(&plain_complex(*value)),
+            Value::Big(value) => out.text.push_str(&plain_decimal(value)?),
+            Value::Fraction(value) => {
+                out.meter.step(2000)?;
+                out.text.push_str(&value.to_decimal_text());
+            }
             value => write_value(out, value)?,
         }
     }
@@ -408,7 +413,24 @@ fn in_base(value: f64, base: u32) -> String {
 
 /// A complex number with its parts written as ECMAScript writes numbers.
 pub(crate) fn plain_complex(value: Complex) -> String {
-    join_complex(value.re, value.im, to_text)
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return "Infinity".to_owned();
+    }
+    let visible = |part: f64| if part.abs() < 1e-15 { 0.0 } else { part };
+    join_complex(visible(value.re), visible(value.im), to_text)
+}
+
+/// A big number as it writes itself: in full where a double would be.
+pub(crate) fn plain_decimal(value: &Decimal) -> Result<String> {
+    let style = Style {
+        lower: -6,
+        upper: 21,
+        ..Style::default()
+    };
+    decimal(value, &style)
 }
 
 /// `3 + 4i`.

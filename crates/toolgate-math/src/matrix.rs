@@ -111,7 +111,10 @@ impl Matrix {
         let data = self
             .data
             .iter()
-            .map(|value| f(meter, value))
+            .map(|value| {
+                meter.work(value)?;
+                f(meter, value)
+            })
             .collect::<Result<_>>()?;
         Ok(Self::new(self.size.clone(), data))
     }
@@ -248,6 +251,36 @@ pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
 /// The number of a cell from its place.
 pub(crate) fn ravel(place: &[usize], size: &[usize]) -> usize {
     place.iter().zip(size).fold(0, |at, (i, n)| at * n + i)
+}
+
+/// The size two matrices stretch to when they meet: equal, or one where they differ.
+pub(crate) fn common_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
+    let dimensions = a.len().max(b.len());
+    let length = |size: &[usize], at: usize| {
+        (at + size.len())
+            .checked_sub(dimensions)
+            .map_or(1, |at| size[at])
+    };
+    (0..dimensions)
+        .map(|at| match (length(a, at), length(b, at)) {
+            (m, n) if m == n => Ok(m),
+            (1, n) | (n, 1) => Ok(n),
+            _ => Err(Error::new(format!(
+                "shape mismatch: cannot fit size [{}] to [{}]",
+                list(a),
+                list(b)
+            ))),
+        })
+        .collect()
+}
+
+/// The number of the cell that stands at `place` after a matrix of this size was stretched.
+pub(crate) fn stretched(place: &[usize], size: &[usize]) -> usize {
+    let inner = &place[place.len() - size.len()..];
+    inner
+        .iter()
+        .zip(size)
+        .fold(0, |at, (&i, &n)| at * n + if n == 1 { 0 } else { i })
 }
 
 /// `2, 3`.

@@ -136,59 +136,38 @@ pub(crate) fn broadcast(meter: &mut Meter, a: &Value, b: &Value, f: Scalar2) -> 
                 .data
                 .iter()
                 .zip(&b.data)
-                .map(|(a, b)| f(meter, a, b))
+                .map(|(a, b)| {
+                    meter.work(a)?;
+                    meter.work(b)?;
+                    f(meter, a, b)
+                })
                 .collect::<Result<_>>()?;
             Ok(Value::matrix(Matrix::new(a.size.clone(), data)))
         }
         (Value::Matrix(a), Value::Matrix(b)) => stretched(meter, a, b, f),
-        (Value::Matrix(a), b) => Ok(Value::matrix(
-            a.map(meter, |meter, cell| f(meter, cell, b))?,
-        )),
-        (a, Value::Matrix(b)) => Ok(Value::matrix(
-            b.map(meter, |meter, cell| f(meter, a, cell))?,
-        )),
+        (Value::Matrix(a), b) => Ok(Value::matrix(a.map(meter, |meter, cell| {
+            meter.work(b)?;
+            f(meter, cell, b)
+        })?)),
+        (a, Value::Matrix(b)) => Ok(Value::matrix(b.map(meter, |meter, cell| {
+            meter.work(a)?;
+            f(meter, a, cell)
+        })?)),
         (a, b) => f(meter, a, b),
     }
 }
 
 fn stretched(meter: &mut Meter, a: &Matrix, b: &Matrix, f: Scalar2) -> Result<Value> {
-    let dimensions = a.size.len().max(b.size.len());
-    let padded = |size: &[usize]| {
-        let mut full = vec![1; dimensions - size.len()];
-        full.extend_from_slice(size);
-        full
-    };
-    let (sa, sb) = (padded(&a.size), padded(&b.size));
-    let size: Vec<usize> = sa
-        .iter()
-        .zip(&sb)
-        .map(|(&m, &n)| match (m, n) {
-            _ if m == n => Ok(m),
-            (1, n) => Ok(n),
-            (m, 1) => Ok(m),
-            _ => Err(Error::new(format!(
-                "shape mismatch: cannot fit size [{}] to [{}]",
-                matrix::list(&a.size),
-                matrix::list(&b.size)
-            ))),
-        })
-        .collect::<Result<_>>()?;
+    let size = matrix::common_size(&a.size, &b.size)?;
     let cells = matrix::cell_count(meter, &size)?;
     let mut data = Vec::with_capacity(cells);
-    let clamp = |place: &[usize], size: &[usize]| -> Vec<usize> {
-        place
-            .iter()
-            .zip(size)
-            .map(|(&i, &n)| if n == 1 { 0 } else { i })
-            .collect()
-    };
     for at in 0..cells {
         let place = matrix::unravel(at, &size);
-        let (x, y) = (
-            matrix::ravel(&clamp(&place, &sa), &sa),
-            matrix::ravel(&clamp(&place, &sb), &sb),
-        );
-        data.push(f(meter, &a.data[x], &b.data[y])?);
+        let a = &a.data[matrix::stretched(&place, &a.size)];
+        let b = &b.data[matrix::stretched(&place, &b.size)];
+        meter.work(a)?;
+        meter.work(b)?;
+        data.push(f(meter, a, b)?);
     }
     Ok(Value::matrix(Matrix::new(size, data)))
 }

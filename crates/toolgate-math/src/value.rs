@@ -204,6 +204,17 @@ pub(crate) fn parse_number(text: &str) -> Result<f64> {
     read_number(text).ok_or_else(|| Error::new(format!("Cannot convert \"{text}\" to a number")))
 }
 
+/// The number of a text such as `0xff` or, with a word size, `0xffi8`.
+pub(crate) fn read_based(text: &str) -> Option<f64> {
+    let base = match text.get(..2)? {
+        "0x" => 16,
+        "0b" => 2,
+        "0o" => 8,
+        _ => return None,
+    };
+    crate::parser::literal::based(&text[2..], base)
+}
+
 /// The number a text stands for, by ECMAScript's rules: blanks around it, nothing is zero.
 pub(crate) fn read_number(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -215,10 +226,10 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
         } else {
             f64::INFINITY
         }),
-        // Only without a sign.
-        (text, _) if text.starts_with("0x") => crate::parser::literal::based(&text[2..], 16),
-        (text, _) if text.starts_with("0b") => crate::parser::literal::based(&text[2..], 2),
-        (text, _) if text.starts_with("0o") => crate::parser::literal::based(&text[2..], 8),
+        // Only without a sign, and without the word size that literals may have.
+        (text, _) if text.starts_with("0x") || text.starts_with("0b") || text.starts_with("0o") => {
+            read_based(text).filter(|_| !text.contains('i'))
+        }
         (_, digits) if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
             text.parse().ok()
         }

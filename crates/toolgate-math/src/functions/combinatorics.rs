@@ -88,6 +88,7 @@ pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
             if n < 0.0 {
                 return Err(negative());
             }
+            meter.step(8)?;
             Ok(special::gamma(n + 1.0).into())
         }
         Value::Big(n) if n.is_negative() => Err(negative()),

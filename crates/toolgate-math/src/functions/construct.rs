@@ -9,7 +9,7 @@ use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::{self, counted, counted_big};
 use crate::unit::{self, Unit};
-use crate::value::{Value, read_number, type_error};
+use crate::value::{Value, read_based, read_number, type_error};
 
 pub(super) const TABLE: &[Function] = &[
     many(
@@ -88,7 +88,7 @@ fn target_unit(run: &mut Run<'_>, target: &Value) -> Result<Unit> {
 pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
     match value {
         Value::Text(text) if text.as_ref() == "NaN" => Ok(f64::NAN.into()),
-        Value::Text(text) => match read_number(text) {
+        Value::Text(text) => match read_based(text).or_else(|| read_number(text)) {
             Some(number) => Ok(number.into()),
             None => Err(Error::new(format!(
                 "String \"{text}\" is not a valid number"

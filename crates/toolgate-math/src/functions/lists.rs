@@ -156,21 +156,23 @@ fn map_several(run: &mut Run<'_>, function: &Value, sources: &[Value]) -> Result
             "Too few arguments in function map (expected: a matrix and a function)",
         ));
     };
-    if matrices.iter().any(|matrix| matrix.size != first.size) {
-        return Err(Error::new(
-            "Dimension mismatch: the matrices of map must have the same size",
-        ));
-    }
-    run.meter.cells(first.data.len())?;
-    let mut data = Vec::with_capacity(first.data.len());
-    for at in 0..first.data.len() {
+    let size = matrices
+        .iter()
+        .try_fold(first.size.clone(), |size, matrix| {
+            matrix::common_size(&size, &matrix.size)
+        })?;
+    let cells = matrix::cell_count(&mut run.meter, &size)?;
+    let mut data = Vec::with_capacity(cells);
+    for at in 0..cells {
+        run.meter.step(matrices.len())?;
+        let place = matrix::unravel(at, &size);
         let arguments: Vec<Value> = matrices
             .iter()
-            .map(|matrix| matrix.data[at].clone())
+            .map(|matrix| matrix.data[matrix::stretched(&place, &matrix.size)].clone())
             .collect();
         data.push(run.call(function, &arguments)?);
     }
-    Ok(Value::matrix(Matrix::new(first.size.clone(), data)))
+    Ok(Value::matrix(Matrix::new(size, data)))
 }
 
 fn filter(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {

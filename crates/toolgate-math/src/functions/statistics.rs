@@ -247,11 +247,15 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     if values.len() % 2 == 1 {
         return match &values[middle] {
             value @ (Value::Text(_) | Value::Bool(_)) => Ok(value.number("median")?.into()),
+            Value::Fraction(_) => Err(ops::no_fraction()),
             Value::Null | Value::Undefined | Value::Object(_) => {
                 Err(type_error("median", &values[middle]))
             }
             value => Ok(value.clone()),
         };
+    }
+    if let Value::Fraction(_) = values[middle] {
+        return Err(ops::no_fraction());
     }
     mean(meter, &values[middle - 1..=middle])
 }

@@ -54,6 +54,7 @@ fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {
             )))
         }
         Value::Complex(value) => Ok(Value::text(format::plain_complex(*value))),
+        Value::Big(value) => Ok(Value::text(format::plain_decimal(value)?)),
         Value::Fraction(value) => {
             // Finding the cycle takes a division per digit.
             run.meter.step(2000)?;

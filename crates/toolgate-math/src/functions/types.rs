@@ -77,9 +77,7 @@ pub(super) const TABLE: &[Function] = &[
         |_, x| {
             Ok(match x {
                 Value::Text(text) => {
-                    !text.trim().is_empty()
-                        && !text.contains('i')
-                        && crate::value::read_number(text).is_some()
+                    !text.trim().is_empty() && crate::value::read_number(text).is_some()
                 }
                 x => is_numeric(x),
             }
@@ -178,7 +176,7 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
         return Ok(false.into());
     }
     if number.fract() == 0.0 && number < 1.8e19 {
-        meter.step(1000)?;
+        meter.step(50)?;
         return Ok(is_prime_u64(number as u64).into());
     }
     let mut divisor = 5.0;

@@ -75,16 +75,15 @@ impl Complex {
     }
 
     pub(crate) fn mul(self, other: Self) -> Self {
-        if self.im == 0.0 && other.im == 0.0 {
-            return complex(self.re * other.re, 0.0);
-        }
         if self.is_infinite() || other.is_infinite() {
-            let zero = |z: Self| z.re == 0.0 && z.im == 0.0;
-            return if zero(self) || zero(other) {
+            return if self.is_zero() || other.is_zero() {
                 Self::NAN
             } else {
                 Self::INFINITY
             };
+        }
+        if self.im == 0.0 && other.im == 0.0 {
+            return complex(self.re * other.re, 0.0);
         }
         complex(
             self.re * other.re - self.im * other.im,
@@ -92,21 +91,33 @@ impl Complex {
         )
     }
 
-    fn is_infinite(self) -> bool {
-        (self.re.is_infinite() || self.im.is_infinite()) && !self.re.is_nan() && !self.im.is_nan()
+    /// Whether it is anything but a finite number: in sums and products, what is not a number counts as infinite.
+    pub(crate) fn is_infinite(self) -> bool {
+        !self.re.is_finite() || !self.im.is_finite()
+    }
+
+    pub(crate) fn is_nan(self) -> bool {
+        self.re.is_nan() || self.im.is_nan()
+    }
+
+    fn is_zero(self) -> bool {
+        self.re == 0.0 && self.im == 0.0
     }
 
     pub(crate) fn div(self, other: Self) -> Self {
         let (a, b, c, d) = (self.re, self.im, other.re, other.im);
-        if c == 0.0 && d == 0.0 {
-            return if a == 0.0 && b == 0.0 {
-                Self::NAN
-            } else {
-                Self::INFINITY
-            };
-        }
-        if c.is_infinite() || d.is_infinite() {
-            return complex(0.0, 0.0);
+        match (self.is_infinite(), other.is_infinite()) {
+            (true, true) => return Self::NAN,
+            (true, false) => return Self::INFINITY,
+            (false, true) => return complex(0.0, 0.0),
+            (false, false) if other.is_zero() => {
+                return if self.is_zero() {
+                    Self::NAN
+                } else {
+                    Self::INFINITY
+                };
+            }
+            (false, false) => {}
         }
         if d == 0.0 {
             return complex(a / c, b / c);

@@ -280,6 +280,11 @@ impl Decimal {
     }
 
     pub(crate) fn add(&self, other: &Self) -> Self {
+        self.add_to(other, PRECISION)
+    }
+
+    /// The sum, rounded to so many digits.
+    pub(crate) fn add_to(&self, other: &Self, digits: usize) -> Self {
         match (self.kind, other.kind) {
             (Kind::NotANumber, _) | (_, Kind::NotANumber) => return Self::nan(),
             (Kind::Infinite, Kind::Infinite) if self.negative != other.negative => {
@@ -290,10 +295,10 @@ impl Decimal {
             _ => {}
         }
         if self.is_zero() {
-            return other.clone().keep(PRECISION);
+            return other.clone().keep(digits);
         }
         if other.is_zero() {
-            return self.clone().keep(PRECISION);
+            return self.clone().keep(digits);
         }
         let (high, low) = if self.magnitude() >= other.magnitude() {
             (self, other)
@@ -301,7 +306,7 @@ impl Decimal {
             (other, self)
         };
         // What lies wholly below the last digit cannot change the result, only its rounding: a single sticky digit will do.
-        let reach = (digit_count(&high.coefficient).max(PRECISION) + 2) as i64;
+        let reach = (digit_count(&high.coefficient).max(digits) + 2) as i64;
         let sticky = Self::exact(low.negative, BigUint::one(), high.magnitude() - reach);
         let low = if low.magnitude() < high.magnitude() - reach {
             &sticky
@@ -314,12 +319,12 @@ impl Decimal {
         };
         let (a, b) = (align(high), align(low));
         if high.negative == low.negative {
-            return Self::rounded(high.negative, a + b, exponent);
+            return Self::exact(high.negative, a + b, exponent).keep(digits);
         }
         match a.cmp(&b) {
             Ordering::Equal => Self::integer(0),
-            Ordering::Greater => Self::rounded(high.negative, a - b, exponent),
-            Ordering::Less => Self::rounded(low.negative, b - a, exponent),
+            Ordering::Greater => Self::exact(high.negative, a - b, exponent).keep(digits),
+            Ordering::Less => Self::exact(low.negative, b - a, exponent).keep(digits),
         }
     }
 
@@ -342,6 +347,11 @@ impl Decimal {
     }
 
     pub(crate) fn div(&self, other: &Self) -> Self {
+        self.div_to(other, PRECISION)
+    }
+
+    /// The quotient, rounded to so many digits.
+    pub(crate) fn div_to(&self, other: &Self, digits: usize) -> Self {
         let negative = self.negative != other.negative;
         match (self.kind, other.kind) {
             (Kind::NotANumber, _) | (_, Kind::NotANumber) | (Kind::Infinite, Kind::Infinite) => {
@@ -358,16 +368,17 @@ impl Decimal {
                 Self::infinity(negative)
             };
         }
-        let shift = (PRECISION + 3 + digit_count(&other.coefficient))
+        let shift = (digits + 3 + digit_count(&other.coefficient))
             .saturating_sub(digit_count(&self.coefficient));
         let (quotient, rest) = (&self.coefficient * ten_to(shift)).div_rem(&other.coefficient);
         // One more digit says whether anything is left, which decides ties.
         let quotient = quotient * 10u8 + u8::from(!rest.is_zero());
-        Self::rounded(
+        Self::exact(
             negative,
             quotient,
             self.exponent - other.exponent - shift as i64 - 1,
         )
+        .keep(digits)
     }
 
     /// Towards negative infinity.

@@ -153,6 +153,11 @@ const MAX_ANGLE: i64 = 1000;
 
 impl Decimal {
     pub(crate) fn exp(&self) -> Self {
+        self.exp_wide().significant(PRECISION)
+    }
+
+    /// e^x with spare digits, for what is computed from it.
+    fn exp_wide(&self) -> Self {
         if self.is_nan() {
             return self.clone();
         }
@@ -169,16 +174,24 @@ impl Decimal {
         let fixed = Fixed::new(places(self));
         let (tens, rest) = fixed.read(self).div_mod_floor(&fixed.ln10());
         let tens = tens.to_i64().unwrap_or(i64::MAX);
-        fixed.write(&fixed.exp(&rest), tens)
+        let digits = fixed.exp(&rest).magnitude().clone();
+        Self::exact(false, digits, tens.saturating_sub(fixed.places as i64)).significant(WIDE)
     }
 
     /// e^x - 1.
     pub(crate) fn exp_m1(&self) -> Self {
-        let fixed = Fixed::new(places(self));
-        if self.magnitude() < 0 && self.is_finite() {
-            return fixed.write(&(fixed.exp(&fixed.read(self)) - &fixed.one), 0);
+        self.exp_m1_wide().significant(PRECISION)
+    }
+
+    /// e^x - 1 with spare digits, also where e^x is nearly one.
+    fn exp_m1_wide(&self) -> Self {
+        if self.magnitude() >= 0 || !self.is_finite() {
+            return self.exp_wide().add_to(&Self::integer(1).neg(), WIDE);
         }
-        self.exp().sub(&Self::integer(1))
+        let fixed = Fixed::new(places(self));
+        let value = fixed.exp(&fixed.read(self)) - &fixed.one;
+        let digits = value.magnitude().clone();
+        Self::exact(value.is_negative(), digits, -(fixed.places as i64)).significant(WIDE)
     }
 
     /// The natural logarithm of a positive number.
@@ -227,8 +240,7 @@ impl Decimal {
         {
             return Self::from_integer(&BigInt::from(exponent));
         }
-        let fixed = Fixed::new(PRECISION + SPARE);
-        self.ln().div(&fixed.write(&fixed.ln10(), 0))
+        self.ln_wide().div(&Self::integer(10).ln_wide())
     }
 
     /// `self` to any power; nothing for a negative base with a fraction as the exponent.
@@ -341,23 +353,23 @@ impl Decimal {
     }
 
     pub(crate) fn sinh(&self) -> Self {
-        if self.magnitude() < -1 && self.is_finite() {
-            let grown = self.exp_m1();
-            // (m + m / (m + 1)) / 2 with m = e^x - 1 does not cancel.
-            let ratio = grown.div(&grown.add(&Self::integer(1)));
-            return grown.add(&ratio).div(&Self::integer(2));
+        let grown = self.exp_m1_wide();
+        if !self.is_finite() || !grown.is_finite() {
+            return if self.is_finite() {
+                grown
+            } else {
+                self.clone()
+            };
         }
-        let grown = self.exp();
-        grown
-            .sub(&Self::integer(1).div(&grown))
-            .div(&Self::integer(2))
+        // (m + m / (m + 1)) / 2 with m = e^x - 1 does not cancel.
+        let ratio = grown.div_to(&grown.add_to(&Self::integer(1), WIDE), WIDE);
+        grown.add_to(&ratio, WIDE).div(&Self::integer(2))
     }
 
     pub(crate) fn cosh(&self) -> Self {
-        let grown = self.exp();
-        grown
-            .add(&Self::integer(1).div(&grown))
-            .div(&Self::integer(2))
+        let grown = self.exp_wide();
+        let shrunk = Self::integer(1).div_to(&grown, WIDE);
+        grown.add_to(&shrunk, WIDE).div(&Self::integer(2))
     }
 
     pub(crate) fn tanh(&self) -> Self {
@@ -365,7 +377,8 @@ impl Decimal {
             let one = Self::integer(1);
             return if self.is_negative() { one.neg() } else { one };
         }
-        self.sinh().div(&self.cosh())
+        let grown = self.mul(&Self::integer(2)).exp_m1_wide();
+        grown.div(&grown.add_to(&Self::integer(2), WIDE))
     }
 
     pub(crate) fn asinh(&self) -> Self {

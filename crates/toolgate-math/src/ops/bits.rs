@@ -6,7 +6,7 @@ use num_traits::ToPrimitive;
 use super::{Pair, broadcast, counted_big, pair};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
-use crate::number::decimal::Decimal;
+use crate::number::decimal::{Decimal, PRECISION};
 use crate::value::{Value, type_error};
 
 /// The low 32 bits of a whole number, as ECMAScript takes them.
@@ -42,11 +42,15 @@ fn bitwise(
         Pair::Number(a, b) => Ok(Value::Number(small(word(a, function)?, word(b, function)?))),
         Pair::Big(a, b) => {
             let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
-            if let Some(count) = b.to_u64().filter(|_| function.contains("Shift")) {
-                meter.big(a.bits().saturating_add(count))?;
+            if function.contains("Shift") {
+                if b.sign() == num_bigint::Sign::Minus {
+                    return Ok(Value::big(Decimal::nan()));
+                }
+                meter.big(a.bits().saturating_add(b.to_u64().unwrap_or(u64::MAX)))?;
             }
             let result = big(a, b).ok_or_else(|| meter.too_many_digits())?;
-            counted_big(meter, Decimal::from_integer(&result))
+            let result = Decimal::from_integer(&result);
+            counted_big(meter, result.significant(PRECISION))
         }
         Pair::Complex(..) | Pair::Fraction(..) => Err(type_error(function, a)),
     }

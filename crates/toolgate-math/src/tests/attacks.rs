@@ -64,6 +64,12 @@ fn attacks() -> Vec<(&'static str, String)> {
             "a=zeros(ones(150));".to_owned() + &"a=map([1],g(y)=a);".repeat(200) + "a",
         ),
         (
+            "a big number beside a long list",
+            "2^9^3^bignumber(2)% < 2^2:22222".into(),
+        ),
+        ("fractions of a long list", "fraction(1:60000)".into()),
+        ("factorials of a long list", "(1:90000)!".into()),
+        (
             "how deep a long list nests, again and again",
             "a=zeros(100000);map(1:3000,f(x)={b:a});1".into(),
         ),
