@@ -11,6 +11,14 @@ use crate::value::Value;
 /// The value of an expression: of its last statement, or of all statements that are shown.
 ///
 /// Its text ([`fmt::Display`]) is what mathjs' `format` gives; several statements are a list of the ones that do not end with `;`.
+///
+/// ```
+/// use toolgate_math::{Budget, evaluate};
+///
+/// let answer = evaluate("{sum: 1 + 2, share: 1 / 3}", &Budget::default())?;
+/// assert_eq!(answer.to_string(), r#"{"sum": 3, "share": 0.3333333333333333}"#);
+/// # Ok::<(), toolgate_math::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Answer {
     value: Value,
@@ -31,7 +39,15 @@ impl Answer {
     /// fractions and big numbers as their text. Of several statements the only one shown, or a list of all that are.
     ///
     /// # Errors
-    /// The answer is, or contains, what JSON cannot carry: Infinity, NaN, a function, nothing at all.
+    /// The answer is, or contains, what JSON cannot carry: Infinity, NaN, a function, nothing at all. Or it is too large.
+    ///
+    /// ```
+    /// # use toolgate_math::{Budget, evaluate};
+    /// let answer = evaluate("[4 / 2, 5 cm]", &Budget::default())?;
+    /// assert_eq!(answer.to_json()?.to_string(), r#"[2,"5 cm"]"#);
+    /// assert!(evaluate("1 / 0", &Budget::default())?.to_json().is_err());
+    /// # Ok::<(), toolgate_math::Error>(())
+    /// ```
     pub fn to_json(&self) -> std::result::Result<Json, Error> {
         let mut meter = Meter::for_output(&self.budget);
         match &self.value {

@@ -6,6 +6,14 @@ use crate::error::{Error, Result};
 use crate::value::Value;
 
 /// The limits of one evaluation. Each exceeded one is an error that names it.
+///
+/// ```
+/// use toolgate_math::{Budget, evaluate};
+///
+/// let small = Budget { cells: 1000, ..Budget::default() };
+/// let error = evaluate("ones(100, 100)", &small).expect_err("ten times too many");
+/// assert_eq!(error.limit(), Some("cells"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of the expression.

@@ -6,6 +6,14 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 /// Why an expression has no answer: a sentence for a person.
 ///
 /// It is one pointer wide, so that the happy path does not carry its weight.
+///
+/// ```
+/// use toolgate_math::{Budget, evaluate};
+///
+/// let error = evaluate("2 +", &Budget::default()).expect_err("half a sum");
+/// assert_eq!(error.to_string(), "Unexpected end of expression (char 4)");
+/// assert_eq!(error.position(), Some(4));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -40,7 +48,8 @@ impl Error {
         error
     }
 
-    /// Where in the expression the mistake is: the number of the character, counted from 1.
+    /// Where in the expression the mistake is: the number of the character, counted from 1. Nothing for a mistake that only
+    /// shows when the expression is computed.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
         self.0.position

@@ -5,6 +5,8 @@
 
 mod call;
 mod index;
+mod make;
+mod operators;
 mod spine;
 
 pub(crate) use index::{pick, read_pick, replace};
@@ -14,11 +16,10 @@ use std::sync::Arc;
 use crate::budget::Meter;
 use crate::error::Result;
 use crate::functions;
-use crate::matrix::Matrix;
-use crate::ops;
-use crate::tree::{Binary, List, Name, Node, NodeId, Tree, Unary};
+use crate::tree::{Binary, List, Name, Node, NodeId, Tree};
 use crate::unit::{self, System, Unit};
-use crate::value::{Closure, Object, Value, type_error};
+use crate::value::Value;
+use operators::binary;
 use spine::Spine;
 
 /// One evaluation.
@@ -181,41 +182,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn unary(&mut self, operator: Unary, value: &Value) -> Result<Value> {
-        let meter = &mut self.meter;
-        match operator {
-            Unary::Minus => ops::negate(meter, value),
-            Unary::Plus => ops::plus(meter, value),
-            Unary::BitNot => ops::bit_not(meter, value),
-            Unary::Not => ops::not(meter, value),
-            Unary::Factorial => functions::factorial(meter, value),
-            Unary::Transpose => ops::transpose(meter, value, true),
-            Unary::Percent => ops::divide(meter, value, &Value::Number(100.0)),
-        }
-    }
-
-    fn and(&mut self, left: &Value, right: NodeId) -> Result<Value> {
-        if !matches!(left, Value::Matrix(_)) && !ops::truths("and", left, &Value::Bool(true))?.0 {
-            return Ok(Value::Bool(false));
-        }
-        let right = self.eval(right)?;
-        ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            let (a, b) = ops::truths("and", a, b)?;
-            Ok((a && b).into())
-        })
-    }
-
-    fn or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
-        if !matches!(left, Value::Matrix(_)) && ops::truths("or", left, &Value::Bool(false))?.0 {
-            return Ok(Value::Bool(true));
-        }
-        let right = self.eval(right)?;
-        ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            let (a, b) = ops::truths("or", a, b)?;
-            Ok((a || b).into())
-        })
-    }
-
     fn symbol(&mut self, name: Name) -> Result<Value> {
         if let Some(value) = self.lookup(name)? {
             return Ok(value);
@@ -260,211 +226,11 @@ impl<'a> Run<'a> {
         Ok(Some(global))
     }
 
-    fn chain(&mut self, list: List, operators: u32) -> Result<Value> {
-        let tree = self.tree;
-        let operands = tree.list(list);
-        let mut left = self.eval(operands[0])?;
-        for (i, &operand) in operands[1..].iter().enumerate() {
-            let right = self.eval(operand)?;
-            let held = binary(
-                &mut self.meter,
-                tree.operators[operators as usize + i],
-                &left,
-                &right,
-            )?;
-            if !ops::truth("relational", &held)? {
-                return Ok(Value::Bool(false));
-            }
-            left = right;
-        }
-        Ok(Value::Bool(true))
-    }
-
-    /// Whether the condition of `? :` holds.
-    fn test(&mut self, test: NodeId) -> Result<bool> {
-        Ok(match self.eval(test)? {
-            Value::Text(text) => !text.is_empty(),
-            Value::Null | Value::Undefined => false,
-            Value::Complex(value) => value.re != 0.0 || value.im != 0.0,
-            Value::Unit(unit) => unit
-                .value
-                .as_ref()
-                .is_some_and(|value| !ops::is_zero(value)),
-            test @ (Value::Bool(_) | Value::Number(_) | Value::Big(_)) => {
-                ops::truth("conditional", &test)?
-            }
-            other => {
-                return Err(crate::error::Error::new(format!(
-                    "Unsupported type of condition \"{}\"",
-                    other.type_name()
-                )));
-            }
-        })
-    }
-
-    fn range(&mut self, start: NodeId, step: Option<NodeId>, end: NodeId) -> Result<Value> {
-        let start = self.eval(start)?;
-        let end = self.eval(end)?;
-        let step = match step {
-            Some(step) => self.eval(step)?,
-            None => Value::Number(1.0),
-        };
-        functions::range(&mut self.meter, &start, &end, &step)
-    }
-
-    fn array(&mut self, list: List) -> Result<Value> {
-        if let Some(columns) = self.literal_columns(list) {
-            return self.literal_matrix(list, columns);
-        }
-        let items = self.arguments(list)?;
-        Ok(Value::matrix(Matrix::from_items(&mut self.meter, items)?))
-    }
-
-    /// The length of the rows of `[[1, 2], [3, 4]]`, if they are written out and of one length.
-    fn literal_columns(&self, list: List) -> Option<u32> {
-        let mut columns = None;
-        for &row in self.tree.list(list) {
-            match self.tree.node(row) {
-                Node::Array(row) if row.len > 0 && *columns.get_or_insert(row.len) == row.len => {}
-                _ => return None,
-            }
-        }
-        columns
-    }
-
-    /// A matrix with two dimensions, its cells evaluated into place.
-    fn literal_matrix(&mut self, list: List, columns: u32) -> Result<Value> {
-        let tree = self.tree;
-        let cells = list.len as usize * columns as usize;
-        self.meter.cells(cells)?;
-        let mut data = Vec::with_capacity(cells);
-        for &row in tree.list(list) {
-            if let Node::Array(row) = tree.node(row) {
-                for &cell in tree.list(row) {
-                    data.push(self.eval(cell)?);
-                }
-            }
-        }
-        if data.iter().any(|cell| matches!(cell, Value::Matrix(_))) {
-            // More than two dimensions after all: put the rows together one by one.
-            let rows = data
-                .chunks(columns as usize)
-                .map(|row| {
-                    Ok(Value::matrix(Matrix::from_items(
-                        &mut self.meter,
-                        row.to_vec(),
-                    )?))
-                })
-                .collect::<Result<_>>()?;
-            return Ok(Value::matrix(Matrix::from_items(&mut self.meter, rows)?));
-        }
-        Ok(Value::matrix(Matrix::new(
-            vec![list.len as usize, columns as usize],
-            data,
-        )))
-    }
-
-    fn object(&mut self, keys: u32, list: List) -> Result<Value> {
-        let tree = self.tree;
-        let mut object = Object::default();
-        for (i, &value) in tree.list(list).iter().enumerate() {
-            let value = self.eval(value)?;
-            self.meter.cells(2 + i / 16)?;
-            object.set(&tree.texts[keys as usize + i], value);
-        }
-        Ok(Value::Object(Arc::new(object)))
-    }
-
-    fn define(&mut self, definition: u32) -> Result<Value> {
-        let tree = self.tree;
-        let definition = &tree.definitions[definition as usize];
-        let parameters: Vec<&str> = definition
-            .parameters
-            .iter()
-            .map(|name| tree.names.text(*name))
-            .collect();
-        let label = format!(
-            "{}({})",
-            tree.names.text(definition.name),
-            parameters.join(", ")
-        );
-        let captured = self.locals[self.frame..].to_vec();
-        let function = self.closure(
-            label,
-            definition.parameters.clone(),
-            definition.body,
-            captured,
-        )?;
-        self.names[definition.name as usize].variable = Some(function.clone());
-        Ok(function)
-    }
-
-    /// A function with the parameters around it.
-    fn closure(
-        &mut self,
-        label: String,
-        parameters: Arc<[Name]>,
-        body: NodeId,
-        captured: Vec<(Name, Value)>,
-    ) -> Result<Value> {
-        let depth = 1 + captured
-            .iter()
-            .map(|(_, value)| value.depth())
-            .max()
-            .unwrap_or(0);
-        self.meter.cells(3 + captured.len() + label.len() / 32)?;
-        Ok(Value::Closure(Arc::new(Closure {
-            label,
-            parameters,
-            body,
-            captured,
-            depth,
-        })))
-    }
-
     fn arguments(&mut self, list: List) -> Result<Vec<Value>> {
         let tree = self.tree;
         tree.list(list)
             .iter()
             .map(|&argument| self.eval(argument))
             .collect()
-    }
-}
-
-/// A binary operator on two values.
-fn binary(meter: &mut Meter, operator: Binary, a: &Value, b: &Value) -> Result<Value> {
-    match operator {
-        Binary::Add => ops::add(meter, a, b),
-        Binary::Subtract => ops::subtract(meter, a, b),
-        Binary::Multiply => ops::multiply(meter, a, b),
-        Binary::Divide => ops::divide(meter, a, b),
-        Binary::DotMultiply => ops::dot_multiply(meter, a, b),
-        Binary::DotDivide => ops::dot_divide(meter, a, b),
-        Binary::Mod => ops::modulo(meter, a, b),
-        Binary::Power => ops::power(meter, a, b),
-        Binary::DotPower => ops::dot_power(meter, a, b),
-        Binary::BitAnd => ops::bit_and(meter, a, b),
-        Binary::BitOr => ops::bit_or(meter, a, b),
-        Binary::BitXor => ops::bit_xor(meter, a, b),
-        Binary::ShiftLeft => ops::shift_left(meter, a, b),
-        Binary::ShiftRight => ops::shift_right(meter, a, b),
-        Binary::ShiftRightLogical => ops::shift_right_logical(meter, a, b),
-        Binary::Equal => ops::equal(meter, a, b),
-        Binary::Unequal => ops::unequal(meter, a, b),
-        Binary::Less => ops::less(meter, a, b),
-        Binary::Greater => ops::greater(meter, a, b),
-        Binary::LessEqual => ops::less_equal(meter, a, b),
-        Binary::GreaterEqual => ops::greater_equal(meter, a, b),
-        Binary::Xor => ops::xor(meter, a, b),
-        Binary::Convert => functions::convert(meter, a, b),
-        Binary::AddPercent => {
-            let share = ops::multiply(meter, a, b)?;
-            ops::add(meter, a, &share)
-        }
-        Binary::SubtractPercent => {
-            let share = ops::multiply(meter, a, b)?;
-            ops::subtract(meter, a, &share)
-        }
-        Binary::And | Binary::Or | Binary::Nullish => Err(type_error("operator", a)),
     }
 }

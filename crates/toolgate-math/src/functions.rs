@@ -9,13 +9,17 @@ mod linear;
 mod lists;
 mod matrices;
 mod numbers;
+mod powers;
+mod ranks;
 mod relational;
 mod rounding;
 mod sets;
+mod shapes;
 mod statistics;
 mod texts;
 mod trigonometry;
 mod types;
+mod units;
 
 use std::sync::LazyLock;
 
@@ -26,8 +30,8 @@ use crate::hash::NameMap;
 use crate::value::Value;
 
 pub(crate) use combinatorics::factorial;
-pub(crate) use construct::convert;
 pub(crate) use matrices::range;
+pub(crate) use units::convert;
 
 /// A function of the language.
 #[derive(Debug)]
@@ -187,18 +191,22 @@ impl Function {
 
 const FAMILIES: &[&[Function]] = &[
     arithmetic::TABLE,
+    powers::TABLE,
     numbers::TABLE,
     rounding::TABLE,
     trigonometry::TABLE,
     combinatorics::TABLE,
     relational::TABLE,
     statistics::TABLE,
+    ranks::TABLE,
     matrices::TABLE,
+    shapes::TABLE,
     lists::TABLE,
     linear::TABLE,
     geometry::TABLE,
     sets::TABLE,
     construct::TABLE,
+    units::TABLE,
     texts::TABLE,
     types::TABLE,
 ];

@@ -47,16 +47,32 @@ pub fn evaluate(expression: &str, budget: &Budget) -> Result<Answer, Error> {
 }
 
 /// Every function: name, signature (`digits?` may be missing, `...` repeats), one line of help.
+///
+/// ```
+/// let (_, signature, help) = toolgate_math::functions()
+///     .find(|(name, ..)| *name == "combinations")
+///     .expect("it is there");
+/// assert_eq!((signature, help), ("n, k", "Ways to choose k out of n"));
+/// ```
 pub fn functions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     functions::all().map(|function| (function.name, function.signature, function.help))
 }
 
 /// Every constant: name, kind or value, one line of help.
+///
+/// ```
+/// assert!(toolgate_math::constants().any(|(name, ..)| name == "speedOfLight"));
+/// ```
 pub fn constants() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     functions::constants()
 }
 
 /// Every unit under each of its names: name, quantity, and whether prefixes such as `k` or `kilo` go in front (`"prefixes"` or `""`).
+///
+/// ```
+/// let inch = toolgate_math::units().find(|(name, ..)| *name == "inch");
+/// assert_eq!(inch, Some(("inch", "length", "")));
+/// ```
 pub fn units() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     unit::table::all().map(|unit| {
         (

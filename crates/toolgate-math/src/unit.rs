@@ -1,5 +1,7 @@
 //! Quantities with units: `5 km / 2 hours`.
 
+mod prefix;
+mod quantity;
 pub(crate) mod table;
 mod text;
 
@@ -9,7 +11,9 @@ use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::value::Value;
-use table::{BASES, Base, Prefix, UnitDef};
+use prefix::Prefix;
+use quantity::{BASES, Base};
+use table::UnitDef;
 
 pub(crate) use text::{format, parse};
 

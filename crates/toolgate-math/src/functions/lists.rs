@@ -208,18 +208,19 @@ fn sort(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         Ok(ops::ordering("compare", a, b)?.unwrap_or(Ordering::Equal))
     };
     let name = order.as_text("sort")?.clone();
-    let sorted = super::statistics::sort(
-        &mut run.meter,
-        matrix.data.clone(),
-        &mut |meter, a, b| match name.as_ref() {
-            "asc" => compare(a, b),
-            "desc" => compare(b, a),
-            "natural" => ops::natural_order(meter, a, b),
-            other => Err(Error::new(format!(
-                "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
-            ))),
-        },
-    )?;
+    let sorted =
+        super::ranks::sort(
+            &mut run.meter,
+            matrix.data.clone(),
+            &mut |meter, a, b| match name.as_ref() {
+                "asc" => compare(a, b),
+                "desc" => compare(b, a),
+                "natural" => ops::natural_order(meter, a, b),
+                other => Err(Error::new(format!(
+                    "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
+                ))),
+            },
+        )?;
     Ok(Value::list(sorted))
 }
 

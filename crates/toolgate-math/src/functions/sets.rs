@@ -103,7 +103,7 @@ fn cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {
 }
 
 fn sorted(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {
-    super::statistics::sort(meter, values, &mut ops::natural_order)
+    super::ranks::sort(meter, values, &mut ops::natural_order)
 }
 
 fn distinct(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {

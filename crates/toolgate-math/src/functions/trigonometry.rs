@@ -2,7 +2,7 @@
 
 use libm::{acosh, asin, asinh, atan, atanh, cos, cosh, sin, sinh, tan, tanh};
 
-use super::arithmetic::analytic;
+use super::powers::analytic;
 use super::{Function, one, two};
 use crate::budget::Meter;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! Units as text: choosing the unit and prefix to show, and reading `5 kg m / s^2`.
 
-use super::table::{self, BASES};
+use super::quantity::BASES;
+use super::table;
 use super::{Dimensions, Part, System, Unit};
 use crate::budget::Meter;
 use crate::error::{Error, Result};

@@ -1,0 +1,279 @@
+//! Numbers as text: in digits, with exponents, in other bases.
+
+use super::{Notation, Style};
+use crate::error::{Error, Result};
+use crate::number::complex::Complex;
+use crate::number::decimal::Decimal;
+use crate::number::real::{Digits, to_text};
+
+/// A double.
+pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
+    if !value.is_finite() {
+        return Ok(to_text(value));
+    }
+    if let Notation::Base(base) = style.notation {
+        return based(value, base, style.word);
+    }
+    // The common case without a detour over digits: a short whole number.
+    if style.precision.is_none()
+        && style.notation == Notation::Auto
+        && value.fract() == 0.0
+        && value.abs() < 1e5
+        && style.upper >= 5
+    {
+        return Ok(format!("{}", value as i64));
+    }
+    Ok(digits(&Digits::of(value), style))
+}
+
+pub(super) fn decimal(value: &Decimal, style: &Style) -> Result<String> {
+    if value.is_nan() {
+        return Ok("NaN".into());
+    }
+    if !value.is_finite() {
+        return Ok(if value.is_negative() {
+            "-Infinity"
+        } else {
+            "Infinity"
+        }
+        .into());
+    }
+    if let Notation::Base(base) = style.notation {
+        return based(value.to_f64(), base, style.word);
+    }
+    Ok(digits(&value.digits(), style))
+}
+
+fn digits(value: &Digits, style: &Style) -> String {
+    let zero = value.digits == [0];
+    match style.notation {
+        Notation::Fixed => fixed(value, style.precision),
+        Notation::Exponential => exponential(&rounded(value, style.precision), style.precision),
+        Notation::Engineering => engineering(&rounded(value, style.precision), style.precision),
+        Notation::Auto | Notation::Base(_) => {
+            let value = rounded(value, style.precision);
+            if zero || (value.exponent >= style.lower && value.exponent < style.upper) {
+                fixed(&value, None)
+            } else {
+                exponential(&value, None)
+            }
+        }
+    }
+}
+
+fn rounded(value: &Digits, precision: Option<usize>) -> Digits {
+    match precision {
+        Some(precision) if precision > 0 => value
+            .clone()
+            .round(i64::try_from(precision).unwrap_or(i64::MAX)),
+        _ => value.clone(),
+    }
+}
+
+fn sign(value: &Digits) -> &'static str {
+    if value.negative && value.digits != [0] {
+        "-"
+    } else {
+        ""
+    }
+}
+
+/// All digits written out, with `places` decimals if given.
+pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
+    let value = match places {
+        Some(places) => value.clone().round(
+            value
+                .exponent
+                .saturating_add(1)
+                .saturating_add(i64::try_from(places).unwrap_or(i64::MAX)),
+        ),
+        None => value.clone(),
+    };
+    let digit = |place: i64| {
+        let at = usize::try_from(value.exponent - place).ok();
+        at.and_then(|at| value.digits.get(at))
+            .map_or('0', |digit| char::from(b'0' + digit))
+    };
+    let mut text = String::from(sign(&value));
+    // Exponents are bounded: a double has at most 309 digits, a big number goes exponential far below that.
+    text.extend((0..=value.exponent.clamp(0, 5000)).rev().map(digit));
+    let natural = usize::try_from(value.digits.len() as i64 - 1 - value.exponent).unwrap_or(0);
+    let places = places.unwrap_or(if value.digits == [0] { 0 } else { natural });
+    if places > 0 {
+        text.push('.');
+        text.extend((1..=places.min(5000) as i64).map(|place| digit(-place)));
+    }
+    text
+}
+
+/// `1.5e+21`.
+pub(crate) fn exponential(value: &Digits, precision: Option<usize>) -> String {
+    let mut text = format!("{}{}", sign(value), value.digits[0]);
+    let wanted = precision.unwrap_or(0).max(value.digits.len());
+    if wanted > 1 {
+        text.push('.');
+        text.extend((1..wanted.min(5000)).map(|at| {
+            value
+                .digits
+                .get(at)
+                .map_or('0', |digit| char::from(b'0' + digit))
+        }));
+    }
+    text.push_str(&format!(
+        "e{}{}",
+        if value.exponent < 0 { '-' } else { '+' },
+        value.exponent.unsigned_abs()
+    ));
+    text
+}
+
+/// Like exponential, with exponents that are multiples of three.
+fn engineering(value: &Digits, precision: Option<usize>) -> String {
+    let exponent = value.exponent.div_euclid(3) * 3;
+    let mantissa = Digits {
+        exponent: value.exponent - exponent,
+        ..value.clone()
+    };
+    let mut text = fixed(&mantissa, None);
+    if let Some(precision) = precision {
+        let shown = text.bytes().filter(u8::is_ascii_digit).count();
+        if shown < precision {
+            if !text.contains('.') {
+                text.push('.');
+            }
+            text.extend(std::iter::repeat_n('0', (precision - shown).min(5000)));
+        }
+    }
+    text.push_str(&format!(
+        "e{}{}",
+        if exponent < 0 { '-' } else { '+' },
+        exponent.unsigned_abs()
+    ));
+    text
+}
+
+/// `0b101`, `0o17` or `0xff`; with a word size as the two's complement (`0xffi8`).
+fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
+    let mark = match base {
+        2 => "0b",
+        8 => "0o",
+        _ => "0x",
+    };
+    // A big number may be beyond every double, and infinity has no end of digits.
+    if !value.is_finite() {
+        return Err(Error::new(
+            "The value is too large to be written in this base",
+        ));
+    }
+    let mut value = value;
+    let mut suffix = String::new();
+    if let Some(word) = word {
+        let span = libm::exp2(f64::from(word));
+        if value.fract() != 0.0 {
+            return Err(Error::new("Value must be an integer"));
+        }
+        if word == 0 || value >= span / 2.0 || value < -span / 2.0 {
+            return Err(Error::new(format!(
+                "Value must be in range [-2^{}, 2^{}-1]",
+                word.max(1) - 1,
+                word.max(1) - 1
+            )));
+        }
+        if value < 0.0 {
+            value += span;
+        }
+        suffix = format!("i{word}");
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    Ok(format!(
+        "{sign}{mark}{}{suffix}",
+        in_base(value.abs(), base)
+    ))
+}
+
+fn in_base(value: f64, base: u32) -> String {
+    let digit = |d: f64| char::from_digit(d as u32, base).unwrap_or('0');
+    let b = f64::from(base);
+    let mut whole = value.trunc();
+    let mut text = Vec::new();
+    loop {
+        text.push(digit(whole % b));
+        whole = (whole / b).trunc();
+        if whole == 0.0 {
+            break;
+        }
+    }
+    let mut text: String = text.into_iter().rev().collect();
+    let mut rest = value.fract();
+    if rest > 0.0 {
+        text.push('.');
+        // A double has at most 1074 binary places.
+        for _ in 0..1074 {
+            rest *= b;
+            text.push(digit(rest.trunc()));
+            rest = rest.fract();
+            if rest == 0.0 {
+                break;
+            }
+        }
+    }
+    text
+}
+
+/// A complex number with its parts written as ECMAScript writes numbers.
+pub(crate) fn plain_complex(value: Complex) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return "Infinity".to_owned();
+    }
+    let visible = |part: f64| if part.abs() < 1e-15 { 0.0 } else { part };
+    join_complex(visible(value.re), visible(value.im), to_text)
+}
+
+/// A big number as it writes itself: in full where a double would be.
+pub(crate) fn plain_decimal(value: &Decimal) -> Result<String> {
+    let style = Style {
+        lower: -6,
+        upper: 21,
+        ..Style::default()
+    };
+    decimal(value, &style)
+}
+
+/// `3 + 4i`.
+pub(super) fn complex(value: Complex, style: &Style) -> Result<String> {
+    let Complex { mut re, mut im } = value;
+    if let Some(precision) = style.precision.filter(|precision| *precision > 0) {
+        let tiny = libm::pow(10.0, -(precision as f64));
+        if (re / im).abs() < tiny {
+            re = 0.0;
+        }
+        if (im / re).abs() < tiny {
+            im = 0.0;
+        }
+    }
+    // A base notation may refuse a part; then there is no text at all.
+    number(re, style)?;
+    number(im, style)?;
+    Ok(join_complex(re, im, |part| {
+        number(part, style).unwrap_or_default()
+    }))
+}
+
+fn join_complex(re: f64, im: f64, text: impl Fn(f64) -> String) -> String {
+    if im == 0.0 {
+        return text(re);
+    }
+    let imaginary = match im {
+        1.0 | -1.0 => "i".to_owned(),
+        im => text(im.abs()) + "i",
+    };
+    match (re == 0.0, im < 0.0) {
+        (true, false) => imaginary,
+        (true, true) => format!("-{imaginary}"),
+        (false, false) => format!("{} + {imaginary}", text(re)),
+        (false, true) => format!("{} - {imaginary}", text(re)),
+    }
+}

@@ -1,0 +1,222 @@
+//! Statistics of values in order: medians, modes, quantiles; and the sorting they rest on.
+
+use std::cmp::Ordering;
+
+use super::statistics::{dimension, empty, mean, scalars};
+use super::{Function, many};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::eval::Run;
+use crate::ops;
+use crate::value::{Value, type_error};
+
+pub(super) const TABLE: &[Function] = &[
+    many(
+        "median",
+        "a, ...",
+        "Middle value, or the mean of the two in the middle",
+        |run, args| {
+            let values = scalars(&mut run.meter, args, "median")?;
+            median(&mut run.meter, values)
+        },
+    ),
+    many("mode", "a, ...", "List of the most frequent values", mode),
+    many(
+        "mad",
+        "a, ...",
+        "Median of the distances from the median",
+        mad,
+    ),
+    many(
+        "quantileSeq",
+        "a, prob, sorted?, dimension?",
+        "Quantile for a probability, a list of them, or N equal parts",
+        quantile,
+    ),
+];
+
+/// A stable merge sort whose order may fail, and may contradict itself.
+pub(super) fn sort(
+    meter: &mut Meter,
+    values: Vec<Value>,
+    order: &mut dyn FnMut(&mut Meter, &Value, &Value) -> Result<Ordering>,
+) -> Result<Vec<Value>> {
+    let mut source = values;
+    let mut width = 1;
+    while width < source.len() {
+        let mut merged = Vec::with_capacity(source.len());
+        meter.cells(source.len() / 4)?;
+        for start in (0..source.len()).step_by(2 * width) {
+            let middle = (start + width).min(source.len());
+            let end = (start + 2 * width).min(source.len());
+            let (mut left, mut right) = (start, middle);
+            while left < middle && right < end {
+                meter.step(1)?;
+                if order(meter, &source[left], &source[right])?.is_le() {
+                    merged.push(source[left].clone());
+                    left += 1;
+                } else {
+                    merged.push(source[right].clone());
+                    right += 1;
+                }
+            }
+            merged.extend_from_slice(&source[left..middle]);
+            merged.extend_from_slice(&source[right..end]);
+        }
+        source = merged;
+        width *= 2;
+    }
+    Ok(source)
+}
+
+fn sorted(meter: &mut Meter, values: Vec<Value>, name: &'static str) -> Result<Vec<Value>> {
+    sort(meter, values, &mut |_, a, b| {
+        Ok(ops::ordering(name, a, b)?.unwrap_or(Ordering::Equal))
+    })
+}
+
+fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
+    if values.is_empty() {
+        return Err(empty("median"));
+    }
+    if values
+        .iter()
+        .any(|value| matches!(value, Value::Number(x) if x.is_nan()))
+    {
+        return Ok(f64::NAN.into());
+    }
+    let values = sorted(meter, values, "median")?;
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        return match &values[middle] {
+            value @ (Value::Text(_) | Value::Bool(_)) => Ok(value.number("median")?.into()),
+            Value::Fraction(_) => Err(ops::no_fraction()),
+            Value::Null | Value::Undefined | Value::Object(_) => {
+                Err(type_error("median", &values[middle]))
+            }
+            value => Ok(value.clone()),
+        };
+    }
+    if let Value::Fraction(_) = values[middle] {
+        return Err(ops::no_fraction());
+    }
+    mean(meter, &values[middle - 1..=middle])
+}
+
+fn mode(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let values = scalars(&mut run.meter, args, "mode")?;
+    if values.is_empty() {
+        return Err(empty("mode"));
+    }
+    let mut counts: Vec<(Value, usize)> = Vec::new();
+    for value in values {
+        run.meter.step(counts.len() + 1)?;
+        let mut known = None;
+        for (at, (seen, _)) in counts.iter().enumerate() {
+            let equal = match (&value, seen) {
+                (Value::Number(a), Value::Number(b)) => a == b,
+                (a, b) => a.type_name() == b.type_name() && ops::same(&mut run.meter, a, b)?,
+            };
+            if equal {
+                known = Some(at);
+                break;
+            }
+        }
+        match known {
+            Some(at) => counts[at].1 += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    Ok(Value::list(
+        counts
+            .into_iter()
+            .filter(|(_, count)| *count == most)
+            .map(|(value, _)| value)
+            .collect(),
+    ))
+}
+
+fn mad(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    let values = scalars(meter, args, "mad")?;
+    if values.is_empty() {
+        return Err(empty("mad"));
+    }
+    let middle = median(meter, values.clone())?;
+    let distances = values
+        .iter()
+        .map(|value| {
+            let distance = ops::subtract(meter, value, &middle)?;
+            super::arithmetic::abs(meter, &distance)
+        })
+        .collect::<Result<_>>()?;
+    median(meter, distances)
+}
+
+fn quantile(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut run.meter;
+    let (matrix, probability) = (args[0].as_matrix("quantileSeq")?.clone(), &args[1]);
+    let is_sorted = matches!(args.get(2), Some(Value::Bool(true)));
+    if let Some(at) = args
+        .get(3)
+        .or_else(|| args.get(2).filter(|arg| matches!(arg, Value::Number(_))))
+    {
+        let at = dimension(at, "quantileSeq")?;
+        return matrix.reduce(meter, at, |meter, line| {
+            quantiles(meter, line, probability, is_sorted)
+        });
+    }
+    quantiles(meter, &matrix.data, probability, is_sorted)
+}
+
+fn quantiles(
+    meter: &mut Meter,
+    values: &[Value],
+    probability: &Value,
+    is_sorted: bool,
+) -> Result<Value> {
+    if values.is_empty() {
+        return Err(Error::new("Cannot calculate quantile of an empty sequence"));
+    }
+    let values = if is_sorted {
+        values.to_vec()
+    } else {
+        sorted(meter, values.to_vec(), "quantileSeq")?
+    };
+    match probability {
+        Value::Matrix(list) => {
+            let parts = list.map(meter, |meter, p| {
+                quantile_at(meter, &values, p.number("quantileSeq")?)
+            })?;
+            Ok(Value::matrix(parts))
+        }
+        p => {
+            let number = p.number("quantileSeq")?;
+            if number <= 1.0 {
+                return quantile_at(meter, &values, number);
+            }
+            if number.fract() != 0.0 {
+                return Err(Error::new("N must be a positive integer"));
+            }
+            meter.cells(number.min(1e9) as usize)?;
+            let parts = (1..=number as usize)
+                .map(|k| quantile_at(meter, &values, k as f64 / (number + 1.0)));
+            Ok(Value::list(parts.collect::<Result<_>>()?))
+        }
+    }
+}
+
+fn quantile_at(meter: &mut Meter, values: &[Value], p: f64) -> Result<Value> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::new("Probability must be between 0 and 1, inclusive"));
+    }
+    let index = p * (values.len() - 1) as f64;
+    let (low, rest) = (index.floor() as usize, index.fract());
+    if rest == 0.0 {
+        return Ok(values[low].clone());
+    }
+    let left = ops::multiply(meter, &values[low], &Value::Number(1.0 - rest))?;
+    let right = ops::multiply(meter, &values[low + 1], &Value::Number(rest))?;
+    ops::add(meter, &left, &right)
+}

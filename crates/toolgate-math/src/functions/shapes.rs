@@ -1,0 +1,298 @@
+//! Other shapes of matrices: cut, joined, turned.
+
+use super::matrices::sizes;
+use super::{Function, many};
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::eval::Run;
+use crate::matrix::{self, Matrix};
+use crate::ops;
+use crate::value::Value;
+
+pub(super) const TABLE: &[Function] = &[
+    many(
+        "reshape",
+        "x, size",
+        "The cells in another shape",
+        |run, args| {
+            let matrix = args[0].as_matrix("reshape")?;
+            run.meter.cells(matrix.data.len())?;
+            Ok(Value::matrix(
+                matrix.reshaped(reshape_size(&args[1], matrix.data.len())?)?,
+            ))
+        },
+    ),
+    many(
+        "resize",
+        "x, size, fill?",
+        "Cut or filled up to a size",
+        resize,
+    ),
+    many("flatten", "x", "All cells in one list", |run, args| {
+        let matrix = args[0].as_matrix("flatten")?;
+        run.meter.cells(matrix.data.len())?;
+        Ok(Value::list(matrix.data.clone()))
+    }),
+    many(
+        "squeeze",
+        "x",
+        "Without dimensions of size one",
+        |run, args| match &args[0] {
+            Value::Matrix(matrix) => {
+                run.meter.cells(matrix.data.len())?;
+                let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
+                match (size.is_empty(), matrix.data.as_slice()) {
+                    (true, [only]) => Ok(only.clone()),
+                    _ => Ok(Value::matrix(matrix.reshaped(size)?)),
+                }
+            }
+            other => Ok(other.clone()),
+        },
+    ),
+    many(
+        "concat",
+        "a, ...",
+        "Matrices or texts joined; a dimension may follow",
+        concat,
+    ),
+    many("row", "x, index", "One row", |run, args| {
+        line(run, args, "row")
+    }),
+    many("column", "x, index", "One column", |run, args| {
+        line(run, args, "column")
+    }),
+    many(
+        "matrixFromRows",
+        "row, ...",
+        "Matrix with these rows",
+        |run, args| stack(&mut run.meter, args),
+    ),
+    many(
+        "matrixFromColumns",
+        "column, ...",
+        "Matrix with these columns",
+        |run, args| {
+            let rows = stack(&mut run.meter, args)?;
+            ops::transpose(&mut run.meter, &rows, false)
+        },
+    ),
+    many("diff", "x, dimension?", "Differences of neighbours", diff),
+    many(
+        "transpose",
+        "x",
+        "Rows and columns exchanged",
+        |run, args| ops::transpose(&mut run.meter, &args[0], false),
+    ),
+    many(
+        "ctranspose",
+        "x",
+        "Transposed and conjugated; the operator '",
+        |run, args| ops::transpose(&mut run.meter, &args[0], true),
+    ),
+];
+
+/// The wanted size; one of its numbers may be -1, which stands for the rest.
+fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
+    let list = value.as_matrix("reshape")?;
+    let numbers: Vec<f64> = list
+        .data
+        .iter()
+        .map(|n| n.number("reshape"))
+        .collect::<Result<_>>()?;
+    let known: f64 = numbers.iter().filter(|n| **n != -1.0).product();
+    numbers
+        .into_iter()
+        .map(|n| {
+            if n == -1.0 && known > 0.0 {
+                Value::Number(cells as f64 / known)
+            } else {
+                Value::Number(n)
+            }
+        })
+        .map(|n| n.count("reshape"))
+        .collect()
+}
+
+fn resize(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let size = sizes(std::slice::from_ref(&args[1]), "resize")?;
+    let fill = args.get(2).cloned().unwrap_or(Value::Number(0.0));
+    match &args[0] {
+        Value::Matrix(matrix) => Ok(Value::matrix(matrix.resized(
+            &mut run.meter,
+            &size,
+            &fill,
+        )?)),
+        Value::Text(text) => {
+            let &[length] = size.as_slice() else {
+                return Err(Error::new("Dimension mismatch: a text has one dimension"));
+            };
+            run.meter.text(length)?;
+            let fill = match args.get(2) {
+                Some(Value::Text(fill)) => fill.chars().next().unwrap_or(' '),
+                _ => ' ',
+            };
+            Ok(Value::text(
+                text.chars()
+                    .chain(std::iter::repeat(fill))
+                    .take(length)
+                    .collect::<String>(),
+            ))
+        }
+        value => {
+            if size.is_empty() {
+                return Ok(value.clone());
+            }
+            let one = Matrix::new(vec![1; size.len()], vec![value.clone()]);
+            Ok(Value::matrix(one.resized(&mut run.meter, &size, &fill)?))
+        }
+    }
+}
+
+fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    if args.iter().all(|arg| matches!(arg, Value::Text(_))) {
+        let length = args
+            .iter()
+            .map(|arg| {
+                if let Value::Text(text) = arg {
+                    text.len()
+                } else {
+                    0
+                }
+            })
+            .sum();
+        run.meter.text(length)?;
+        let mut joined = String::with_capacity(length);
+        for arg in args {
+            joined.push_str(arg.as_text("concat")?);
+        }
+        return Ok(Value::text(joined));
+    }
+    let (parts, dimension) = match args {
+        [parts @ .., last @ (Value::Number(_) | Value::Big(_))] => {
+            (parts, Some(last.count("concat")?))
+        }
+        parts => (parts, None),
+    };
+    let mut matrices = parts.iter().map(|part| part.as_matrix("concat"));
+    let Some(first) = matrices.next() else {
+        return Err(Error::new("At least one matrix expected"));
+    };
+    let first = first?;
+    run.meter.cells(first.data.len())?;
+    let mut joined = Matrix::clone(first);
+    let dimension = match dimension {
+        None => joined.size.len() - 1,
+        Some(n) if n >= 1 && n <= joined.size.len() => n - 1,
+        Some(n) => {
+            return Err(Error::new(format!(
+                "Index out of range ({n} > {})",
+                joined.size.len()
+            )));
+        }
+    };
+    for next in matrices {
+        joined = join(&mut run.meter, &joined, next?, dimension)?;
+    }
+    Ok(Value::matrix(joined))
+}
+
+fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<Matrix> {
+    let fits = a.size.len() == b.size.len()
+        && a.size
+            .iter()
+            .zip(&b.size)
+            .enumerate()
+            .all(|(at, (m, n))| at == dimension || m == n);
+    if !fits {
+        return Err(Error::new(format!(
+            "Dimension mismatch ({} != {})",
+            matrix::list(&a.size),
+            matrix::list(&b.size)
+        )));
+    }
+    meter.cells(a.data.len() + b.data.len())?;
+    let inner: usize = a.size[dimension + 1..].iter().product();
+    let (step_a, step_b) = (a.size[dimension] * inner, b.size[dimension] * inner);
+    let outer: usize = a.size[..dimension].iter().product();
+    let mut data = Vec::with_capacity(a.data.len() + b.data.len());
+    for o in 0..outer {
+        data.extend_from_slice(&a.data[o * step_a..(o + 1) * step_a]);
+        data.extend_from_slice(&b.data[o * step_b..(o + 1) * step_b]);
+    }
+    let mut size = a.size.clone();
+    size[dimension] += b.size[dimension];
+    Ok(Matrix::new(size, data))
+}
+
+fn line(run: &mut Run<'_>, args: &[Value], name: &str) -> Result<Value> {
+    let matrix = args[0].as_matrix(name)?;
+    let (rows, columns) = matrix.rows_columns(name)?;
+    let index = args[1].count(name)?;
+    let length = if name == "row" { rows } else { columns };
+    if index < 1 || index > length {
+        return Err(Error::new(format!(
+            "Index out of range ({index} > {length})"
+        )));
+    }
+    run.meter.cells(rows.max(columns))?;
+    let at = index - 1;
+    if name == "row" {
+        Ok(Value::matrix(Matrix::new(
+            vec![1, columns],
+            matrix.data[at * columns..(at + 1) * columns].to_vec(),
+        )))
+    } else {
+        let data = (0..rows)
+            .map(|row| matrix.data[row * columns + at].clone())
+            .collect();
+        Ok(Value::matrix(Matrix::new(vec![rows, 1], data)))
+    }
+}
+
+fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+    let rows = args
+        .iter()
+        .map(|row| {
+            let matrix = row.as_matrix("matrixFromRows")?;
+            let wide = matrix.size.iter().filter(|&&n| n > 1).count() <= 1;
+            if !wide {
+                return Err(Error::new("Expected vectors as rows or columns"));
+            }
+            meter.cells(matrix.data.len())?;
+            Ok(Value::list(matrix.data.clone()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Value::matrix(Matrix::from_items(meter, rows)?))
+}
+
+fn diff(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+    let matrix = args[0].as_matrix("diff")?;
+    let dimension = match args.get(1) {
+        Some(at) => at
+            .count("diff")?
+            .checked_sub(1)
+            .ok_or_else(|| Error::new("Index out of range (0 < 1)"))?,
+        None => 0,
+    };
+    let Some(&length) = matrix.size.get(dimension) else {
+        return Err(Error::new(format!(
+            "Dimension must be smaller than or equal to {}",
+            matrix.size.len()
+        )));
+    };
+    let inner: usize = matrix.size[dimension + 1..].iter().product();
+    let mut size = matrix.size.clone();
+    size[dimension] = length.saturating_sub(1);
+    run.meter.cells(matrix.data.len())?;
+    let mut data = Vec::new();
+    for (at, value) in matrix.data.iter().enumerate() {
+        if (at / inner.max(1)) % length + 1 < length {
+            data.push(ops::subtract(
+                &mut run.meter,
+                &matrix.data[at + inner],
+                value,
+            )?);
+        }
+    }
+    Ok(Value::matrix(Matrix::new(size, data)))
+}
