@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::budget::Meter;
 use crate::error::Result;
 use crate::functions;
+use crate::ops;
 use crate::tree::{Binary, List, Name, Node, NodeId, Tree};
 use crate::unit::{self, System, Unit};
 use crate::value::Value;
@@ -155,11 +156,10 @@ impl<'a> Run<'a> {
                 Value::Null | Value::Undefined => self.eval(right),
                 left => Ok(left),
             },
-            // `true | x` is decided by its left side, as in mathjs.
-            Node::Binary(Binary::BitOr, ..) if matches!(left, Value::Bool(true)) => {
-                Ok(Value::Number(1.0))
-            }
             Node::Binary(operator, _, right) => {
+                if let Some(value) = ops::decided(operator, &left) {
+                    return Ok(value);
+                }
                 let right = match self.tree.node(right) {
                     Node::Number(value) => Value::Number(value),
                     _ => self.eval(right)?,

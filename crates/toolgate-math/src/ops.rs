@@ -19,11 +19,11 @@ pub(crate) use arithmetic::{
     no_fraction, plus, power, square_root, subtract,
 };
 pub(crate) use bits::{
-    bit_and, bit_not, bit_or, bit_xor, shift_left, shift_right, shift_right_logical,
+    bit_and, bit_not, bit_or, bit_xor, decided, shift_left, shift_right, shift_right_logical,
 };
 pub(crate) use compare::{
     compare, equal, floor_big, greater, greater_equal, less, less_equal, natural_order, ordering,
-    same, unequal,
+    round_big, same, unequal,
 };
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
 pub(crate) use logic::{not, truth, truths, xor};

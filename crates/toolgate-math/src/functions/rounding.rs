@@ -49,7 +49,7 @@ struct Way {
 const ROUND: Way = Way {
     name: "round",
     number: real::round,
-    big: |x| x.round(0),
+    big: |x| ops::round_big(x, 0),
     fraction: Fraction::round,
 };
 const FLOOR: Way = Way {
@@ -176,7 +176,7 @@ fn round_all(meter: &mut Meter, way: &Way, x: &Value, n: i32) -> Result<Value> {
     Ok(match x {
         Value::Number(x) => Value::Number((way.number)(*x, n)),
         Value::Complex(x) => complex(part(way, x.re, n), part(way, x.im, n)).into(),
-        Value::Big(x) if way.name == "round" => Value::big(x.round(i64::from(n))),
+        Value::Big(x) if way.name == "round" => Value::big(ops::round_big(x, n)),
         Value::Big(x) if n == 0 => Value::big((way.big)(x)),
         Value::Big(x) => {
             let scale = Decimal::exact(false, 1u8.into(), i64::from(n));

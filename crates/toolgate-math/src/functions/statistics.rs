@@ -27,14 +27,10 @@ pub(super) const TABLE: &[Function] = &[
         along(run, args, "mean", mean)
     }),
     many("min", "a, ...", "Smallest value", |run, args| {
-        along(run, args, "min", |m, v| {
-            extreme(m, v, "min", Ordering::Less)
-        })
+        extremes(run, args, "min", Ordering::Less)
     }),
     many("max", "a, ...", "Largest value", |run, args| {
-        along(run, args, "max", |m, v| {
-            extreme(m, v, "max", Ordering::Greater)
-        })
+        extremes(run, args, "max", Ordering::Greater)
     }),
     many(
         "variance",
@@ -138,6 +134,40 @@ pub(super) fn mean(meter: &mut Meter, values: &[Value]) -> Result<Value> {
     }
     let total = sum(meter, values)?;
     ops::divide(meter, &total, &Value::Number(values.len() as f64))
+}
+
+fn extremes(run: &mut Run<'_>, args: &[Value], name: &str, wanted: Ordering) -> Result<Value> {
+    let meter = &mut run.meter;
+    if let [Value::Matrix(matrix), at] = args
+        && !matches!(at, Value::Matrix(_))
+    {
+        let at = dimension(at, name)?;
+        return matrix.reduce(meter, at, |meter, line| {
+            last_extreme(meter, line, name, wanted)
+        });
+    }
+    let values = scalars(meter, args, name)?;
+    extreme(meter, &values, name, wanted)
+}
+
+/// Along a dimension, the later of two stays unless the earlier one is beyond it: NaN is never beyond, nor passed by.
+fn last_extreme(
+    meter: &mut Meter,
+    values: &[Value],
+    name: &str,
+    wanted: Ordering,
+) -> Result<Value> {
+    let [first, rest @ ..] = values else {
+        return Err(empty(name));
+    };
+    let mut best = first;
+    for value in rest {
+        meter.step(1)?;
+        if ops::ordering(name, best, value)? != Some(wanted) {
+            best = value;
+        }
+    }
+    Ok(best.clone())
 }
 
 fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) -> Result<Value> {

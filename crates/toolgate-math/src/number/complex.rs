@@ -138,9 +138,6 @@ impl Complex {
             return (a * a + b * b).sqrt();
         }
         let (large, small) = if a < b { (b, a) } else { (a, b) };
-        if large.is_infinite() {
-            return f64::INFINITY;
-        }
         let ratio = small / large;
         large * (1.0 + ratio * ratio).sqrt()
     }

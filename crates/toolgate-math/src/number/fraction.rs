@@ -94,7 +94,8 @@ impl Fraction {
         Some(if negative { value.neg() } else { value })
     }
 
-    /// The decimal text, with the digits that repeat in brackets: `0.1(6)`. Long cycles end after 15 decimals.
+    /// The decimal text, with the digits that repeat in brackets: `0.1(6)`. Without a cycle, or with a very long one, it ends
+    /// after 15 decimals.
     pub(crate) fn to_decimal_text(&self) -> String {
         const LONGEST: usize = 2000;
         let sign = if self.num.is_negative() { "-" } else { "" };
@@ -126,15 +127,16 @@ impl Fraction {
                 })
                 .collect()
         };
-        if cycle > LONGEST {
-            return format!("{sign}{whole}.{}", digits(15).trim_end_matches('0'));
+        if self.is_integer() {
+            return format!("{sign}{whole}");
         }
-        let (fixed, repeated) = (digits(start), digits(cycle));
-        match (fixed.is_empty(), repeated.is_empty()) {
-            (true, true) => format!("{sign}{whole}"),
-            (false, true) => format!("{sign}{whole}.{fixed}"),
-            _ => format!("{sign}{whole}.{fixed}({repeated})"),
+        if cycle == 0 || cycle > LONGEST {
+            let shown = if cycle == 0 { start.min(15) } else { 15 };
+            return format!("{sign}{whole}.{}", digits(shown));
         }
+        // A cycle that starts late is written as if it started at once.
+        let (fixed, repeated) = (digits(if start < 300 { start } else { 0 }), digits(cycle));
+        format!("{sign}{whole}.{fixed}({repeated})")
     }
 
     /// The `n`-th root, if it is a fraction too.

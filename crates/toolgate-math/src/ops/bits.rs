@@ -7,7 +7,8 @@ use super::{Pair, broadcast, counted_big, pair};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::number::decimal::{Decimal, PRECISION};
-use crate::value::{Value, type_error};
+use crate::tree::Binary;
+use crate::value::{Value, read_number, type_error};
 
 /// The low 32 bits of a whole number, as ECMAScript takes them.
 fn word(value: f64, function: &str) -> Result<i32> {
@@ -40,6 +41,7 @@ fn bitwise(
 ) -> Result<Value> {
     match pair(function, a, b)? {
         Pair::Number(a, b) => Ok(Value::Number(small(word(a, function)?, word(b, function)?))),
+        Pair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
         Pair::Big(a, b) => {
             let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
             if function.contains("Shift") {
@@ -56,6 +58,47 @@ fn bitwise(
     }
 }
 
+/// What the left side of `&` or `|` decides alone, as in mathjs: then nobody looks at the right side.
+#[inline]
+pub(crate) fn decided(operator: Binary, left: &Value) -> Option<Value> {
+    if !matches!(operator, Binary::BitAnd | Binary::BitOr) {
+        return None;
+    }
+    let not_a_number = match left {
+        Value::Number(number) => number.is_nan(),
+        Value::Big(number) => number.is_nan(),
+        Value::Text(text) => read_number(text).is_none(),
+        Value::Bool(_) | Value::Null | Value::Fraction(_) | Value::Matrix(_) => false,
+        _ => true,
+    };
+    if not_a_number {
+        return Some(f64::NAN.into());
+    }
+    match (operator, left) {
+        (Binary::BitAnd, Value::Bool(false)) => Some(0.0.into()),
+        (Binary::BitAnd, Value::Number(0.0)) => Some(0.0.into()),
+        (Binary::BitOr, Value::Bool(true)) => Some(1.0.into()),
+        (Binary::BitOr, Value::Number(-1.0)) => Some((-1.0).into()),
+        _ => None,
+    }
+}
+
+/// `a & b`
+pub(crate) fn bit_and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match decided(Binary::BitAnd, a) {
+        Some(value) => Ok(value),
+        None => and(meter, a, b),
+    }
+}
+
+/// `a | b`
+pub(crate) fn bit_or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    match decided(Binary::BitOr, a) {
+        Some(value) => Ok(value),
+        None => or(meter, a, b),
+    }
+}
+
 macro_rules! bit_operators {
     ($($(#[$doc:meta])* $name:ident, $function:literal, $small:expr, $big:expr;)*) => {$(
         $(#[$doc])*
@@ -66,10 +109,8 @@ macro_rules! bit_operators {
 }
 
 bit_operators! {
-    /// `a & b`
-    bit_and, "bitAnd", |a, b| f64::from(a & b), |a, b| Some(a & b);
-    /// `a | b`
-    bit_or, "bitOr", |a, b| f64::from(a | b), |a, b| Some(a | b);
+    and, "bitAnd", |a, b| f64::from(a & b), |a, b| Some(a & b);
+    or, "bitOr", |a, b| f64::from(a | b), |a, b| Some(a | b);
     /// `a ^| b`
     bit_xor, "bitXor", |a, b| f64::from(a ^ b), |a, b| Some(a ^ b);
     /// `a << b`

@@ -62,6 +62,18 @@ pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     }
 }
 
+/// Half away from zero to `places` decimals, after what is only a rounding error away from fewer digits was brought there.
+pub(crate) fn round_big(x: &Decimal, places: i32) -> Decimal {
+    const SURE: i32 = 12;
+    if places < SURE {
+        let near = x.round(i64::from(SURE));
+        if nearly_equal_big(x, &near) {
+            return near.round(i64::from(places));
+        }
+    }
+    x.round(i64::from(places))
+}
+
 fn equal_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     Ok(is_equal(a, b)?.into())
 }
