@@ -105,6 +105,11 @@ soak() {
 
 bench() {
     run "benchmarks" cargo bench --workspace --locked
+    if install_mathjs; then
+        run "math beside mathjs" cargo run --release --locked -p toolgate-math --example beside_mathjs -- "$cache/npm/node_modules"
+    else
+        skip "math beside mathjs" "npm can not install mathjs"
+    fi
     local peers=${BENCH_PEERS:-../shared/bench}
     if [[ ! -x $peers/run.sh ]]; then
         skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"

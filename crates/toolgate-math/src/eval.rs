@@ -33,6 +33,8 @@ pub(crate) struct Run<'a> {
     /// Parameters of the running calls; those of the innermost one start at `frame`.
     locals: Vec<(Name, Value)>,
     frame: usize,
+    /// Arguments of calls that are about to begin.
+    pending: Vec<Value>,
     /// Nodes whose left side is being computed.
     spine: Spine,
     /// What is being indexed, and in which dimension: the meaning of `end`.
@@ -56,6 +58,7 @@ impl<'a> Run<'a> {
             names: vec![Slot::default(); tree.names.len()],
             locals: Vec::new(),
             frame: 0,
+            pending: Vec::new(),
             spine: Spine::default(),
             ends: Vec::new(),
         }
@@ -162,6 +165,7 @@ impl<'a> Run<'a> {
                 }
                 let right = match self.tree.node(right) {
                     Node::Number(value) => Value::Number(value),
+                    Node::Symbol(name) => self.symbol(name)?,
                     _ => self.eval(right)?,
                 };
                 binary(&mut self.meter, operator, &left, &right)

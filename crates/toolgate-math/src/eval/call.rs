@@ -21,6 +21,15 @@ impl Run<'_> {
             }
             Value::Builtin(builtin) if builtin.lazy => return self.lazy(builtin, arguments),
             Value::Builtin(builtin) => return self.call_directly(builtin, arguments),
+            Value::Closure(closure) => {
+                let mark = self.pending.len();
+                let tree = self.tree;
+                for &argument in tree.list(arguments) {
+                    let value = self.eval(argument)?;
+                    self.pending.push(value);
+                }
+                return self.call_closure(closure, mark);
+            }
             _ => self.arguments(arguments)?,
         };
         if !callee.is_function() {
@@ -70,7 +79,11 @@ impl Run<'_> {
     pub(crate) fn call(&mut self, function: &Value, arguments: &[Value]) -> Result<Value> {
         match function {
             Value::Builtin(function) => self.call_builtin(function, arguments),
-            Value::Closure(closure) => self.call_closure(closure, arguments),
+            Value::Closure(closure) => {
+                let mark = self.pending.len();
+                self.pending.extend_from_slice(arguments);
+                self.call_closure(closure, mark)
+            }
             other => Err(Error::new(format!(
                 "A {} is not a function and cannot be called",
                 other.type_name()
@@ -101,20 +114,14 @@ impl Run<'_> {
         }
     }
 
-    fn call_closure(&mut self, closure: &Closure, arguments: &[Value]) -> Result<Value> {
-        let wanted = closure.parameters.len();
-        if arguments.len() < wanted {
+    /// Calls a function written in the expression with the arguments that are pending since `mark`.
+    fn call_closure(&mut self, closure: &Closure, mark: usize) -> Result<Value> {
+        let (wanted, given) = (closure.parameters.len(), self.pending.len() - mark);
+        if given != wanted {
             return Err(Error::new(format!(
-                "Too few arguments in function {} (expected: {wanted}, actual: {})",
+                "Too {} arguments in function {} (expected: {wanted}, actual: {given})",
+                if given < wanted { "few" } else { "many" },
                 closure.name(),
-                arguments.len()
-            )));
-        }
-        if arguments.len() > wanted {
-            return Err(Error::new(format!(
-                "Too many arguments in function {} (expected: {wanted}, actual: {})",
-                closure.name(),
-                arguments.len()
             )));
         }
         let frame = std::mem::replace(&mut self.frame, self.locals.len());
@@ -124,7 +131,7 @@ impl Run<'_> {
                 .parameters
                 .iter()
                 .copied()
-                .zip(arguments.iter().cloned()),
+                .zip(self.pending.drain(mark..)),
         );
         let value = self.eval(closure.body)?;
         self.locals.truncate(self.frame);

@@ -92,7 +92,11 @@ fn shifted(x: f64, n: i32, f: fn(f64) -> f64) -> f64 {
     }
     let mut digits = Digits::of(x);
     digits.exponent += i64::from(n);
-    let mut result = Digits::of(f(digits.value()));
+    let whole = f(digits.value());
+    if whole == 0.0 {
+        return whole.copysign(x);
+    }
+    let mut result = Digits::of(whole);
     result.exponent -= i64::from(n);
     result.value()
 }

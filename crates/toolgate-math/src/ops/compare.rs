@@ -16,8 +16,7 @@ pub(crate) fn ordering(function: &str, a: &Value, b: &Value) -> Result<Option<Or
         return units(a, b).and_then(|(a, b)| ordering(function, a, b));
     }
     Ok(match pair(function, a, b)? {
-        Pair::Number(a, b) if nearly_equal(a, b) => Some(Ordering::Equal),
-        Pair::Number(a, b) => a.partial_cmp(&b),
+        Pair::Number(a, b) => number_order(a, b),
         Pair::Complex(..) => {
             return Err(Error::new(
                 "No ordering relation is defined for complex numbers",
@@ -27,6 +26,14 @@ pub(crate) fn ordering(function: &str, a: &Value, b: &Value) -> Result<Option<Or
         Pair::Big(a, b) => a.compare(&b),
         Pair::Fraction(a, b) => Some(a.compare(&b)),
     })
+}
+
+fn number_order(a: f64, b: f64) -> Option<Ordering> {
+    if nearly_equal(a, b) {
+        Some(Ordering::Equal)
+    } else {
+        a.partial_cmp(&b)
+    }
 }
 
 fn units<'a>(a: &'a Unit, b: &'a Unit) -> Result<(&'a Value, &'a Value)> {
@@ -99,6 +106,10 @@ macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident, $scalar:ident, $function:literal, $test:expr;)*) => {$(
         $(#[$doc])*
         pub(crate) fn $name(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+            if let (Value::Number(a), Value::Number(b)) = (a, b) {
+                let test: fn(Ordering) -> bool = $test;
+                return Ok(number_order(*a, *b).is_some_and(test).into());
+            }
             broadcast(meter, a, b, $scalar)
         }
 
