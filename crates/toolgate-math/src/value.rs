@@ -226,9 +226,9 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
         } else {
             f64::INFINITY
         }),
-        // Only without a sign, and without the word size that literals may have.
+        // Only without a sign, and without the fraction and the word size that literals may have.
         (text, _) if text.starts_with("0x") || text.starts_with("0b") || text.starts_with("0o") => {
-            read_based(text).filter(|_| !text.contains('i'))
+            read_based(text).filter(|_| !text.contains(['i', '.']))
         }
         (_, digits) if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
             text.parse().ok()

@@ -226,7 +226,14 @@ fn each(
     f: fn(&mut crate::budget::Meter, &Value) -> Result<Value>,
 ) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, f)?)),
+        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, |meter, cell| {
+            let result = f(meter, cell)?;
+            // A zero that stays one stays as it is, sign included.
+            Ok(match (cell, &result) {
+                (Value::Number(0.0), Value::Number(0.0)) => cell.clone(),
+                _ => result,
+            })
+        })?)),
         value => f(meter, value),
     }
 }

@@ -56,7 +56,8 @@ impl Run<'_> {
                 &left,
                 &right,
             )?;
-            if !ops::truth("relational", &held)? {
+            // A matrix of truths holds, whatever is in it.
+            if !matches!(held, Value::Matrix(_)) && !ops::truth("relational", &held)? {
                 return Ok(Value::Bool(false));
             }
             left = right;

@@ -240,6 +240,10 @@ fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             "Both points of distance must have the same number of coordinates",
         ));
     }
+    let other_kind = |cell: &&Value| !matches!(cell, Value::Number(_) | Value::Big(_));
+    if let Some(other) = x.iter().chain(y).find(other_kind) {
+        return Err(type_error("distance", other));
+    }
     let mut sum = Value::Number(0.0);
     for (a, b) in x.iter().zip(y) {
         meter.step(1)?;

@@ -69,6 +69,8 @@ pub(super) const TABLE: &[Function] = &[
         |_, args| match &args[0] {
             Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
             Value::Text(text) => Ok((text.chars().count() as f64).into()),
+            // Its letters: a truth stands for its text here.
+            Value::Bool(truth) => Ok(if *truth { 4.0 } else { 5.0 }.into()),
             other => Err(type_error("count", other)),
         },
     ),

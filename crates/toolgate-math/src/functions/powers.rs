@@ -195,36 +195,22 @@ fn log2(meter: &mut Meter, x: &Value) -> Result<Value> {
 }
 
 fn log10(meter: &mut Meter, x: &Value) -> Result<Value> {
-    let of_complex = |x: Complex| {
-        let log = x.ln();
-        complex(
-            log.re / std::f64::consts::LN_10,
-            log.im / std::f64::consts::LN_10,
-        )
-    };
+    fn of_complex(x: Complex) -> Complex {
+        x.ln().div(complex(std::f64::consts::LN_10, 0.0))
+    }
     let number = |x: f64| {
         if x >= 0.0 || x.is_nan() {
             libm::log10(x).into()
         } else {
-            complex(
-                libm::log(-x) / std::f64::consts::LN_10,
-                std::f64::consts::PI / std::f64::consts::LN_10,
-            )
-            .into()
+            of_complex(complex(x, 0.0)).into()
         }
     };
     let big = |x: &Decimal| {
-        if x.is_negative() {
-            let log = complex(x.to_f64(), 0.0).ln();
-            return Some(
-                complex(
-                    log.re / std::f64::consts::LN_10,
-                    log.im / std::f64::consts::LN_10,
-                )
-                .into(),
-            );
-        }
-        Some(Value::big(x.log10()))
+        Some(if x.is_negative() {
+            of_complex(complex(x.to_f64(), 0.0)).into()
+        } else {
+            Value::big(x.log10())
+        })
     };
     analytic(meter, "log10", x, number, of_complex, big)
 }

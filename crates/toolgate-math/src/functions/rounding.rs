@@ -103,6 +103,16 @@ fn shifted(x: f64, n: i32, f: fn(f64) -> f64) -> f64 {
 
 fn rounded(run: &mut Run<'_>, args: &[Value], way: &Way) -> Result<Value> {
     match args {
+        [Value::Matrix(x)] if way.name == "round" => {
+            Ok(Value::matrix(x.map(
+                &mut run.meter,
+                |meter, x| match x {
+                    // A zero stays as it is, sign included.
+                    Value::Number(0.0) => Ok(x.clone()),
+                    x => round_all(meter, way, x, 0),
+                },
+            )?))
+        }
         [x] => round_all(&mut run.meter, way, x, 0),
         [Value::Unit(_), Value::Unit(_)] => with_unit(&mut run.meter, way, &args[0], 0, &args[1]),
         [Value::Matrix(x), unit @ Value::Unit(_)] => {
