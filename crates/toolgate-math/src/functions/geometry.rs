@@ -121,7 +121,8 @@ fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: Norm) -> Result<Value> 
         return Ok(f64::INFINITY.into());
     }
     let sum = power_sum(meter, &lengths, p)?;
-    if p == 2.0 {
+    let is_nan = matches!(sum, Value::Number(sum) if sum.is_nan());
+    if p == 2.0 && !is_nan {
         ops::square_root(meter, &sum)
     } else {
         ops::power(meter, &sum, &Value::Number(1.0 / p))

@@ -185,13 +185,10 @@ pub(crate) fn dot_power(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value
 }
 
 fn number_power(a: f64, b: f64) -> Value {
-    if a >= 0.0 || b.fract() == 0.0 || a.is_nan() || b.is_nan() {
-        if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
-            return Value::Number(0.0);
-        }
-        return Value::Number(real::pow(a, b));
+    if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
+        return Value::Number(0.0);
     }
-    if b.is_infinite() {
+    if a >= 0.0 || real::is_integer(b) {
         return Value::Number(real::pow(a, b));
     }
     complex(a, 0.0).pow(complex(b, 0.0)).into()
