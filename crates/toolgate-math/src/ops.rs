@@ -72,7 +72,16 @@ pub(crate) fn pair(function: &str, a: &Value, b: &Value) -> Result<Pair> {
                  Use function bignumber(x) to convert to BigNumber or fraction(x) to convert to Fraction.",
             ));
         }
-        (a, b) => Pair::Complex(as_complex(a), as_complex(b)),
+        (left, right) => {
+            // A truth stands for a number, but never for a complex one.
+            if let Some(truth) = [a, b]
+                .into_iter()
+                .find(|value| matches!(value, Value::Bool(_)))
+            {
+                return Err(type_error(function, truth));
+            }
+            Pair::Complex(as_complex(left), as_complex(right))
+        }
     })
 }
 

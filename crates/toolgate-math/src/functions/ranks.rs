@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::statistics::{dimension, empty, mean, scalars};
+use super::statistics::{dimension, empty, is_nan, mean, scalars};
 use super::{Function, many};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
@@ -79,11 +79,8 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     if values.is_empty() {
         return Err(empty("median"));
     }
-    if values
-        .iter()
-        .any(|value| matches!(value, Value::Number(x) if x.is_nan()))
-    {
-        return Ok(f64::NAN.into());
+    if let Some(nan) = values.iter().find(|value| is_nan(value)) {
+        return Ok(nan.clone());
     }
     let values = sorted(meter, values, "median")?;
     let middle = values.len() / 2;

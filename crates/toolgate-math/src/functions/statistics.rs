@@ -175,11 +175,10 @@ fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) ->
         return Err(empty(name));
     };
     let mut best = first;
-    let is_nan = |value: &Value| matches!(value, Value::Number(x) if x.is_nan());
     for value in rest {
         meter.step(1)?;
-        if is_nan(best) || is_nan(value) {
-            return Ok(f64::NAN.into());
+        if let Some(nan) = [best, value].into_iter().find(|value| is_nan(value)) {
+            return Ok(nan.clone());
         }
         if exact_order(name, value, best)? == Some(wanted) {
             best = value;
@@ -189,6 +188,14 @@ fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) ->
         Value::Null | Value::Undefined | Value::Object(_) => Err(type_error(name, best)),
         Value::Text(_) => Ok(best.number(name)?.into()),
         best => Ok(best.clone()),
+    }
+}
+
+pub(super) fn is_nan(value: &Value) -> bool {
+    match value {
+        Value::Number(value) => value.is_nan(),
+        Value::Big(value) => value.is_nan(),
+        _ => false,
     }
 }
 

@@ -44,11 +44,12 @@ fn bitwise(
         Pair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
         Pair::Big(a, b) => {
             let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
-            if function.contains("Shift") {
-                if b.sign() == num_bigint::Sign::Minus {
-                    return Ok(Value::big(Decimal::nan()));
-                }
-                meter.big(a.bits().saturating_add(b.to_u64().unwrap_or(u64::MAX)))?;
+            if function.contains("Shift") && b.sign() == num_bigint::Sign::Minus {
+                return Ok(Value::big(Decimal::nan()));
+            }
+            if function == "leftShift" {
+                let shifted = Decimal::from_integer(&a).mul(&Decimal::integer(2).powi(&b));
+                return counted_big(meter, shifted);
             }
             let result = big(a, b).ok_or_else(|| meter.too_many_digits())?;
             let result = Decimal::from_integer(&result);
@@ -114,7 +115,7 @@ bit_operators! {
     /// `a ^| b`
     bit_xor, "bitXor", |a, b| f64::from(a ^ b), |a, b| Some(a ^ b);
     /// `a << b`
-    shift_left, "leftShift", |a, b| f64::from(a.wrapping_shl(b as u32)), |a, b| Some(a << b.to_u64()?);
+    shift_left, "leftShift", |a, b| f64::from(a.wrapping_shl(b as u32)), |_, _| None;
     /// `a >> b`
     shift_right, "rightArithShift", |a, b| f64::from(a.wrapping_shr(b as u32)), |a, b| Some(a >> b.to_u64()?);
 }
