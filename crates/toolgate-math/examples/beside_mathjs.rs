@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const TABLE: &str = include_str!("../tests/differential/table.txt");
 
 /// How long one side computes one expression in one round.
-const SLOT: Duration = Duration::from_millis(2);
+const SLOT: Duration = Duration::from_micros(500);
 
 /// An expression, and its microseconds in each round.
 struct Row {
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     let modules = arguments
         .next()
         .ok_or("usage: beside_mathjs NODE_MODULES [ROUNDS]")?;
-    let rounds: usize = arguments.next().map_or(Ok(5), |rounds| rounds.parse())?;
+    let rounds: usize = arguments.next().map_or(Ok(9), |rounds| rounds.parse())?;
     let mut mathjs = Mathjs::start(&modules)?;
     let mut rows = rows();
     for round in 0..=rounds {
@@ -114,7 +114,8 @@ impl Mathjs {
     }
 
     fn time(&mut self, expression: &str) -> Result<Option<f64>> {
-        let question = json!({ "expression": expression, "milliseconds": SLOT.as_millis() });
+        let question =
+            json!({ "expression": expression, "milliseconds": SLOT.as_secs_f64() * 1e3 });
         writeln!(self.questions, "{question}")?;
         self.questions.flush()?;
         let mut answer = String::new();

@@ -191,6 +191,11 @@ impl Matrix {
                 self.size.len()
             )));
         };
+        if self.size.len() == 1 {
+            return Err(Error::new(
+                "A list has no dimensions to choose from; leave the dimension out",
+            ));
+        }
         let inner: usize = self.size[dimension + 1..].iter().product();
         let outer: usize = self.size[..dimension].iter().product();
         meter.cells(self.data.len())?;

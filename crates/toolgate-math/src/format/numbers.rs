@@ -80,6 +80,8 @@ fn sign(value: &Digits) -> &'static str {
 
 /// All digits written out, with `places` decimals if given.
 pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
+    // Before rounding: what is negative stays so, as `-0.00`.
+    let sign = sign(value);
     let value = match places {
         Some(places) => value.clone().round(
             value
@@ -94,7 +96,7 @@ pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
         at.and_then(|at| value.digits.get(at))
             .map_or('0', |digit| char::from(b'0' + digit))
     };
-    let mut text = String::from(sign(&value));
+    let mut text = String::from(sign);
     // Exponents are bounded: a double has at most 309 digits, a big number goes exponential far below that.
     text.extend((0..=value.exponent.clamp(0, 5000)).rev().map(digit));
     let natural = usize::try_from(value.digits.len() as i64 - 1 - value.exponent).unwrap_or(0);

@@ -142,6 +142,10 @@ impl Fixed {
     }
 }
 
+fn ten_to_int(power: usize) -> BigInt {
+    BigInt::from(ten_to(power))
+}
+
 /// Decimals a fixed point needs for full precision at this magnitude of argument or result.
 fn places(value: &Decimal) -> usize {
     let magnitude = value.magnitude();
@@ -219,15 +223,16 @@ impl Decimal {
         let magnitude = self.magnitude();
         let (_, coefficient, exponent) = self.parts();
         let mantissa = Self::exact(false, coefficient.clone(), exponent - magnitude);
+        let start = Self::from_number(libm::log(mantissa.to_f64()));
+        // Each round triples the correct digits, 15, 45, 135; the first one needs no more than it finds.
+        let refine = |fixed: &Fixed, y: BigInt| -> BigInt {
+            let (m, e) = (fixed.read(&mantissa), fixed.exp(&y));
+            y + fixed.div(&((&m - &e) * 2), &(&m + &e))
+        };
+        let rough = Fixed::new(PRECISION);
+        let near = refine(&rough, rough.read(&start));
         let fixed = Fixed::new(2 * PRECISION + SPARE);
-        let m = fixed.read(&mantissa);
-        let start = libm::log(mantissa.to_f64());
-        let mut y = fixed.read(&Self::from_number(start));
-        // Each round triples the correct digits: 15, 45, 135.
-        for _ in 0..2 {
-            let e = fixed.exp(&y);
-            y += fixed.div(&((&m - &e) * 2), &(&m + &e));
-        }
+        let y = refine(&fixed, near * ten_to_int(fixed.places - rough.places));
         let value: BigInt = y + fixed.ln10() * magnitude;
         let digits = value.magnitude().clone();
         Self::exact(value.is_negative(), digits, -(fixed.places as i64)).significant(WIDE)
@@ -240,7 +245,10 @@ impl Decimal {
         {
             return Self::from_integer(&BigInt::from(exponent));
         }
-        self.ln_wide().div(&Self::integer(10).ln_wide())
+        let fixed = Fixed::new(WIDE + SPARE);
+        let ln10 = fixed.ln10().magnitude().clone();
+        self.ln_wide()
+            .div(&Self::exact(false, ln10, -(fixed.places as i64)))
     }
 
     /// `self` to any power; nothing for a negative base with a fraction as the exponent.
