@@ -1,17 +1,22 @@
 //! One conversation with a server: our requests and their answers, what the server tells and what it asks.
 
+mod encode;
+mod mailbox;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, oneshot, watch};
-use toolgate_core::{CallContext, Progress, escape};
+use toolgate_core::CallContext;
 use tracing::{debug, warn};
 
-use super::message::{Message, Outgoing, RpcError};
+pub(crate) use self::encode::Request;
+use self::mailbox::Mailbox;
+use super::message::RpcError;
 use super::questions::Questions;
 use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
 use crate::Era;
@@ -76,55 +81,6 @@ struct Asked {
     call: Option<CallContext>,
     /// What had been heard when it was asked.
     heard: u64,
-}
-
-/// A request, before it has an id.
-pub(crate) struct Request<'a, P> {
-    pub(crate) method: &'static str,
-    pub(crate) params: P,
-    /// The tool's name and parameters that HTTP repeats in headers.
-    pub(crate) name: Option<&'a str>,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) call: Option<&'a CallContext>,
-}
-
-impl<P> Request<'_, P> {
-    pub(crate) fn new(method: &'static str, params: P) -> Self {
-        Self {
-            method,
-            params,
-            name: None,
-            headers: Vec::new(),
-            call: None,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Call<'a, P> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    method: &'a str,
-    params: Params<'a, P>,
-}
-
-#[derive(Serialize)]
-struct Params<'a, P> {
-    #[serde(flatten)]
-    params: P,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta<'a>>,
-}
-
-#[derive(Serialize)]
-struct Meta<'a> {
-    #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
-    progress_token: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<&'a str>,
-    #[serde(flatten)]
-    modern: Option<&'a Map<String, Value>>,
 }
 
 impl Session {
@@ -248,37 +204,6 @@ impl Session {
         self.transport.get().ok_or_else(missing)
     }
 
-    fn outgoing<P: Serialize>(
-        &self,
-        id: Option<u64>,
-        request: Request<'_, P>,
-        progress_token: Option<u64>,
-        traceparent: Option<&str>,
-    ) -> Result<Outgoing, Failure> {
-        let modern = self.meta.get().filter(|_| id.is_some());
-        let meta = Meta {
-            progress_token,
-            traceparent,
-            modern,
-        };
-        let call = Call {
-            jsonrpc: "2.0",
-            id,
-            method: request.method,
-            params: Params {
-                params: request.params,
-                meta: (progress_token.is_some() || modern.is_some()).then_some(meta),
-            },
-        };
-        Ok(Outgoing {
-            id,
-            method: Some(request.method),
-            name: request.name.map(str::to_owned),
-            headers: request.headers,
-            body: line(&call)?,
-        })
-    }
-
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -298,26 +223,6 @@ impl Session {
         }
         waiting.requests.insert(id, asked);
         Ok(())
-    }
-
-    fn settle(&self, id: u64, answer: Result<Value, Failure>) {
-        let asked = self.waiting().requests.remove(&id);
-        match asked {
-            Some(asked) => drop(asked.answer.send(answer)),
-            None => self.unexpected(&Value::from(id)),
-        }
-    }
-
-    fn unexpected(&self, id: &Value) {
-        let late = id
-            .as_u64()
-            .is_some_and(|id| self.waiting().abandoned.contains(&id));
-        if late {
-            debug!(server = %self.server, %id, "late answer dropped");
-        } else {
-            let id = escape(&id.to_string().chars().take(100).collect::<String>());
-            warn!(server = %self.server, %id, "answer to a question nobody asked, dropped");
-        }
     }
 
     fn abandon(self: &Arc<Self>, id: u64, tell: bool) {
@@ -365,93 +270,6 @@ impl Session {
             self.close().await;
         }
     }
-
-    fn told(&self, method: &str, params: &Value) {
-        match method {
-            "notifications/progress" => self.progressed(params),
-            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
-            "notifications/message" => {
-                let said: String = params.to_string().chars().take(1000).collect();
-                debug!(server = %self.server, said = %escape(&said), "server log");
-            }
-            _ => debug!(server = %self.server, method = %escape(method), "notification ignored"),
-        }
-    }
-
-    fn progressed(&self, params: &Value) {
-        let call = params["progressToken"]
-            .as_u64()
-            .and_then(|id| self.waiting().requests.get(&id)?.call.clone());
-        // Outside the lock: what listens may take its time.
-        if let Some(call) = call {
-            call.report(&Progress {
-                done: params["progress"].as_f64().unwrap_or_default(),
-                total: params["total"].as_f64(),
-                message: params["message"].as_str().map(str::to_owned),
-            });
-        }
-    }
-
-    fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
-        let session = Arc::clone(self);
-        let open = self.open_questions.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(async move {
-            let answer = if open < OPEN_QUESTIONS as u64 {
-                session.answer(&method, &params).await
-            } else {
-                Err(RpcError::new(-32000, "too many open questions"))
-            };
-            session.open_questions.fetch_sub(1, Ordering::Relaxed);
-            let body = match answer {
-                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                Err(error) => {
-                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": error.code, "message": error.message } })
-                }
-            };
-            let Ok(body) = line(&body) else { return };
-            let message = Outgoing {
-                id: None,
-                method: None,
-                name: None,
-                headers: Vec::new(),
-                body,
-            };
-            if let Ok(transport) = session.transport()
-                && let Err(error) = transport.send(message).await
-            {
-                debug!(server = %session.server, %error, "an answer could not be sent");
-            }
-        });
-    }
-
-    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle.
-    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
-        let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
-        loop {
-            match tokio::time::timeout(COURTESY, &mut answer).await {
-                Ok(answer) => return answer,
-                Err(_) => self.keep_calls_alive(),
-            }
-        }
-    }
-
-    fn keep_calls_alive(&self) {
-        let calls: Vec<CallContext> = {
-            let waiting = self.waiting();
-            waiting
-                .requests
-                .values()
-                .filter_map(|asked| asked.call.clone())
-                .collect()
-        };
-        for call in calls {
-            call.report(&Progress {
-                done: 0.0,
-                total: None,
-                message: Some("waiting for a person's answer".to_owned()),
-            });
-        }
-    }
 }
 
 /// Cancels the request it stands for when it is dropped, unless the answer has come.
@@ -467,66 +285,6 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// The session's letter box, as the transport knows it.
-struct Mailbox(Weak<Session>);
-
-impl Inbox for Mailbox {
-    fn message(&self, message: Message) {
-        let Some(session) = self.0.upgrade() else {
-            return;
-        };
-        session.heard.fetch_add(1, Ordering::Relaxed);
-        session.strikes.store(0, Ordering::Relaxed);
-        match message {
-            Message::Response { id, answer } => match id.as_u64() {
-                Some(id) => session.settle(id, answer.map_err(Failure::Rpc)),
-                None => session.unexpected(&id),
-            },
-            Message::Request { id, method, params } => session.asked(id, method, params),
-            Message::Notification { method, params } => session.told(&method, &params),
-        }
-    }
-
-    fn lost(&self, id: Option<u64>, problem: Lost) {
-        let Some(session) = self.0.upgrade() else {
-            return;
-        };
-        let only = || {
-            let waiting = session.waiting();
-            let mut ids = waiting.requests.keys();
-            ids.next().copied().filter(|_| ids.next().is_none())
-        };
-        // So much can only be the answer to the one request that is open. A broken line may be anything: the answer still comes.
-        let meant = match problem {
-            Lost::TooLarge { .. } => id.or_else(only),
-            Lost::Broken(_) => id,
-        };
-        if let Some(id) = meant {
-            session.settle(id, Err(Failure::Lost(problem)));
-        }
-    }
-
-    fn failed(&self, id: u64, error: TransportError) {
-        if let Some(session) = self.0.upgrade() {
-            session.settle(id, Err(error.into()));
-        }
-    }
-
-    fn closed(&self, end: End) {
-        let Some(session) = self.0.upgrade() else {
-            return;
-        };
-        let open = {
-            let mut waiting = session.waiting();
-            session.end.send_replace(Some(end.clone()));
-            std::mem::take(&mut waiting.requests)
-        };
-        for asked in open.into_values() {
-            drop(asked.answer.send(Err(Failure::Stopped(end.clone()))));
-        }
-    }
-}
-
 impl From<TransportError> for Failure {
     fn from(error: TransportError) -> Self {
         match error {
@@ -535,14 +293,6 @@ impl From<TransportError> for Failure {
             TransportError::Refused { status, body } => Self::Refused { status, body },
         }
     }
-}
-
-fn line(message: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::with_capacity(256);
-    serde_json::to_writer(&mut bytes, message)
-        .map_err(|error| Failure::NotSent(error.to_string()))?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use serde_json::json;
 use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
 
 use super::*;
+use crate::client::message::{Message, Outgoing};
 use futures::future::BoxFuture;
 
 /// Keeps what was sent.

@@ -1,0 +1,182 @@
+//! What arrives: answers for those who wait, news, and the server's own questions.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use serde_json::{Value, json};
+use toolgate_core::{CallContext, Progress, escape};
+use tracing::{debug, warn};
+
+use super::encode::line;
+use super::{COURTESY, Failure, OPEN_QUESTIONS, Session};
+use crate::client::message::{Message, Outgoing, RpcError};
+use crate::client::transport::{End, Inbox, Lost, TransportError};
+
+/// The session's letter box, as the transport knows it.
+pub(super) struct Mailbox(pub(super) Weak<Session>);
+
+impl Inbox for Mailbox {
+    fn message(&self, message: Message) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        session.heard.fetch_add(1, Ordering::Relaxed);
+        session.strikes.store(0, Ordering::Relaxed);
+        match message {
+            Message::Response { id, answer } => match id.as_u64() {
+                Some(id) => session.settle(id, answer.map_err(Failure::Rpc)),
+                None => session.unexpected(&id),
+            },
+            Message::Request { id, method, params } => session.asked(id, method, params),
+            Message::Notification { method, params } => session.told(&method, &params),
+        }
+    }
+
+    fn lost(&self, id: Option<u64>, problem: Lost) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        let only = || {
+            let waiting = session.waiting();
+            let mut ids = waiting.requests.keys();
+            ids.next().copied().filter(|_| ids.next().is_none())
+        };
+        // So much can only be the answer to the one request that is open. A broken line may be anything: the answer still comes.
+        let meant = match problem {
+            Lost::TooLarge { .. } => id.or_else(only),
+            Lost::Broken(_) => id,
+        };
+        if let Some(id) = meant {
+            session.settle(id, Err(Failure::Lost(problem)));
+        }
+    }
+
+    fn failed(&self, id: u64, error: TransportError) {
+        if let Some(session) = self.0.upgrade() {
+            session.settle(id, Err(error.into()));
+        }
+    }
+
+    fn closed(&self, end: End) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        let open = {
+            let mut waiting = session.waiting();
+            session.end.send_replace(Some(end.clone()));
+            std::mem::take(&mut waiting.requests)
+        };
+        for asked in open.into_values() {
+            drop(asked.answer.send(Err(Failure::Stopped(end.clone()))));
+        }
+    }
+}
+
+impl Session {
+    fn settle(&self, id: u64, answer: Result<Value, Failure>) {
+        let asked = self.waiting().requests.remove(&id);
+        match asked {
+            Some(asked) => drop(asked.answer.send(answer)),
+            None => self.unexpected(&Value::from(id)),
+        }
+    }
+
+    fn unexpected(&self, id: &Value) {
+        let late = id
+            .as_u64()
+            .is_some_and(|id| self.waiting().abandoned.contains(&id));
+        if late {
+            debug!(server = %self.server, %id, "late answer dropped");
+        } else {
+            let id = escape(&id.to_string().chars().take(100).collect::<String>());
+            warn!(server = %self.server, %id, "answer to a question nobody asked, dropped");
+        }
+    }
+
+    fn told(&self, method: &str, params: &Value) {
+        match method {
+            "notifications/progress" => self.progressed(params),
+            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            "notifications/message" => {
+                let said: String = params.to_string().chars().take(1000).collect();
+                debug!(server = %self.server, said = %escape(&said), "server log");
+            }
+            _ => debug!(server = %self.server, method = %escape(method), "notification ignored"),
+        }
+    }
+
+    fn progressed(&self, params: &Value) {
+        let call = params["progressToken"]
+            .as_u64()
+            .and_then(|id| self.waiting().requests.get(&id)?.call.clone());
+        // Outside the lock: what listens may take its time.
+        if let Some(call) = call {
+            call.report(&Progress {
+                done: params["progress"].as_f64().unwrap_or_default(),
+                total: params["total"].as_f64(),
+                message: params["message"].as_str().map(str::to_owned),
+            });
+        }
+    }
+
+    fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
+        let session = Arc::clone(self);
+        let open = self.open_questions.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            let answer = if open < OPEN_QUESTIONS as u64 {
+                session.answer(&method, &params).await
+            } else {
+                Err(RpcError::new(-32000, "too many open questions"))
+            };
+            session.open_questions.fetch_sub(1, Ordering::Relaxed);
+            let body = match answer {
+                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                Err(error) => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": error.code, "message": error.message } })
+                }
+            };
+            let Ok(body) = line(&body) else { return };
+            let message = Outgoing {
+                id: None,
+                method: None,
+                name: None,
+                headers: Vec::new(),
+                body,
+            };
+            if let Ok(transport) = session.transport()
+                && let Err(error) = transport.send(message).await
+            {
+                debug!(server = %session.server, %error, "an answer could not be sent");
+            }
+        });
+    }
+
+    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle.
+    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
+        let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
+        loop {
+            match tokio::time::timeout(COURTESY, &mut answer).await {
+                Ok(answer) => return answer,
+                Err(_) => self.keep_calls_alive(),
+            }
+        }
+    }
+
+    fn keep_calls_alive(&self) {
+        let calls: Vec<CallContext> = {
+            let waiting = self.waiting();
+            waiting
+                .requests
+                .values()
+                .filter_map(|asked| asked.call.clone())
+                .collect()
+        };
+        for call in calls {
+            call.report(&Progress {
+                done: 0.0,
+                total: None,
+                message: Some("waiting for a person's answer".to_owned()),
+            });
+        }
+    }
+}
