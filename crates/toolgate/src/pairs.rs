@@ -1,5 +1,7 @@
 //! `key=value` on the command line, typed by the tool's schema.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use toolgate_core::{JsonError, ToolError, parse_json};
 
@@ -34,8 +36,7 @@ pub(crate) fn split(argument: &str) -> Option<(&str, &str)> {
 }
 
 fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, ToolError> {
-    let mut types = Vec::new();
-    collect_types(declared, document, 8, &mut types);
+    let types = types_of(declared, document);
     // Text is taken as it was typed, quotes and all.
     let fits =
         |json: &Value| !json.is_string() && (types.is_empty() || types.contains(&type_name(json)));
@@ -46,38 +47,34 @@ fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, To
     }
 }
 
-/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here.
-fn collect_types(schema: &Value, document: &Value, deeper: usize, types: &mut Vec<&'static str>) {
-    if deeper == 0 {
-        return;
+/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here. Each part is
+/// looked at once, however often and deeply a server's schema refers to it.
+fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
+    let mut types = Vec::new();
+    let mut seen = HashSet::new();
+    let mut left = vec![schema];
+    while let Some(schema) = left.pop() {
+        if !seen.insert(std::ptr::from_ref(schema)) {
+            continue;
+        }
+        let list = |keyword| {
+            let list = schema.get(keyword).and_then(Value::as_array);
+            list.into_iter().flatten()
+        };
+        match schema.get("type") {
+            Some(Value::String(name)) => types.extend(known_type(name)),
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str);
+                types.extend(names.filter_map(known_type));
+            }
+            _ => types.extend(list("enum").chain(schema.get("const")).map(type_name)),
+        }
+        left.extend(["anyOf", "oneOf", "allOf"].into_iter().flat_map(list));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        left.extend(pointer.and_then(|pointer| document.pointer(pointer)));
     }
-    let list = |keyword| {
-        schema
-            .get(keyword)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    match schema.get("type") {
-        Some(Value::String(name)) => types.extend(known_type(name)),
-        Some(Value::Array(names)) => types.extend(
-            names
-                .iter()
-                .filter_map(Value::as_str)
-                .filter_map(known_type),
-        ),
-        _ => types.extend(list("enum").chain(schema.get("const")).map(type_name)),
-    }
-    for part in ["anyOf", "oneOf", "allOf"].into_iter().flat_map(list) {
-        collect_types(part, document, deeper - 1, types);
-    }
-    let reference = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix('#'));
-    if let Some(target) = reference.and_then(|pointer| document.pointer(pointer)) {
-        collect_types(target, document, deeper - 1, types);
-    }
+    types
 }
 
 fn known_type(name: &str) -> Option<&'static str> {
@@ -103,6 +100,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_schema_that_refers_to_itself_again_and_again_is_read_once() {
+        let refer = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); 100] });
+        let document =
+            json!({ "$defs": { "a": refer }, "properties": { "x": { "$ref": "#/$defs/a" } } });
+        assert!(types_of(&document["properties"]["x"], &document).is_empty());
+    }
 
     #[test]
     fn values_become_what_the_schema_says() {
