@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use crate::arguments::Size;
@@ -14,7 +15,8 @@ const HIDDEN: &str = "[REDACTED]";
 /// What is nested deeper is not gone through: arguments are recorded as they were asked, however deep that was.
 const DEEPEST: usize = 512;
 
-/// Takes secrets out of what is logged: by the name of a key, and by value wherever one turns up. Cheap to clone.
+/// Takes secrets out of what is logged: by the name of a key, and by value wherever one turns up. Cheap to clone; clones
+/// learn together.
 ///
 /// ```
 /// use serde_json::json;
@@ -25,29 +27,38 @@ const DEEPEST: usize = 512;
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
-    secrets: Arc<[String]>,
+    /// Longest first, so that no secret leaves a part of a longer one behind.
+    secrets: Arc<ArcSwap<Vec<String>>>,
 }
 
 impl Redactor {
     /// `secrets` are values that must never be shown, such as tokens from the configuration. Very short ones are left out:
     /// they would blot out half of every text.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let redactor = Self::default();
+        redactor.learn(secrets);
+        redactor
+    }
+
+    /// More of them. Nothing is forgotten: what was a secret once may still turn up.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
         const SHORTEST: usize = 4;
-        let mut secrets: Vec<String> = secrets
+        let new: Vec<String> = secrets
             .into_iter()
             .filter(|secret| secret.len() >= SHORTEST)
             .collect();
-        // Longest first, so that no secret leaves a part of a longer one behind.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self {
-            secrets: secrets.into(),
-        }
+        self.secrets.rcu(|known| {
+            let mut all: Vec<String> = known.iter().chain(&new).cloned().collect();
+            all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+            all.dedup();
+            all
+        });
     }
 
     /// A text without the known secrets, and without those that JSON inside of it names as such.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = without_named(text);
-        for secret in &*self.secrets {
+        for secret in self.secrets.load().iter() {
             if text.contains(secret.as_str()) {
                 text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
             }
@@ -106,13 +117,16 @@ impl Redactor {
     }
 
     fn is_known(&self, text: &str) -> bool {
-        self.secrets.iter().any(|secret| text.contains(&**secret))
+        self.secrets
+            .load()
+            .iter()
+            .any(|secret| text.contains(&**secret))
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor({} secrets)", self.secrets.len())
+        write!(f, "Redactor({} secrets)", self.secrets.load().len())
     }
 }
 
@@ -316,6 +330,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn clones_learn_together_and_forget_nothing() {
+        let redactor = Redactor::new(["first-secret".to_owned()]);
+        let other = redactor.clone();
+        redactor.learn([
+            "second-secret".to_owned(),
+            "first-secret-and-more".to_owned(),
+        ]);
+        let text = "first-secret-and-more second-secret first-secret";
+        assert_eq!(other.text(text), "[REDACTED] [REDACTED] [REDACTED]");
+    }
 
     #[test]
     fn secrets_are_hidden_by_key() {

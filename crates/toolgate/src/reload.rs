@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
-use toolgate_core::{ToolManager, escape};
+use toolgate_core::{Redactor, ToolManager, escape};
 use toolgate_mcp::{ServerHealth, Servers};
 use tracing::{error, info, warn};
 
@@ -29,6 +29,7 @@ pub(crate) struct Reload {
     config: Config,
     manager: Arc<ToolManager>,
     health: ServerHealth,
+    redactor: Redactor,
     servers: Servers,
     changes: mpsc::Receiver<()>,
     /// Ends the watching with it.
@@ -52,6 +53,7 @@ impl Reload {
             config,
             manager: Arc::clone(&tools.manager),
             health: tools.health.clone(),
+            redactor: tools.redactor.clone(),
             servers,
             changes,
             _watcher: watcher,
@@ -89,6 +91,7 @@ impl Reload {
             return;
         }
         info!("{}: changed", escape(&self.path.to_string_lossy()));
+        self.redactor.learn(new.secrets());
         self.apply_tools(&new);
         self.apply_servers(&new);
         let fixed = [

@@ -130,7 +130,7 @@ impl Fleet {
     ) -> Self {
         let mut options = ServersOptions::default();
         options.retry = config.retry;
-        options.redactor = wiring::redactor(config);
+        options.redactor = tools.redactor.clone();
         options.file = config.file().map(Path::to_owned);
         options.guard = guard();
         options.health = tools.health.clone();

@@ -43,6 +43,8 @@ pub(crate) struct Tools {
     pub(crate) manager: Arc<ToolManager>,
     /// The service that will report on the servers, once there are any.
     pub(crate) health: ServerHealth,
+    /// Knows the configuration's secrets.
+    pub(crate) redactor: Redactor,
     /// What is odd about the configuration's own tools.
     pub(crate) problems: Vec<config::ConfigError>,
 }
@@ -77,6 +79,7 @@ pub(crate) fn tools_beside(config: &Config, health: ServerHealth) -> Tools {
     Tools {
         manager,
         health,
+        redactor: Redactor::new(config.secrets()),
         problems: loaded
             .problems
             .iter()
@@ -101,19 +104,14 @@ pub(crate) fn warn_about_servers(config: &Config) {
 
 /// The door, as the command line uses it.
 pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprover) -> ToolExecutor {
-    let log = LogObserver::new(config.limits.slow_after).redactor(redactor(config));
+    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
     door(config, tools).approver(approver).observer(log).build()
 }
 
 /// The door where nobody can be asked: what needs approval is denied.
 pub(crate) fn unattended(config: &Config, tools: &Tools) -> ToolExecutor {
-    let log = LogObserver::new(config.limits.slow_after).redactor(redactor(config));
+    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
     door(config, tools).observer(log).build()
-}
-
-/// Knows the configuration's secrets.
-pub(crate) fn redactor(config: &Config) -> Redactor {
-    Redactor::new(config.secrets())
 }
 
 /// The door for a look at what works: nobody is asked, nothing is logged.

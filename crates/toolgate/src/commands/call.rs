@@ -32,7 +32,7 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     let approver = TerminalApprover {
         agreed: options.yes,
         spinner: spinner.clone(),
-        redactor: wiring::redactor(&config),
+        redactor: tools.redactor.clone(),
     };
     let job = Job {
         options,
