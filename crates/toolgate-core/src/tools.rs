@@ -122,6 +122,7 @@ impl Tools {
                 tools.by_server.entry(name).or_insert(index);
             }
         }
+        let mut clashes = Vec::new();
         for (index, registered) in all.iter().enumerate() {
             let name = tools.free_name(index, registered.tool.definition());
             let tool = match before.by_name.get(&name) {
@@ -130,7 +131,7 @@ impl Tools {
                 }
                 _ => Listed::of(&registered.tool, &name),
             };
-            tools.warn_of_clash(&name, &all, index, before);
+            clashes.extend(tools.clash(&name, &all, index, before));
             let original = tool.definition().original_name();
             if original != name {
                 let sharing = tools.by_original.entry(original.to_owned());
@@ -139,6 +140,7 @@ impl Tools {
             let registered = registered.clone();
             tools.by_name.insert(name, Entry { tool, registered });
         }
+        warn_of(clashes);
         tools
     }
 
@@ -158,12 +160,12 @@ impl Tools {
         free.unwrap_or(long) // There are more numbers than tools.
     }
 
-    /// Once for each clash, not at every change.
-    fn warn_of_clash(&self, name: &str, all: &[Registered], index: usize, before: &Self) {
+    /// With whom a tool clashes that is listed under `name`; none if it does not, or did before.
+    fn clash(&self, name: &str, all: &[Registered], index: usize, before: &Self) -> Option<Clash> {
         let definition = all[index].tool.definition();
         let own = definition.name();
         if own == name {
-            return;
+            return None;
         }
         let first = match self.by_name.get(own) {
             Some(entry) => Some(entry.tool.definition().source()),
@@ -177,13 +179,42 @@ impl Tools {
             let first_then = before.find(own).map(|tool| tool.definition().source());
             known.name() == own && known.source() == definition.source() && first_then == first
         });
-        if !is_known {
-            let first = first.map(Source::to_string).unwrap_or_default();
-            let (first, second) = (
-                crate::escape(&first),
-                crate::escape(&definition.source().to_string()),
-            );
-            warn!(tool = %own, %first, %second, listed = %name, "two tools have the same name: the second is listed under another");
+        (!is_known).then(|| Clash {
+            first: first.map(Source::to_string).unwrap_or_default(),
+            second: definition.source().to_string(),
+            tool: own.to_owned(),
+            listed: name.to_owned(),
+        })
+    }
+}
+
+/// Two tools of one name.
+struct Clash {
+    first: String,
+    second: String,
+    tool: String,
+    listed: String,
+}
+
+/// One line for each pair of sources: two servers of a kind clash in everything they have.
+fn warn_of(clashes: Vec<Clash>) {
+    const NAMED: usize = 5;
+    let mut pairs: IndexMap<(String, String), Vec<Clash>> = IndexMap::new();
+    for clash in clashes {
+        let pair = (clash.first.clone(), clash.second.clone());
+        pairs.entry(pair).or_default().push(clash);
+    }
+    for ((first, second), clashes) in pairs {
+        let (first, second) = (crate::escape(&first), crate::escape(&second));
+        match clashes.as_slice() {
+            [Clash { tool, listed, .. }] => {
+                warn!(%tool, %first, %second, %listed, "two tools have the same name: the second is listed under another");
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|clash| &*clash.listed).collect();
+                let (listed, count) = (names[..names.len().min(NAMED)].join(", "), names.len());
+                warn!(%first, %second, %count, %listed, "tools have the same names: those of the second are listed under others");
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolgate_core::{Content, ToolError, ToolOutput, escape};
 
 use super::session::Failure;
-use super::transport::{End, Lost};
+use super::transport::{End, Lost, apart};
 
 /// What came back.
 pub(crate) enum Answer {
@@ -55,7 +55,9 @@ fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
         return Err(ToolError::failed(failure_text(&content)));
     }
     let mut output = ToolOutput::blocks(content);
-    output.structured = result.shift_remove("structuredContent");
+    // A null beside blocks is a field that was left empty, not an answer.
+    let is_answer = |value: &Value| !value.is_null() || output.content.is_empty();
+    output.structured = result.shift_remove("structuredContent").filter(is_answer);
     Ok(output)
 }
 
@@ -92,13 +94,22 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
             };
             ToolError::failed(message).with_details(details)
         }
-        Failure::Stopped(End { status, stderr }) => ToolError::ServerStopped {
-            server: server.to_owned(),
-            status,
-            details: (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n"))),
-        },
+        Failure::Stopped(End { status, stderr }) => {
+            let (status, cause) = apart(&status);
+            let stderr = (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n")));
+            ToolError::ServerStopped {
+                server: server.to_owned(),
+                status,
+                details: stderr.or(cause),
+            }
+        }
         Failure::NotSent(reason) | Failure::Interrupted(reason) => {
-            ToolError::unavailable(tool, reason)
+            let (reason, cause) = apart(&reason);
+            let error = ToolError::unavailable(tool, reason);
+            match cause {
+                Some(cause) => error.with_details(cause),
+                None => error,
+            }
         }
         Failure::Refused { status, body } => {
             let error = ToolError::unavailable(tool, status.to_string());

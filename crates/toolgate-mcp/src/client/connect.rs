@@ -174,7 +174,8 @@ impl Attempt<'_> {
         session
             .connect(Http::new(name, url, headers, shared(), session.inbox()).map_err(unusable)?);
         let capabilities = self.dialer.questions.capabilities();
-        let probe = PROBE.min(self.patience / 2);
+        // A slow retry, with more patience, also waits longer for a server that starts cold.
+        let probe = PROBE.max(self.patience / 3).min(self.patience / 2);
         let greeting = greeting::greet_http(&session, self.choice, &capabilities, probe);
         match self.within(greeting).await {
             Ok(Err(refusal)) if self.choice != EraChoice::Modern && takes_no_posts(&refusal) => {
@@ -229,6 +230,9 @@ impl Attempt<'_> {
                     offer: taken,
                 });
             }
+            Ok(Err(refusal)) if pid.is_some() => {
+                self.disagreed(&told_by_its_end(session, refusal).await)
+            }
             Ok(Err(refusal)) => self.disagreed(&refusal),
             Err(late) => late,
         };
@@ -269,6 +273,17 @@ impl Attempt<'_> {
             hopeless,
         }
     }
+}
+
+/// A process that has just died is noticed by its pipes first; how it ended says more.
+async fn told_by_its_end(session: &Session, refusal: Disagreement) -> Disagreement {
+    if let Disagreement::Failure(Failure::NotSent(_) | Failure::Interrupted(_)) = &refusal {
+        session.over().await;
+        if session.is_over() {
+            return Failure::Stopped(session.ended().await).into();
+        }
+    }
+    refusal
 }
 
 /// Says no to every POST: the form of 2024-11-05 is left to try.
@@ -346,12 +361,12 @@ fn listen(session: &Arc<Session>) -> Listener {
                 .request(Request::new("subscriptions/listen", params))
                 .await
             {
-                Err(Failure::Rpc(error)) => return debug!(%error, "the server tells of no changes"),
+                Err(Failure::Rpc(error)) => {
+                    return debug!(code = error.code, "the server tells of no changes");
+                }
                 Err(Failure::Stopped(_) | Failure::NotSent(_)) => return,
                 Ok(_) | Err(_) => tokio::time::sleep(LISTEN_AGAIN).await,
             }
-            // What changed in between was not heard.
-            session.assume_change();
         }
     }))
 }

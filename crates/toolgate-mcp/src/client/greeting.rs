@@ -42,7 +42,10 @@ pub(crate) async fn greet_process(
     }
     match initialize(session, capabilities).await {
         Err(Disagreement::Failure(Failure::Rpc(error))) if choice == EraChoice::Auto => {
-            debug!(%error, "initialize was refused; asking in the modern way");
+            debug!(
+                code = error.code,
+                "initialize was refused; asking in the modern way"
+            );
             discover(session, capabilities)
                 .await
                 .map_err(|_| Failure::Rpc(error).into())
@@ -58,16 +61,14 @@ pub(crate) async fn greet_http(
     capabilities: &Value,
     probe: Duration,
 ) -> Result<Era, Disagreement> {
-    if choice != EraChoice::Legacy {
+    if choice == EraChoice::Modern {
+        return discover(session, capabilities).await;
+    }
+    if choice == EraChoice::Auto {
         match tokio::time::timeout(probe, discover(session, capabilities)).await {
             Ok(Ok(era)) => return Ok(era),
-            Ok(Err(refusal)) if choice == EraChoice::Modern || is_final(&refusal) => {
-                return Err(refusal);
-            }
-            Err(_) if choice == EraChoice::Modern => {
-                return Err(Failure::Interrupted("no answer to server/discover".to_owned()).into());
-            }
-            Ok(Err(refusal)) => debug!(?refusal, "not of the modern era"),
+            Ok(Err(refusal)) if is_final(&refusal) => return Err(refusal),
+            Ok(Err(_)) => debug!("not of the modern era"),
             Err(_) => debug!("no answer to server/discover"),
         }
     }
@@ -91,10 +92,11 @@ fn is_final(refusal: &Disagreement) -> bool {
 async fn initialize(session: &Arc<Session>, capabilities: &Value) -> Result<Era, Disagreement> {
     let params = json!({ "protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client_info() });
     let answer = session.request(Request::new("initialize", params)).await?;
-    let revision = answer["protocolVersion"].as_str().unwrap_or_default();
+    let mut revision = answer["protocolVersion"].as_str().unwrap_or_default();
     if !LEGACY_REVISIONS.contains(&revision) {
         let shown = escape(&revision.chars().take(40).collect::<String>());
         warn!(revision = %shown, "the server speaks a revision we do not know; going on as if it were {LEGACY}");
+        revision = LEGACY;
     }
     session.agree(Era::Legacy, revision, Map::new());
     session

@@ -13,6 +13,7 @@ use super::transport::Lost;
 const PAGES: usize = 100;
 const TOOLS: usize = 1000;
 const BYTES: usize = 16 << 20;
+const LONGEST_CURSOR: usize = 4 << 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// Asks for every tool, as raw as the server sent them.
@@ -46,6 +47,10 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
         }
         match page.get("nextCursor").and_then(Value::as_str) {
             None | Some("") => return Ok(tools),
+            Some(cursor) if cursor.len() > LONGEST_CURSOR => {
+                warn!(server, "sent an over-long page cursor; the list ends here");
+                return Ok(tools);
+            }
             Some(cursor) if cursors.insert(cursor.to_owned()) => {
                 params = json!({ "cursor": cursor });
             }

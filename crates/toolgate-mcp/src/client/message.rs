@@ -71,9 +71,33 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D:
     Value::deserialize(deserializer).map(Some)
 }
 
+/// More values than this, and a message of megabytes becomes one of gigabytes in memory.
+const MOST_VALUES: usize = 500_000;
+
+/// How many values a JSON text has at most: one more than there are separators outside of strings.
+fn values(bytes: &[u8]) -> usize {
+    let (mut values, mut inside, mut escaped) = (1, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b',' | b'[' | b'{' if !inside => values += 1,
+            _ => {}
+        }
+    }
+    values
+}
+
 impl Message {
     /// Reads one message; anything that is not exactly one JSON-RPC 2.0 message is refused.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, NotAMessage> {
+        // Counted only where there could be so many.
+        if bytes.len() > MOST_VALUES && values(bytes) > MOST_VALUES {
+            return Err(NotAMessage::NotJson(format!(
+                "has more than {MOST_VALUES} values"
+            )));
+        }
         let raw: Raw = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => NotAMessage::NotRpc("is no JSON-RPC message"),
             _ => NotAMessage::NotJson(error.to_string()),
@@ -181,6 +205,22 @@ mod tests {
             "]".repeat(100_000)
         );
         assert!(Message::parse(deep.as_bytes()).is_err());
+        let many = |count: usize, text: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":[{}0]}}"#,
+                text.repeat(count)
+            )
+        };
+        assert!(Message::parse(many(MOST_VALUES, "{},").as_bytes()).is_err());
+        assert!(Message::parse(many(MOST_VALUES / 3, "{},").as_bytes()).is_ok());
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":"{}\\""}}"#,
+            ",[{".repeat(MOST_VALUES)
+        );
+        assert!(
+            Message::parse(text.as_bytes()).is_ok(),
+            "text may hold what it likes"
+        );
         assert!(Message::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -25,7 +25,7 @@ use super::status::{Board, Roster, ServerStatus};
 use super::stdio::MAX_MESSAGE;
 use super::stdio::guard::Guard;
 use crate::retry::Starts;
-use crate::{RetryPolicy, ServerSettings};
+use crate::{Readiness, RetryPolicy, ServerSettings};
 
 /// Starts at the same time.
 const STARTS_AT_ONCE: usize = 8;
@@ -383,6 +383,16 @@ impl Member {
             life.stop.cancel();
             leaving.insert(self.board.settings.name.clone(), life.task);
         }
+    }
+}
+
+impl Readiness for Servers {
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.settled())
+    }
+
+    fn ready_for<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.settled_for(tool))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use toolgate_core::CallContext;
 use tracing::{debug, warn};
 
@@ -21,6 +21,8 @@ use super::questions::Questions;
 use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
 use crate::Era;
 
+/// Far from where servers begin to count: an echo of our answer to their request is no answer to a request of ours.
+const FIRST_ID: u64 = 1 << 40;
 /// How long a server that reads nothing is waited for when it is told something it need not know.
 const COURTESY: Duration = Duration::from_secs(5);
 /// Ids of requests nobody waits for any more, kept to tell a late answer from a wrong one.
@@ -61,7 +63,7 @@ pub(crate) struct Session {
     end: watch::Sender<Option<End>>,
     tools_changed: Notify,
     questions: Arc<Questions>,
-    open_questions: AtomicU64,
+    open_questions: Arc<Semaphore>,
     /// Messages that came, and requests that were given up since the last one.
     heard: AtomicU64,
     strikes: AtomicU64,
@@ -89,12 +91,12 @@ impl Session {
         Arc::new(Self {
             server: server.to_owned(),
             transport: OnceLock::new(),
-            next_id: AtomicU64::new(1),
+            next_id: AtomicU64::new(FIRST_ID),
             waiting: Mutex::default(),
             end: watch::Sender::new(None),
             tools_changed: Notify::new(),
             questions,
-            open_questions: AtomicU64::new(0),
+            open_questions: Arc::new(Semaphore::new(OPEN_QUESTIONS)),
             heard: AtomicU64::new(0),
             strikes: AtomicU64::new(0),
             meta: OnceLock::new(),
@@ -181,14 +183,9 @@ impl Session {
         self.tools_changed.notified().await;
     }
 
-    /// As if the server had said that its tools changed.
-    pub(crate) fn assume_change(&self) {
-        self.tools_changed.notify_one();
-    }
-
     /// A request failed here: returns when the connection turns out to be over, or soon if it does not.
     pub(crate) async fn over(&self) {
-        const SOON: Duration = Duration::from_millis(200);
+        const SOON: Duration = Duration::from_millis(700);
         drop(tokio::time::timeout(SOON, self.ended()).await);
     }
 

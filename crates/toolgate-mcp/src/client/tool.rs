@@ -1,6 +1,6 @@
 //! A tool of an MCP server, as a tool of ours.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -74,7 +74,7 @@ impl McpTool {
         let annotations = annotations(&entry["annotations"]);
         let description = description(&entry, &name, title.as_deref(), &settings.name)?;
         let headers = mirrored(&entry["inputSchema"])
-            .map_err(|problem| format!("tool '{}': {problem}", escape(&name)))?;
+            .map_err(|problem| format!("tool '{}': {problem}", brief(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
         let parameters = entry
             .get_mut("inputSchema")
@@ -101,7 +101,7 @@ impl McpTool {
         };
         let definition = match build(settings.validate, parameters.clone()) {
             Err(error) if error.is_unsupported() => {
-                warn!(server = %settings.name, tool = %escape(&name), "{error}; its arguments are left to the server to check");
+                warn!(server = %settings.name, tool = %brief(&name), "{error}; its arguments are left to the server to check");
                 build(false, parameters)
             }
             built => built,
@@ -169,16 +169,27 @@ impl McpTool {
                 call: Some(context),
                 ..Request::new("tools/call", &params)
             };
-            let result = session.request(request).await?;
+            let result = session
+                .request(request)
+                .await
+                .map_err(|failure| match failure {
+                    // The server has seen the beginning: from the start again would not be the first time.
+                    Failure::NotSent(reason) if params.responses.is_some() => {
+                        Failure::Interrupted(reason)
+                    }
+                    other => other,
+                })?;
             match answer::read(tool, result) {
                 Answer::Done(answer) => return Ok(answer),
-                Answer::Wants { requests, state } => match self.respond(session, requests).await {
-                    Ok(responses) => {
-                        params.responses = Some(responses);
-                        params.state = state;
+                Answer::Wants { requests, state } => {
+                    match self.respond(session, requests, context).await {
+                        Ok(responses) => {
+                            params.responses = Some(responses);
+                            params.state = state;
+                        }
+                        Err(problem) => return Ok(Err(ToolError::failed(problem))),
                     }
-                    Err(problem) => return Ok(Err(ToolError::failed(problem))),
-                },
+                }
             }
         }
         let text = format!("The server of '{tool}' asked back {ROUNDS} times and never answered");
@@ -189,6 +200,7 @@ impl McpTool {
         &self,
         session: &Arc<Session>,
         requests: Value,
+        context: &CallContext,
     ) -> Result<Map<String, Value>, String> {
         let mut responses = Map::new();
         let Value::Object(requests) = requests else {
@@ -196,7 +208,9 @@ impl McpTool {
         };
         for (key, request) in requests.into_iter().take(16) {
             let method = request["method"].as_str().unwrap_or_default();
-            let response = session.answer(method, &request["params"]).await;
+            let response = session
+                .answer(method, &request["params"], Some(context))
+                .await;
             responses.insert(key, response.map_err(|error| error.message)?);
         }
         Ok(responses)
@@ -255,25 +269,25 @@ fn description(
     title: Option<&str>,
     server: &str,
 ) -> Result<String, String> {
-    let given = entry["description"]
-        .as_str()
-        .filter(|text| !text.trim().is_empty());
-    match given {
-        Some(text) if text.len() > LONGEST_DESCRIPTION => Err(format!(
-            "the description of tool '{}' is longer than {} KiB",
-            escape(name),
-            LONGEST_DESCRIPTION >> 10
-        )),
-        Some(text) => Ok(text.to_owned()),
-        // The protocol lets it be absent.
-        None => {
-            let instead = title
-                .filter(|title| !title.trim().is_empty())
-                .unwrap_or(name);
-            warn!(server, tool = %escape(name), instead = %escape(instead), "a tool without a description");
-            Ok(instead.to_owned())
-        }
+    let said = |text: &&str| !text.trim().is_empty();
+    let given = entry["description"].as_str().filter(said);
+    let text = given.or(title.filter(said)).unwrap_or(name);
+    if text.len() > LONGEST_DESCRIPTION {
+        let (name, longest) = (brief(name), LONGEST_DESCRIPTION >> 10);
+        return Err(format!(
+            "the description of tool '{name}' is longer than {longest} KiB"
+        ));
     }
+    // The protocol lets it be absent.
+    if given.is_none() {
+        warn!(server, tool = %brief(name), instead = %brief(text), "a tool without a description");
+    }
+    Ok(text.to_owned())
+}
+
+/// A server's word, fit for a log.
+fn brief(text: &str) -> String {
+    escape(&text.chars().take(100).collect::<String>())
 }
 
 fn annotations(given: &Value) -> Annotations {
@@ -288,7 +302,7 @@ fn annotations(given: &Value) -> Annotations {
 /// Parameters marked `x-mcp-header`. A mark that makes no header refuses the tool, as the revision 2026-07-28 wants it.
 fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
-    let mut seen = HashMap::new();
+    let mut seen = HashSet::new();
     for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
         let Some(mark) = property.get("x-mcp-header") else {
             continue;
@@ -300,10 +314,10 @@ fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
         let Some(name) = name else {
             return Err(format!(
                 "'x-mcp-header' of parameter '{}' is no header name",
-                escape(parameter)
+                brief(parameter)
             ));
         };
-        if seen.insert(name.to_ascii_lowercase(), ()).is_some() {
+        if !seen.insert(name.to_ascii_lowercase()) {
             return Err(format!("two parameters want the header '{}'", escape(name)));
         }
         headers.push((parameter.clone(), format!("Mcp-Param-{name}")));

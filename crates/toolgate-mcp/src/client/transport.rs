@@ -88,3 +88,39 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Ends the connection in an orderly way: returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
+
+/// A reason as a person reads it, and apart from it the cause in brackets, with its address and numbers.
+pub(crate) fn apart(reason: &str) -> (String, Option<String>) {
+    match (reason.find(" [cause: "), reason.rfind(']')) {
+        (Some(from), Some(to)) if from < to => {
+            let text = format!("{}{}", &reason[..from], &reason[to + 1..]);
+            let cause = &reason[from + " [cause: ".len()..to];
+            (text, Some(cause.to_owned()))
+        }
+        _ => (reason.to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_an_operator_wants_to_know_stands_apart() {
+        for (reason, text, cause) in [
+            ("gone", "gone", None),
+            (
+                "broke off [cause: os error 104]",
+                "broke off",
+                Some("os error 104"),
+            ),
+            (
+                "no [cause: http://[::1]:80]; check it",
+                "no; check it",
+                Some("http://[::1]:80"),
+            ),
+        ] {
+            assert_eq!(apart(reason), (text.to_owned(), cause.map(str::to_owned)));
+        }
+    }
+}

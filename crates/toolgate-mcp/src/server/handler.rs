@@ -70,6 +70,10 @@ impl Handler {
         let name = request.name.into_owned();
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let place = Place::take(&self.catalogue);
+        tokio::select! {
+            () = self.catalogue.decided(&name) => {}
+            () = context.ct.cancelled() => {}
+        }
         let offered = self.catalogue.executor.find(&name);
         let offered = offered.is_ok_and(|tool| self.catalogue.offers(tool.definition()));
         let call = match context.extensions.get::<Unusable>() {
@@ -158,6 +162,7 @@ impl ServerHandler for Handler {
                 None,
             ));
         }
+        self.catalogue.listed().await;
         let mut result = ListToolsResult::with_all_items(self.catalogue.tools().to_vec());
         result.meta = is_modern(&context).then(|| self.server_info());
         Ok(result)

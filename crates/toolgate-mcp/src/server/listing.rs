@@ -1,7 +1,7 @@
 //! The tools an executor has for a client, as MCP lists them.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,7 +10,12 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_core::{Annotations, ToolDefinition, ToolError, ToolExecutor, nearest};
 
-use super::ServeOptions;
+use super::{Readiness, ServeOptions};
+
+/// How long a list waits for tools that are on their way; later ones are told as a change.
+const LISTING: Duration = Duration::from_secs(5);
+/// How long a call does, of a tool that is not there yet.
+const CALLING: Duration = Duration::from_secs(30);
 
 /// Changes that come in such quick succession are told once.
 const COALESCE: Duration = Duration::from_millis(50);
@@ -22,6 +27,7 @@ pub(super) struct Catalogue {
     /// Calls of all clients that are not answered yet.
     pub(super) running: AtomicUsize,
     listing: ArcSwap<Listing>,
+    pub(super) readiness: OnceLock<Box<dyn Readiness>>,
 }
 
 struct Listing {
@@ -40,6 +46,7 @@ impl Catalogue {
                 version: 0,
                 tools: Arc::default(),
             }),
+            readiness: OnceLock::new(),
         };
         let version = *catalogue.executor.manager().subscribe().borrow();
         catalogue.listing.store(Arc::new(Listing {
@@ -69,6 +76,22 @@ impl Catalogue {
             tools: Arc::clone(&tools),
         }));
         tools
+    }
+
+    /// Returns when the list is worth giving.
+    pub(super) async fn listed(&self) {
+        if let Some(readiness) = self.readiness.get() {
+            drop(tokio::time::timeout(LISTING, readiness.ready()).await);
+        }
+    }
+
+    /// Returns when a name that is not there will not come soon either.
+    pub(super) async fn decided(&self, name: &str) {
+        if let Some(readiness) = self.readiness.get()
+            && self.executor.find(name).is_err()
+        {
+            drop(tokio::time::timeout(CALLING, readiness.ready_for(name)).await);
+        }
     }
 
     fn convert(&self) -> Vec<Tool> {

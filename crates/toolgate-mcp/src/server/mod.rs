@@ -20,6 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use rmcp::ServerHandler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -72,6 +73,14 @@ impl ServeOptions {
     }
 }
 
+/// Knows of tools that are still on their way, so that a client's first list has them.
+pub trait Readiness: Send + Sync {
+    /// Returns when no more tools are expected soon.
+    fn ready(&self) -> BoxFuture<'_, ()>;
+    /// Returns when it is decided whether there is a tool of this name.
+    fn ready_for<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
+}
+
 /// The tools of an executor, offered to MCP clients. Cheap to clone; all clones share one list of tools.
 ///
 /// ```
@@ -106,6 +115,12 @@ impl McpServer {
         Self {
             catalogue: Arc::new(Catalogue::new(executor, options)),
         }
+    }
+
+    /// Lists wait for what is on its way, for a while; calls of a name that is not there yet wait too. Called once, before
+    /// clients come.
+    pub fn wait_for(&self, readiness: impl Readiness + 'static) {
+        drop(self.catalogue.readiness.set(Box::new(readiness)));
     }
 
     /// What answers the requests of one client, whatever they travel on.

@@ -108,9 +108,15 @@ fn described(tool: &ToolDefinition, timeout: f64) -> String {
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        table(vec![[escape(tool.description())]]).trim_fmt(),
+        table(vec![[lines(tool.description())]]).trim_fmt(),
         example(tool.parameters()),
     )
+}
+
+/// Lines stay lines; what else is in them can not drive the terminal.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.trim().lines().map(escape).collect();
+    lines.join("\n")
 }
 
 /// Name, type, whether it is required, and what it means.

@@ -17,9 +17,6 @@ use crate::reload::Reload;
 use crate::servers::{self, Fleet};
 use crate::{say, wiring};
 
-/// How long a client waits at most for servers that are still starting, so that its first list has their tools. Later ones
-/// appear as they come.
-const GRACE: Duration = Duration::from_secs(3);
 /// How long an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -48,12 +45,10 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
         let fleet = Fleet::start(&config, &tools, servers::admit_unasked(&config), None);
         fleet.warn_of_untrusted();
         let reload = Reload::new(config, &tools, fleet.servers.clone());
+        server.wait_for(fleet.servers.clone());
         let exit = tokio::select! {
-            exit = signals.told() => exit,
-            _ = tokio::time::timeout(GRACE, fleet.servers.settled()) => tokio::select! {
-                exit = serve_until_told(&server, &mut signals) => exit,
-                never = followed(reload) => match never {},
-            },
+            exit = serve_until_told(&server, &mut signals) => exit,
+            never = followed(reload) => match never {},
         };
         fleet.stop().await;
         Ok(exit)

@@ -163,13 +163,13 @@ impl Endpoint {
         if connect {
             let at = shown(&self.url);
             return Trouble::Unreachable(format!(
-                "{at} can not be reached ({cause}); check that the server runs, and its 'url' in the configuration"
+                "the server can not be reached [cause: {at}: {cause}]; check that it runs, and its 'url' in the configuration"
             ));
         }
         if unsent {
-            return Trouble::Moved(format!("the request could not be made ({cause})"));
+            return Trouble::Moved(format!("the request could not be made [cause: {cause}]"));
         }
-        Trouble::Broken(format!("the connection broke off ({cause})"))
+        Trouble::Broken(format!("the connection broke off [cause: {cause}]"))
     }
 }
 

@@ -155,9 +155,10 @@ fn meaning(
     };
     match (said, id) {
         (Some((theirs, error)), Some(ours)) if theirs == ours => Some(answer(ours, error)),
-        (None, _) if in_session && status == 404 => Some(Refusal::SessionLost),
+        // Whatever else the body says, and under whatever id.
+        _ if in_session && status == 404 => Some(Refusal::SessionLost),
         // Servers that were started anew answer 400 as well, and say so in words only.
-        (Some((Value::Null, error)), _) if in_session && is_session_lost(status, &error) => {
+        (Some((_, error)), _) if in_session && is_session_lost(status, &error) => {
             Some(Refusal::SessionLost)
         }
         // Without an id, but it came back with our request.
@@ -175,7 +176,7 @@ fn answer(id: u64, error: RpcError) -> Refusal {
 }
 
 fn is_session_lost(status: u16, error: &RpcError) -> bool {
-    status == 404 || status == 400 && error.message.to_ascii_lowercase().contains("session")
+    status == 400 && error.message.to_ascii_lowercase().contains("session")
 }
 
 /// How long the server wants us to wait, for a person.

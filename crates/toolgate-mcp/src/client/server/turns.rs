@@ -9,7 +9,7 @@ use super::super::block::{self, Block};
 use super::super::connect::ConnectError;
 use super::super::peer::Reached;
 use super::super::status::ServerState;
-use super::super::transport::End;
+use super::super::transport::{End, apart};
 use super::{Course, HEALTHY, LONGEST, Order, Server};
 use crate::Connection;
 
@@ -92,7 +92,10 @@ impl Server {
         let tail = block::stderr_tail(stderr, &self.shared.options.redactor);
         let details = std::iter::once(reason.to_owned()).chain(tail);
         let gone = match (status, &self.settings().connection) {
-            (Some(status), _) => format!("its server '{name}' is not running ({status})"),
+            (Some(status), _) => {
+                let (status, _cause) = apart(status);
+                format!("its server '{name}' is not running ({status})")
+            }
             (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
             (None, Connection::Http { .. }) => format!("its server '{name}' can not be reached"),
         };

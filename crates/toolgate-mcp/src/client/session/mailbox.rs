@@ -8,7 +8,7 @@ use toolgate_core::{CallContext, Progress, escape};
 use tracing::{debug, warn};
 
 use super::encode::line;
-use super::{COURTESY, Failure, OPEN_QUESTIONS, Session};
+use super::{COURTESY, Failure, Session};
 use crate::client::message::{Message, Outgoing, RpcError};
 use crate::client::transport::{End, Inbox, Lost, TransportError};
 
@@ -96,12 +96,14 @@ impl Session {
     fn told(&self, method: &str, params: &Value) {
         match method {
             "notifications/progress" => self.progressed(params),
-            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
-            "notifications/message" => {
-                let said: String = params.to_string().chars().take(1000).collect();
-                debug!(server = %self.server, said = %escape(&said), "server log");
+            // With the acknowledgement of a subscription begins what is heard: what changed before it was not.
+            "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
+                self.tools_changed.notify_one();
             }
-            _ => debug!(server = %self.server, method = %escape(method), "notification ignored"),
+            _ => {
+                let method: String = method.chars().take(100).collect();
+                debug!(server = %self.server, method = %escape(&method), "notification ignored");
+            }
         }
     }
 
@@ -120,15 +122,17 @@ impl Session {
     }
 
     fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
+        // Held until the answer is out: a server that asks without end and reads nothing waits for itself alone.
+        let Ok(place) = Arc::clone(&self.open_questions).try_acquire_owned() else {
+            let method: String = method.chars().take(100).collect();
+            return debug!(server = %self.server, method = %escape(&method), "too many open questions: dropped");
+        };
         let session = Arc::clone(self);
-        let open = self.open_questions.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
-            let answer = if open < OPEN_QUESTIONS as u64 {
-                session.answer(&method, &params).await
-            } else {
-                Err(RpcError::new(-32000, "too many open questions"))
+            let answer = tokio::select! {
+                answer = session.answer(&method, &params, None) => answer,
+                _ = session.ended() => return,
             };
-            session.open_questions.fetch_sub(1, Ordering::Relaxed);
             let body = match answer {
                 Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
                 Err(error) => {
@@ -148,22 +152,29 @@ impl Session {
             {
                 debug!(server = %session.server, %error, "an answer could not be sent");
             }
+            drop(place);
         });
     }
 
-    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle.
-    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
+    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle, nor is
+    /// the one that it belongs to.
+    pub(crate) async fn answer(
+        &self,
+        method: &str,
+        params: &Value,
+        call: Option<&CallContext>,
+    ) -> Result<Value, RpcError> {
         let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
         loop {
             match tokio::time::timeout(COURTESY, &mut answer).await {
                 Ok(answer) => return answer,
-                Err(_) => self.keep_calls_alive(),
+                Err(_) => self.keep_calls_alive(call),
             }
         }
     }
 
-    fn keep_calls_alive(&self) {
-        let calls: Vec<CallContext> = {
+    fn keep_calls_alive(&self, one: Option<&CallContext>) {
+        let mut calls: Vec<CallContext> = {
             let waiting = self.waiting();
             waiting
                 .requests
@@ -171,6 +182,7 @@ impl Session {
                 .filter_map(|asked| asked.call.clone())
                 .collect()
         };
+        calls.extend(one.cloned());
         for call in calls {
             call.report(&Progress {
                 done: 0.0,

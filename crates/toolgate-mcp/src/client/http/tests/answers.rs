@@ -224,7 +224,7 @@ async fn nobody_at_the_address_ends_the_connection() {
         panic!("not failed");
     };
     assert!(
-        reason.starts_with(&format!("{url} can not be reached (")),
+        reason.starts_with(&format!("the server can not be reached [cause: {url}: ")),
         "{reason}"
     );
     assert_eq!(client.next().await, Got::Closed(reason));

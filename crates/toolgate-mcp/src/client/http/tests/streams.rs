@@ -129,7 +129,7 @@ async fn a_server_that_dies_in_mid_stream_fails_its_request_and_ends_the_connect
         panic!("not closed");
     };
     assert!(
-        status.starts_with(&format!("{url} can not be reached (")),
+        status.starts_with(&format!("the server can not be reached [cause: {url}: ")),
         "{status}"
     );
     client.nothing_more().await;
