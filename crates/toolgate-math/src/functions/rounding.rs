@@ -177,13 +177,17 @@ fn with_unit(meter: &mut Meter, way: &Way, x: &Value, n: i32, unit: &Value) -> R
     ops::multiply(meter, &count, &Value::unit(unit.as_ref().clone()))
 }
 
-/// One part of a complex number: by a plain power of ten, halves towards positive.
+/// One part of a complex number: by a plain power of ten and without tolerance, halves towards positive.
 fn part(way: &Way, x: f64, n: i32) -> f64 {
-    if way.name != "round" {
-        return (way.number)(x, n);
-    }
     let power = libm::exp10(f64::from(n));
-    (x * power + 0.5).floor() / power
+    let scaled = x * power;
+    let whole = match way.name {
+        "round" => (scaled + 0.5).floor(),
+        "floor" => scaled.floor(),
+        "ceil" => scaled.ceil(),
+        _ => scaled.trunc(),
+    };
+    whole / power
 }
 
 fn round_all(meter: &mut Meter, way: &Way, x: &Value, n: i32) -> Result<Value> {

@@ -1,6 +1,6 @@
 //! Exponentials, logarithms and trigonometry of decimals, in fixed point with spare digits.
 
-use num_bigint::{BigInt, Sign};
+use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
@@ -9,44 +9,59 @@ use super::decimal::{Decimal, PRECISION, WIDE, ten_to};
 /// Digits carried beyond those shown.
 const SPARE: usize = 16;
 
-/// A number system with a fixed count of decimals: every value is a whole number of units.
+/// A number system with a fixed precision: every value is a whole number of units, which are a power of two, so that
+/// a product is brought back by a shift.
 struct Fixed {
     places: usize,
+    bits: usize,
     one: BigInt,
 }
 
 impl Fixed {
+    /// With at least so many decimals.
     fn new(places: usize) -> Self {
+        // Ten bits carry a little more than three decimals.
+        let bits = places * 10 / 3 + 8;
         Self {
             places,
-            one: BigInt::from(ten_to(places)),
+            bits,
+            one: BigInt::one() << bits,
         }
     }
 
     fn read(&self, value: &Decimal) -> BigInt {
         let (negative, coefficient, exponent) = value.parts();
-        let shift = exponent + self.places as i64;
-        let magnitude = match usize::try_from(shift) {
-            Ok(up) => coefficient * ten_to(up),
-            Err(_) => coefficient / ten_to(usize::try_from(-shift).unwrap_or(0).min(4000)),
+        let magnitude = match usize::try_from(exponent) {
+            Ok(up) => (coefficient * ten_to(up)) << self.bits,
+            Err(_) => match usize::try_from(-exponent) {
+                Ok(down) if down <= self.places + 4000 => (coefficient << self.bits) / ten_to(down),
+                _ => BigUint::ZERO,
+            },
         };
         BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
     }
 
-    fn write(&self, value: &BigInt, shift: i64) -> Decimal {
-        Decimal::rounded(
+    /// The value times 10^`tens`, with all digits there are.
+    fn decimal(&self, value: &BigInt, tens: i64) -> Decimal {
+        Decimal::exact(
             value.is_negative(),
-            value.magnitude().clone(),
-            shift - self.places as i64,
+            (value.magnitude() * ten_to(self.places)) >> self.bits,
+            tens.saturating_sub(self.places as i64),
         )
     }
 
+    fn write(&self, value: &BigInt) -> Decimal {
+        self.decimal(value, 0).significant(PRECISION)
+    }
+
+    /// Towards zero, so that the terms of a series end at it.
     fn mul(&self, a: &BigInt, b: &BigInt) -> BigInt {
-        a * b / &self.one
+        let (sign, magnitude) = (a * b).into_parts();
+        BigInt::from_biguint(sign, magnitude >> self.bits)
     }
 
     fn div(&self, a: &BigInt, b: &BigInt) -> BigInt {
-        a * &self.one / b
+        (a << self.bits) / b
     }
 
     /// The inverse hyperbolic tangent (`alternate` false) or the inverse tangent of 1/n.
@@ -142,10 +157,6 @@ impl Fixed {
     }
 }
 
-fn ten_to_int(power: usize) -> BigInt {
-    BigInt::from(ten_to(power))
-}
-
 /// Decimals a fixed point needs for full precision at this magnitude of argument or result.
 fn places(value: &Decimal) -> usize {
     let magnitude = value.magnitude();
@@ -178,8 +189,7 @@ impl Decimal {
         let fixed = Fixed::new(places(self));
         let (tens, rest) = fixed.read(self).div_mod_floor(&fixed.ln10());
         let tens = tens.to_i64().unwrap_or(i64::MAX);
-        let digits = fixed.exp(&rest).magnitude().clone();
-        Self::exact(false, digits, tens.saturating_sub(fixed.places as i64)).significant(WIDE)
+        fixed.decimal(&fixed.exp(&rest), tens).significant(WIDE)
     }
 
     /// e^x - 1.
@@ -194,8 +204,7 @@ impl Decimal {
         }
         let fixed = Fixed::new(places(self));
         let value = fixed.exp(&fixed.read(self)) - &fixed.one;
-        let digits = value.magnitude().clone();
-        Self::exact(value.is_negative(), digits, -(fixed.places as i64)).significant(WIDE)
+        fixed.decimal(&value, 0).significant(WIDE)
     }
 
     /// The natural logarithm of a positive number.
@@ -232,10 +241,9 @@ impl Decimal {
         let rough = Fixed::new(PRECISION);
         let near = refine(&rough, rough.read(&start));
         let fixed = Fixed::new(2 * PRECISION + SPARE);
-        let y = refine(&fixed, near * ten_to_int(fixed.places - rough.places));
+        let y = refine(&fixed, near << (fixed.bits - rough.bits));
         let value: BigInt = y + fixed.ln10() * magnitude;
-        let digits = value.magnitude().clone();
-        Self::exact(value.is_negative(), digits, -(fixed.places as i64)).significant(WIDE)
+        fixed.decimal(&value, 0).significant(WIDE)
     }
 
     pub(crate) fn log10(&self) -> Self {
@@ -246,9 +254,7 @@ impl Decimal {
             return Self::from_integer(&BigInt::from(exponent));
         }
         let fixed = Fixed::new(WIDE + SPARE);
-        let ln10 = fixed.ln10().magnitude().clone();
-        self.ln_wide()
-            .div(&Self::exact(false, ln10, -(fixed.places as i64)))
+        self.ln_wide().div(&fixed.decimal(&fixed.ln10(), 0))
     }
 
     /// `self` to any power; nothing for a negative base with a fraction as the exponent.
@@ -290,7 +296,7 @@ impl Decimal {
             Some(2) => (-sin, -cos),
             _ => (-cos, sin),
         };
-        Some((fixed.write(&sin, 0), fixed.write(&cos, 0)))
+        Some((fixed.write(&sin), fixed.write(&cos)))
     }
 
     pub(crate) fn sin(&self) -> Option<Self> {
@@ -309,7 +315,7 @@ impl Decimal {
     pub(crate) fn atan(&self) -> Self {
         let fixed = Fixed::new(places(self));
         let half_pi = || {
-            let value = fixed.write(&(fixed.pi() / 2), 0);
+            let value = fixed.write(&(fixed.pi() / 2));
             if self.is_negative() {
                 value.neg()
             } else {
@@ -325,13 +331,13 @@ impl Decimal {
         if self.magnitude() < -(PRECISION as i64) {
             return self.clone();
         }
-        fixed.write(&fixed.atan(&fixed.read(self)), 0)
+        fixed.write(&fixed.atan(&fixed.read(self)))
     }
 
     /// π with all its digits.
     pub(crate) fn pi() -> Self {
         let fixed = Fixed::new(PRECISION + SPARE);
-        fixed.write(&fixed.pi(), 0)
+        fixed.write(&fixed.pi())
     }
 
     pub(crate) fn asin(&self) -> Self {
