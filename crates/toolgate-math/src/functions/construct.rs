@@ -138,7 +138,7 @@ pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fract
     if places > meter.digits() {
         return Err(meter.too_many_digits());
     }
-    let shift = num_bigint::BigInt::from(crate::number::decimal::ten_to(places));
+    let shift = num_bigint::BigInt::from(crate::number::decimal::ten_to(places).into_owned());
     let digits = value
         .shifted(places)
         .to_integer(2 * meter.digits())

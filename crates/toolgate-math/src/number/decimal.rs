@@ -2,6 +2,9 @@
 
 mod arithmetic;
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use num_bigint::BigUint;
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
@@ -32,8 +35,17 @@ enum Kind {
     NotANumber,
 }
 
-pub(crate) fn ten_to(power: usize) -> BigUint {
-    BigUint::from(10u8).pow(u32::try_from(power).unwrap_or(u32::MAX))
+/// The powers of ten that decimals of [`WIDE`] digits need again and again.
+static TENS: LazyLock<Vec<BigUint>> = LazyLock::new(|| {
+    let powers = std::iter::successors(Some(BigUint::from(1u8)), |power| Some(power * 10u8));
+    powers.take(2 * WIDE).collect()
+});
+
+pub(crate) fn ten_to(power: usize) -> Cow<'static, BigUint> {
+    match TENS.get(power) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(BigUint::from(10u8).pow(u32::try_from(power).unwrap_or(u32::MAX))),
+    }
 }
 
 fn digit_count(value: &BigUint) -> usize {
@@ -42,9 +54,9 @@ fn digit_count(value: &BigUint) -> usize {
     }
     // log10(2) from below; the estimate is at most one too small.
     let estimate = ((value.bits() - 1) as f64 * std::f64::consts::LOG10_2) as usize;
-    if *value >= ten_to(estimate + 1) {
+    if *value >= *ten_to(estimate + 1) {
         estimate + 2
-    } else if *value >= ten_to(estimate) {
+    } else if *value >= *ten_to(estimate) {
         estimate + 1
     } else {
         estimate
@@ -147,7 +159,8 @@ impl Decimal {
         }
         for step in [16usize, 4, 1] {
             let power = ten_to(step);
-            loop {
+            // What ten to a power divides, two to the power divides: seen without a division.
+            while self.coefficient.trailing_zeros() >= Some(step as u64) {
                 let (quotient, rest) = self.coefficient.div_rem(&power);
                 if !rest.is_zero() {
                     break;
@@ -182,7 +195,7 @@ impl Decimal {
     fn cut(&mut self, count: usize) {
         let power = ten_to(count);
         let (quotient, rest) = self.coefficient.div_rem(&power);
-        let up = rest * 2u8 >= power;
+        let up = rest * 2u8 >= *power;
         self.coefficient = if up { quotient + 1u8 } else { quotient };
         self.exponent += count as i64;
         self.trim();
@@ -231,7 +244,7 @@ impl Decimal {
         if !self.is_integer() || self.magnitude() > digits as i64 {
             return None;
         }
-        let value = &self.coefficient * ten_to(usize::try_from(self.exponent).ok()?);
+        let value = &self.coefficient * &*ten_to(usize::try_from(self.exponent).ok()?);
         Some(num_bigint::BigInt::from_biguint(
             if self.negative {
                 num_bigint::Sign::Minus
@@ -291,7 +304,7 @@ impl Decimal {
         if cut > digit_count(&self.coefficient) {
             return Self::integer(0);
         }
-        Self::exact(self.negative, &self.coefficient / ten_to(cut), 0)
+        Self::exact(self.negative, &self.coefficient / &*ten_to(cut), 0)
     }
 
     /// Half away from zero, to `places` decimals.

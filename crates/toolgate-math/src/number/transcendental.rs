@@ -1,5 +1,7 @@
 //! Exponentials, logarithms and trigonometry of decimals, in fixed point with spare digits.
 
+use std::sync::LazyLock;
+
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -8,6 +10,17 @@ use super::decimal::{Decimal, PRECISION, WIDE, ten_to};
 
 /// Digits carried beyond those shown.
 const SPARE: usize = 16;
+
+/// Decimals that are kept of the constants: enough unless an argument is far from one.
+const KNOWN: usize = 2 * PRECISION + 2 * SPARE;
+
+static LN10: LazyLock<BigInt> = LazyLock::new(|| Fixed::new(KNOWN).ln10_series());
+static PI: LazyLock<BigInt> = LazyLock::new(|| Fixed::new(KNOWN).pi_series());
+
+/// Ten bits carry a little more than three decimals.
+fn bits(places: usize) -> usize {
+    places * 10 / 3 + 8
+}
 
 /// A number system with a fixed precision: every value is a whole number of units, which are a power of two, so that
 /// a product is brought back by a shift.
@@ -20,8 +33,7 @@ struct Fixed {
 impl Fixed {
     /// With at least so many decimals.
     fn new(places: usize) -> Self {
-        // Ten bits carry a little more than three decimals.
-        let bits = places * 10 / 3 + 8;
+        let bits = bits(places);
         Self {
             places,
             bits,
@@ -32,9 +44,11 @@ impl Fixed {
     fn read(&self, value: &Decimal) -> BigInt {
         let (negative, coefficient, exponent) = value.parts();
         let magnitude = match usize::try_from(exponent) {
-            Ok(up) => (coefficient * ten_to(up)) << self.bits,
+            Ok(up) => (coefficient * &*ten_to(up)) << self.bits,
             Err(_) => match usize::try_from(-exponent) {
-                Ok(down) if down <= self.places + 4000 => (coefficient << self.bits) / ten_to(down),
+                Ok(down) if down <= self.places + 4000 => {
+                    (coefficient << self.bits) / &*ten_to(down)
+                }
                 _ => BigUint::ZERO,
             },
         };
@@ -45,7 +59,7 @@ impl Fixed {
     fn decimal(&self, value: &BigInt, tens: i64) -> Decimal {
         Decimal::exact(
             value.is_negative(),
-            (value.magnitude() * ten_to(self.places)) >> self.bits,
+            (value.magnitude() * &*ten_to(self.places)) >> self.bits,
             tens.saturating_sub(self.places as i64),
         )
     }
@@ -86,12 +100,26 @@ impl Fixed {
     }
 
     fn ln10(&self) -> BigInt {
+        self.known(&LN10).unwrap_or_else(|| self.ln10_series())
+    }
+
+    fn pi(&self) -> BigInt {
+        self.known(&PI).unwrap_or_else(|| self.pi_series())
+    }
+
+    /// A constant known with more digits, if these are enough.
+    fn known(&self, constant: &BigInt) -> Option<BigInt> {
+        let more = bits(KNOWN).checked_sub(self.bits)?;
+        Some(constant >> more)
+    }
+
+    fn ln10_series(&self) -> BigInt {
         self.arc_of_inverse(31, false) * 46
             + self.arc_of_inverse(49, false) * 34
             + self.arc_of_inverse(161, false) * 20
     }
 
-    fn pi(&self) -> BigInt {
+    fn pi_series(&self) -> BigInt {
         (self.arc_of_inverse(5, true) * 4 - self.arc_of_inverse(239, true)) * 4
     }
 

@@ -59,7 +59,7 @@ impl Decimal {
         };
         let exponent = high.exponent.min(low.exponent);
         let align = |value: &Self| {
-            &value.coefficient * ten_to(usize::try_from(value.exponent - exponent).unwrap_or(0))
+            &value.coefficient * &*ten_to(usize::try_from(value.exponent - exponent).unwrap_or(0))
         };
         let (a, b) = (align(high), align(low));
         if high.negative == low.negative {
@@ -114,7 +114,7 @@ impl Decimal {
         }
         let shift = (digits + 3 + digit_count(&other.coefficient))
             .saturating_sub(digit_count(&self.coefficient));
-        let (quotient, rest) = (&self.coefficient * ten_to(shift)).div_rem(&other.coefficient);
+        let (quotient, rest) = (&self.coefficient * &*ten_to(shift)).div_rem(&other.coefficient);
         // One more digit says whether anything is left, which decides ties.
         let quotient = quotient * 10u8 + u8::from(!rest.is_zero());
         Self::exact(
@@ -174,7 +174,7 @@ impl Decimal {
         let wanted = (PRECISION + 4) * n as usize;
         let mut shift = wanted.saturating_sub(digit_count(&self.coefficient)) as i64;
         shift += (self.exponent - shift).rem_euclid(step);
-        let scaled = &self.coefficient * ten_to(usize::try_from(shift).unwrap_or(0));
+        let scaled = &self.coefficient * &*ten_to(usize::try_from(shift).unwrap_or(0));
         let root = scaled.nth_root(n);
         let inexact = root.pow(n) != scaled;
         let digits = root * 10u8 + u8::from(inexact);
