@@ -143,6 +143,49 @@ fn calls() -> impl Strategy<Value = String> {
         .prop_map(|(name, values)| format!("{name}({})", values.join(", ")))
 }
 
+/// One value of each kind, and the numbers that formulas stumble over.
+const KINDS: [&str; 26] = [
+    "0",
+    "1",
+    "-2",
+    "0.5",
+    "1e300",
+    "NaN",
+    "Infinity",
+    "(2 - 3i)",
+    "\"\"",
+    "\"12\"",
+    "true",
+    "null",
+    "[1, 2, 3]",
+    "[1, 2; 3, 4]",
+    "[]",
+    "{a: 1}",
+    "5 cm",
+    "m",
+    "bignumber(0)",
+    "bignumber(3)",
+    "bignumber(\"-1e4000\")",
+    "fraction(0)",
+    "fraction(-5, 4)",
+    "sqrt",
+    "(f(x) = x)",
+    "index(1)",
+];
+
+#[test]
+fn every_function_with_every_pair_of_kinds() {
+    for (name, ..) in toolgate_math::functions() {
+        survive(&format!("{name}()"));
+        for first in KINDS {
+            survive(&format!("{name}({first})"));
+            for second in KINDS {
+                survive(&format!("{name}({first}, {second})"));
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         // `PROPTEST_CASES` runs it for longer.

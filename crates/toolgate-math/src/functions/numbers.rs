@@ -256,6 +256,8 @@ fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
 }
 
 fn numerator(meter: &mut Meter, x: &Value, upper: bool) -> Result<Value> {
+    // Finding the fraction of a double takes a few divisions of big numbers.
+    meter.step(30)?;
     let fraction = match x {
         Value::Fraction(x) => x.as_ref().clone(),
         Value::Big(x) => super::construct::exact_fraction(meter, x)?,

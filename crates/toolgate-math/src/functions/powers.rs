@@ -290,7 +290,8 @@ fn nth_root(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             (Value::Big(a), root) => {
                 let n = root.number("nthRoot")?;
                 check_root(a.is_negative(), n)?;
-                let value = if n > 0.0 && n <= 64.0 && a.is_finite() {
+                let whole = n.fract() == 0.0 && (1.0..=64.0).contains(&n);
+                let value = if whole && a.is_finite() {
                     a.abs().root(n as u32)
                 } else {
                     let inverse = Decimal::integer(1).div(&Decimal::from_number(n));

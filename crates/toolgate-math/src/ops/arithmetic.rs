@@ -258,7 +258,7 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
         }
         // A zero in a matrix keeps its sign.
         Value::Matrix(matrix) => Value::matrix(matrix.map(meter, |meter, cell| match cell {
-            Value::Number(0.0) => Ok(Value::Number(0.0)),
+            Value::Number(0.0) => Ok(cell.clone()),
             cell => negate(meter, cell),
         })?),
         _ => return Err(type_error("unaryMinus", value)),
