@@ -4,6 +4,7 @@ use super::Run;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::functions;
+use crate::matrix::Matrix;
 use crate::ops;
 use crate::tree::{Binary, List, NodeId, Unary};
 use crate::value::{Value, type_error};
@@ -27,6 +28,14 @@ impl Run<'_> {
             return Ok(Value::Bool(false));
         }
         let right = self.eval(right)?;
+        if let (Value::Matrix(matrix), false) = (left, matches!(right, Value::Matrix(_)))
+            && (matches!(right, Value::Null) || !ops::truth("and", &right)?)
+        {
+            // Zeros instead of truths, as in mathjs.
+            let size = matrix.size.clone();
+            let zeros = Matrix::filled(&mut self.meter, size, &Value::Number(0.0))?;
+            return Ok(Value::matrix(zeros));
+        }
         ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
             let (a, b) = ops::truths("and", a, b)?;
             Ok((a && b).into())
