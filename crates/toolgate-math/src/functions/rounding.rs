@@ -192,7 +192,11 @@ fn part(way: &Way, x: f64, n: i32) -> f64 {
 
 fn round_all(meter: &mut Meter, way: &Way, x: &Value, n: i32) -> Result<Value> {
     Ok(match x {
-        Value::Number(x) => Value::Number((way.number)(*x, n)),
+        Value::Number(x) => {
+            // With decimals, the number passes through its digits.
+            meter.step(if n == 0 { 0 } else { 8 })?;
+            Value::Number((way.number)(*x, n))
+        }
         Value::Complex(x) => complex(part(way, x.re, n), part(way, x.im, n)).into(),
         Value::Big(x) if way.name == "round" => Value::big(ops::round_big(x, n)),
         Value::Big(x) if n == 0 => Value::big((way.big)(x)),
