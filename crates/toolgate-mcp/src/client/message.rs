@@ -214,7 +214,7 @@ mod tests {
         assert!(Message::parse(many(MOST_VALUES, "{},").as_bytes()).is_err());
         assert!(Message::parse(many(MOST_VALUES / 3, "{},").as_bytes()).is_ok());
         let text = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"result":"{}\\""}}"#,
+            r#"{{"jsonrpc":"2.0","id":1,"result":"{}\""}}"#,
             ",[{".repeat(MOST_VALUES)
         );
         assert!(
