@@ -72,6 +72,20 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
 }
 
 #[tokio::test]
+async fn a9_a_server_that_forks_without_end_is_killed_for_what_all_of_it_holds() {
+    let forks = says(
+        "ready",
+        "i=0; while [ $i -lt 1000 ]; do sleep 600 & i=$((i+1)); done; wait",
+    );
+    let mut server = Server::start(&sh(&forks), |settings| {
+        settings.max_memory = Some(100 * 1024 * 1024);
+    });
+    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.end().await.status, "killed: memory limit (100 MiB)");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a1_a_flood_on_stderr_delays_nothing() {
     for flood in [
         "head -c 100000000 /dev/zero >&2",
