@@ -81,11 +81,13 @@ pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Re
             Ok(Value::matrix(turned.map(meter, |_, cell| {
                 Ok(match cell {
                     Value::Complex(value) => value.conj().into(),
+                    Value::Bool(_) | Value::Text(_) => cell.number("conj")?.into(),
                     cell => cell.clone(),
                 })
             })?))
         }
         Value::Complex(value) if conjugate => Ok(value.conj().into()),
+        Value::Bool(_) | Value::Text(_) if conjugate => Ok(value.number("ctranspose")?.into()),
         Value::Null
         | Value::Undefined
         | Value::Object(_)
