@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::house::{FAKE, House, NEIGHBOUR, Plan, signal, within};
@@ -84,17 +84,20 @@ async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
         .await;
     let envelope = house.call_within(300, "sleep", json!({ "ms": 800 })).await;
     assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
-    let heard = house.answer("heard", json!({})).await;
-    let heard = heard.as_array().unwrap();
-    let call = heard
-        .iter()
-        .find(|m| m["params"]["name"] == "sleep")
-        .unwrap();
-    let cancelled = heard
-        .iter()
-        .find(|m| m["method"] == "notifications/cancelled")
-        .unwrap();
-    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    // It is told beside the next call, not before it.
+    let mut ids = (json!(null), json!(null));
+    for _ in 0..100 {
+        let heard = house.answer("heard", json!({})).await;
+        let find =
+            |is: fn(&Value) -> bool| heard.as_array().unwrap().iter().find(|m| is(m)).cloned();
+        let call = find(|m| m["params"]["name"] == "sleep").unwrap();
+        if let Some(cancelled) = find(|m| m["method"] == "notifications/cancelled") {
+            ids = (cancelled["params"]["requestId"].clone(), call["id"].clone());
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(ids.0.is_u64() && ids.0 == ids.1, "{ids:?}");
     // The answer comes all the same, for nobody.
     house
         .until("the late answer is logged", |house| {
