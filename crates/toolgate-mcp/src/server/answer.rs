@@ -1,26 +1,25 @@
 //! Outcomes, as MCP answers them.
 
-use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
-use serde_json::json;
-use toolgate_core::{Content, ToolError, ToolOutcome, ToolOutput};
+use toolgate_core::{Content, ToolOutcome, ToolOutput};
 
-/// A failure is a result with `isError`, so that a model reads it and does better. Only a tool that does not exist is an
-/// error of the protocol, as MCP wants it.
-pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> Result<CallToolResult, ErrorData> {
+/// A failure is a result with `isError`, so that a model reads it and does better; also where there is no such tool, which MCP
+/// would let us answer with an error of the protocol that most clients keep from the model.
+pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> CallToolResult {
     match outcome.result {
-        Ok(output) => Ok(success(output, modern)),
-        Err(ToolError::NotFound { .. }) => {
-            let data = json!({ "error": outcome.error(), "error_kind": "not_found" });
-            Err(ErrorData::invalid_params(
-                outcome.to_model_text(),
-                Some(data),
-            ))
-        }
-        Err(_) => {
-            let text = ContentBlock::text(outcome.to_model_text());
-            Ok(CallToolResult::error(vec![text]))
-        }
+        Ok(output) => success(output, modern),
+        Err(_) => CallToolResult::error(vec![ContentBlock::text(failure(&outcome))]),
+    }
+}
+
+/// The error as it stands in the envelope, and what a model is told beyond it.
+fn failure(outcome: &ToolOutcome) -> String {
+    let (error, advice) = (outcome.error().unwrap_or_default(), outcome.to_model_text());
+    if advice.contains(&error) {
+        advice
+    } else {
+        format!("{error}. {advice}")
     }
 }
 

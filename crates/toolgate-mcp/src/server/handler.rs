@@ -175,7 +175,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let modern = is_modern(&context);
         let outcome = self.call(request, &context).await;
-        let mut result: CallToolResult = answer(outcome, modern)?;
+        let mut result: CallToolResult = answer(outcome, modern);
         result.meta = modern.then(|| self.server_info());
         Ok(result.into())
     }

@@ -129,7 +129,7 @@ fn only_the_tools_asked_for_are_offered() {
     let done = Run::new(["mcp", "--deny", "echo"])
         .stdin(session(&[call(1, "echo", &json!({}))]))
         .done();
-    assert_eq!(messages(&done)[1]["error"]["code"], -32602);
+    assert_eq!(messages(&done)[1]["result"]["isError"], true);
 }
 
 /// The program, past its handshake and still running.

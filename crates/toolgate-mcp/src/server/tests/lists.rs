@@ -66,15 +66,17 @@ async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
     assert_eq!(names(&listed), ["echo", "house__echo", "lamp"]);
     for hidden in ["lock", "house__lock", "number", "fail", "nope"] {
         let answer = client.ask("tools/call", json!({ "name": hidden })).await;
-        let expected = json!({
-            "code": -32602,
-            "message": format!("Unknown tool: '{hidden}'. Available tools: echo, house__echo, lamp"),
-            "data": { "error": format!("Tool '{hidden}' not found"), "error_kind": "not_found" },
-        });
-        assert_eq!(answer["error"], expected, "{hidden}");
+        let text = format!(
+            "Tool '{hidden}' not found. Unknown tool: '{hidden}'. Available tools: echo, house__echo, lamp"
+        );
+        let result = &answer["result"];
+        assert_eq!(
+            (&result["isError"], &result["content"][0]["text"]),
+            (&json!(true), &json!(text))
+        );
     }
     let answer = client.ask("tools/call", json!({ "name": "lamb" })).await;
-    let text = answer["error"]["message"].as_str().unwrap();
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("lamp") && !text.contains("lock"), "{text}");
     assert_eq!(
         client.call("house__lamp", json!({})).await["isError"],
