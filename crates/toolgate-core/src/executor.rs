@@ -13,8 +13,8 @@ use crate::arguments::Size;
 use crate::flight::Flight;
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, LogObserver, Observer,
-    Policy, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
-    ValidArguments, nearest,
+    Policy, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome,
+    ToolOutput, ValidArguments, nearest,
 };
 
 /// Runs tool calls. Cheap to clone; all clones share one set of tools, limits and slots.
@@ -136,6 +136,11 @@ impl ToolExecutor {
         if let [only] = sharing.as_slice() {
             return Ok(Arc::clone(only));
         }
+        if sharing.is_empty()
+            && let Some(error) = self.absent(name)
+        {
+            return Err(error);
+        }
         let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
         let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
         let nearest = if sharing.is_empty() {
@@ -148,6 +153,15 @@ impl ToolExecutor {
             nearest,
             known,
         })
+    }
+
+    /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
+    fn absent(&self, name: &str) -> Option<ToolError> {
+        let (server, tool, reason) = self.shared.manager.absent(name)?;
+        let parameters = serde_json::json!({ "type": "object" });
+        let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
+        let visible = asked.build().is_ok_and(|tool| self.is_visible(&tool));
+        visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
     }
 
     fn validate(

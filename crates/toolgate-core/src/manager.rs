@@ -1,13 +1,13 @@
 //! Where tools are kept: one ordered collection for all sources.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::tools::Registered;
+use crate::tools::{Registered, of_server};
 use crate::{Rank, Source, Tool, Tools};
 
 /// All tools there are: by rank, then in the order they were added.
@@ -32,6 +32,8 @@ pub struct ToolManager {
     /// Held while a new snapshot is made, so that two changes do not undo each other.
     change: Mutex<()>,
     version: watch::Sender<u64>,
+    /// Servers that are known and have no tools here, with the reason.
+    absent: ArcSwap<BTreeMap<String, String>>,
 }
 
 impl ToolManager {
@@ -41,7 +43,42 @@ impl ToolManager {
             tools: ArcSwap::default(),
             change: Mutex::new(()),
             version: watch::Sender::new(0),
+            absent: ArcSwap::default(),
         }
+    }
+
+    /// A server has no tools here, for this reason; `None`: it has, or is not known any more. A call of `<server>__<tool>` is
+    /// then told the reason instead of another tool's name.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let manager = std::sync::Arc::new(ToolManager::new());
+    /// manager.set_absent("house", Some("its server 'house' is disabled"));
+    /// let outcome = ToolExecutor::new(manager).execute(ToolCall::new("house__lamp", json!({}))).await;
+    /// assert_eq!(outcome.error().unwrap(), "The house__lamp service is currently unavailable: its server 'house' is disabled");
+    /// # });
+    /// ```
+    pub fn set_absent(&self, server: &str, reason: Option<&str>) {
+        self.absent.rcu(|absent| {
+            let mut absent = BTreeMap::clone(absent);
+            match reason {
+                Some(reason) => absent.insert(server.to_owned(), reason.to_owned()),
+                None => absent.remove(server),
+            };
+            absent
+        });
+    }
+
+    /// The absent server that `name` asks, the tool it asks for, and the reason.
+    pub(crate) fn absent(&self, name: &str) -> Option<(String, String, String)> {
+        let absent = self.absent.load();
+        absent.iter().find_map(|(server, reason)| {
+            let tool = of_server(server, name)?;
+            Some((server.clone(), tool.to_owned(), reason.clone()))
+        })
     }
 
     /// Adds a local tool at the end of the local ones; one of the same name is replaced where it stands, with a WARN.

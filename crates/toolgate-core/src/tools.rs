@@ -228,6 +228,12 @@ fn with_server(definition: &ToolDefinition) -> String {
     }
 }
 
+/// What `name` calls a tool of this server.
+pub(crate) fn of_server<'n>(server: &str, name: &'n str) -> Option<&'n str> {
+    let tool = name.strip_prefix(&harmless(server))?.strip_prefix("__")?;
+    (!tool.is_empty()).then_some(tool)
+}
+
 fn harmless(name: &str) -> String {
     let harmless = |c| if is_harmless(c) { c } else { '_' };
     name.chars().map(harmless).collect()

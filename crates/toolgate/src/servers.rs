@@ -137,6 +137,25 @@ impl Fleet {
         if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }
+        for settings in admitted
+            .settings
+            .iter()
+            .filter(|settings| settings.disabled)
+        {
+            let name = &settings.name;
+            let reason = format!(
+                "its server '{}' is disabled in the configuration",
+                escape(name)
+            );
+            tools.manager.set_absent(name, Some(&reason));
+        }
+        for name in &admitted.untrusted {
+            let reason = format!(
+                "its server '{}' is not trusted yet; run 'toolgate trust'",
+                escape(name)
+            );
+            tools.manager.set_absent(name, Some(&reason));
+        }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         servers.apply(admitted.settings);
         Self {

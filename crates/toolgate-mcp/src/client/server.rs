@@ -294,7 +294,9 @@ impl Server {
 
     /// Tools first, so that no call comes any more; then those that wait; then the server.
     async fn leave(&mut self, state: ServerState, reason: &str) {
-        self.shelf.clear();
+        // A server that was stopped is not known any more.
+        let why = (state == ServerState::Failed).then_some(reason);
+        self.shelf.clear(why);
         self.link.down(reason, None);
         let mut peer = None;
         self.board.update(|facts| {

@@ -8,6 +8,7 @@ use toolgate_core::{Rank, Source, Tool, ToolManager};
 pub(crate) struct Shelf {
     manager: Arc<ToolManager>,
     source: Source,
+    server: String,
     goods: Mutex<Goods>,
 }
 
@@ -22,6 +23,7 @@ impl Shelf {
         Self {
             manager,
             source: Source::Mcp(server.to_owned()),
+            server: server.to_owned(),
             goods: Mutex::new(Goods {
                 rank,
                 tools: Vec::new(),
@@ -32,13 +34,15 @@ impl Shelf {
     /// Offers these tools instead of those before, in one step.
     pub(crate) fn offer(&self, tools: Vec<Arc<dyn Tool>>) {
         self.change(|goods| goods.tools = tools);
+        self.manager.set_absent(&self.server, None);
     }
 
-    /// Takes all tools away.
-    pub(crate) fn clear(&self) {
+    /// Takes all tools away; whoever asks for one is told why.
+    pub(crate) fn clear(&self, why: Option<&str>) {
         if !self.goods().tools.is_empty() {
             self.offer(Vec::new());
         }
+        self.manager.set_absent(&self.server, why);
     }
 
     /// The same tools at another rank.

@@ -87,7 +87,6 @@ impl Server {
         self.course.told = true;
         self.course.failed = true;
         self.course.used = attempts.max(self.shared.options.retry.attempts);
-        self.shelf.clear();
         let name = escape(&self.settings().name);
         let tail = block::stderr_tail(stderr, &self.shared.options.redactor);
         let details = std::iter::once(reason.to_owned()).chain(tail);
@@ -99,6 +98,7 @@ impl Server {
             (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
             (None, Connection::Http { .. }) => format!("its server '{name}' can not be reached"),
         };
+        self.shelf.clear(Some(&gone));
         self.link
             .down(gone, Some(details.collect::<Vec<_>>().join("\n")));
         self.board.update(|facts| {
