@@ -1,0 +1,1 @@
+//! Which provider, where nobody said.

@@ -1,0 +1,94 @@
+//! What every model client can do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::{AssistantMessage, Catalog, Listener, Message, ModelError, Offer, Provider, ToolList};
+
+/// A model that can be asked. Dropping the future of [`reply`](Self::reply) closes the connection to it.
+pub trait ModelClient: Send + Sync {
+    /// Whose model.
+    fn provider(&self) -> Provider;
+
+    /// Which model.
+    fn model(&self) -> &str;
+
+    /// How many tokens it can hold, the answer included.
+    fn window(&self) -> usize;
+
+    /// The tools in this model's form. Made once for a list of tools and kept.
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
+
+    /// Asks the model once; retries what may be retried until the request's deadline. Words are told as they arrive.
+    fn reply<'a>(
+        &'a self,
+        request: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// What it should know before anything else; may be empty.
+    pub system: &'a str,
+    /// All that was said, whole turns.
+    pub messages: &'a [Message],
+    /// The tools it may use; `None`: it must answer in words.
+    pub tools: Option<&'a Offer>,
+    /// When there must be an answer, all attempts included.
+    pub deadline: Instant,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The answer.
+    pub message: AssistantMessage,
+    /// Why it ended there.
+    pub stop: Stop,
+    /// What it cost.
+    pub usage: Usage,
+    /// From the last attempt's request to its first words or call.
+    pub first_token: Option<Duration>,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stop {
+    /// It is done.
+    End,
+    /// It waits for tools.
+    Calls,
+    /// It ran out of tokens: what it said is cut, and calls that were cut are not in the message.
+    Length,
+    /// It will not answer this.
+    Refusal,
+    /// It made a pause and wants to be asked again with what it said so far.
+    Pause,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Read by the model, from a cache or not.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Of those read, how many came from a cache.
+    pub cached: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+    }
+}

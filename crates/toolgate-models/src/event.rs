@@ -1,0 +1,83 @@
+//! What can be seen of a conversation while it goes on.
+
+use std::time::Duration;
+
+use toolgate_core::{CallId, ToolOutcome};
+
+use crate::{ModelCall, ModelError, Stop, Usage};
+
+/// Something that happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A question goes to the model.
+    Asking {
+        /// Counted from 1.
+        round: usize,
+        /// How many tools it may choose from; none in a last round that must end in words.
+        tools: usize,
+    },
+    /// Words for the person.
+    Text(&'a str),
+    /// Words of the model for itself.
+    Thinking(&'a str),
+    /// The words of this round that came so far do not count: the model is asked again.
+    Void,
+    /// The model could not be reached, and will be tried again.
+    Retrying {
+        /// Why.
+        error: &'a ModelError,
+        /// When.
+        after: Duration,
+    },
+    /// The model has said all it had to say in this round.
+    Replied {
+        /// Counted from 1.
+        round: usize,
+        /// Why it stopped.
+        stop: Stop,
+        /// What it cost.
+        usage: Usage,
+        /// From the question to the first words or call.
+        first_token: Option<Duration>,
+        /// From the question to the end.
+        took: Duration,
+    },
+    /// A tool starts.
+    Calling {
+        /// What the model asked for.
+        call: &'a ModelCall,
+        /// The executor's id of it.
+        id: CallId,
+    },
+    /// A tool is done, well or not.
+    Called {
+        /// What the model asked for.
+        call: &'a ModelCall,
+        /// What came of it.
+        outcome: &'a ToolOutcome,
+    },
+    /// Something a person should know: tools left out, a prompt that was cut, a call rescued from text.
+    Notice(&'a str),
+}
+
+/// Hears what happens. Called in order, from one task; it must not block.
+///
+/// ```
+/// use toolgate_models::{Event, Listener};
+///
+/// let mut words = String::new();
+/// let mut listener = |event: Event<'_>| if let Event::Text(text) = event { words.push_str(text) };
+/// listener.event(Event::Text("hello"));
+/// assert_eq!(words, "hello");
+/// ```
+pub trait Listener: Send {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+}
+
+impl<F: FnMut(Event<'_>) + Send> Listener for F {
+    fn event(&mut self, event: Event<'_>) {
+        self(event);
+    }
+}

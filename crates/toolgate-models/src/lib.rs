@@ -1,0 +1,43 @@
+//! Models that use tools.
+//!
+//! ```text
+//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Ollama, OpenAI and its like, intents
+//!                  ▲      │              │
+//!                  │      ▼              ▼
+//!                  └─ ToolExecutor ◀─ calls the model asks for
+//! ```
+//!
+//! Start reading in `conversation/`. Each client is three small parts: what it sends (`request`), what it understands of the
+//! stream that comes back (`stream`), both without a socket, and the wire between them. Tools are converted at the client's
+//! edge, once per change of the tool set: [`Catalog`].
+
+mod anthropic;
+mod catalog;
+mod choose;
+mod client;
+mod conversation;
+mod error;
+mod event;
+mod http;
+mod intents;
+mod lowering;
+mod message;
+mod ollama;
+mod openai;
+mod provider;
+mod ranking;
+mod rescue;
+mod retry;
+mod settings;
+mod tokens;
+mod toolbox;
+
+pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
+pub use client::{ModelClient, Reply, Request, Stop, Usage};
+pub use conversation::{Conversation, Round, Turn, TurnEnd};
+pub use error::ModelError;
+pub use event::{Event, Listener};
+pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
+pub use provider::Provider;
+pub use settings::ModelSettings;
+pub use toolbox::{ToolList, Toolbox};

@@ -1,0 +1,179 @@
+//! A conversation in nobody's wire format. Each client translates at its edge, history included.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_core::{Arguments, ToolCall, parse_object};
+
+use crate::Provider;
+
+/// One entry of a conversation's history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What the person said.
+    User {
+        /// In words.
+        text: String,
+    },
+    /// What the model said and asked for.
+    Assistant(AssistantMessage),
+    /// What came of the calls of the message before: one result for each, in the same order.
+    Tool {
+        /// The results.
+        results: Vec<ToolResult>,
+    },
+}
+
+/// What a model answered, in the order it came.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// Its pieces.
+    pub parts: Vec<Part>,
+}
+
+/// A piece of a model's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Words for the person.
+    Text {
+        /// The words.
+        text: String,
+    },
+    /// Words for itself.
+    Thinking {
+        /// The words.
+        text: String,
+        /// Proof of the provider that they are its own; to be given back unchanged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// What a provider wants back as it came and nobody else understands.
+    Opaque {
+        /// Whose it is.
+        provider: Provider,
+        /// The block.
+        value: Value,
+    },
+    /// A tool it wants to be called.
+    Call(ModelCall),
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// The provider's, or one of ours where it gave none; unique within a message.
+    pub id: String,
+    /// The name the tool is listed under here; what the model wrote where there is no such tool.
+    pub name: String,
+    /// What for.
+    pub arguments: CallArguments,
+}
+
+/// Arguments as a model wrote them.
+///
+/// ```
+/// use toolgate_models::CallArguments;
+///
+/// for nothing in ["", "null", " {} "] {
+///     assert_eq!(CallArguments::read(nothing), CallArguments::Object(Default::default()));
+/// }
+/// let twice = CallArguments::read(r#""{\"city\": \"Oslo\"}""#);
+/// assert_eq!(twice, CallArguments::read(r#"{"city": "Oslo"}"#));
+/// assert!(matches!(CallArguments::read(r#"{"city": "#), CallArguments::Unusable(_)));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallArguments {
+    /// As they should be.
+    Object(Arguments),
+    /// No JSON object, as it came: the call ends in an error that tells the model so.
+    Unusable(String),
+}
+
+impl CallArguments {
+    /// Reads what came as JSON text. Nothing at all means no arguments; an object inside a JSON string is that object.
+    pub fn read(text: &str) -> Self {
+        let trimmed = text.trim();
+        if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
+            return Self::Object(Arguments::new());
+        }
+        if let Ok(object) = parse_object(trimmed.as_bytes()) {
+            return Self::Object(object);
+        }
+        let inner = serde_json::from_str::<String>(trimmed).ok();
+        let object = inner.and_then(|inner| parse_object(inner.trim().as_bytes()).ok());
+        object.map_or_else(|| Self::Unusable(text.to_owned()), Self::Object)
+    }
+
+    /// As a JSON object, which some providers insist on when history is replayed; unusable ones are an empty one there.
+    pub fn to_object(&self) -> Arguments {
+        match self {
+            Self::Object(object) => object.clone(),
+            Self::Unusable(_) => Arguments::new(),
+        }
+    }
+
+    /// The call to be executed.
+    pub fn to_call(&self, name: &str) -> ToolCall {
+        match self {
+            Self::Object(object) => ToolCall::new(name, Value::Object(object.clone())),
+            Self::Unusable(text) => ToolCall::from_json(name, text.as_bytes()),
+        }
+    }
+}
+
+/// What came of a call, as the model is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Of which call: [`ModelCall::id`].
+    pub id: String,
+    /// The tool, as in [`ModelCall::name`].
+    pub name: String,
+    /// In words or JSON, cut to what the model can take.
+    pub text: String,
+    /// Pictures beside the words, for models that can look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// True if it failed.
+    #[serde(default)]
+    pub is_error: bool,
+    /// The executor's id of the call, where it was executed: the log and the journal know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// `image/png` and the like.
+    pub mime_type: String,
+    /// In base64.
+    pub data: String,
+}
+
+impl AssistantMessage {
+    /// Only words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            parts: vec![Part::Text { text: text.into() }],
+        }
+    }
+
+    /// All words for the person, joined.
+    pub fn to_text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The calls it asks for, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ModelCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}

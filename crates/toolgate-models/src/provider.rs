@@ -1,0 +1,73 @@
+//! Who answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of model client.
+///
+/// ```
+/// use toolgate_models::Provider;
+///
+/// assert_eq!("ollama".parse(), Ok(Provider::Ollama));
+/// assert_eq!(Provider::OpenAi.to_string(), "openai");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Provider {
+    /// Claude, by the Messages API.
+    Anthropic,
+    /// Models on the own machine, by Ollama's `/api/chat`.
+    Ollama,
+    /// OpenAI itself, and the many that speak its chat completions.
+    OpenAi,
+    /// Sentences matched against templates; needs no model.
+    Intents,
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Ollama, Self::OpenAi, Self::Intents];
+
+    /// As it is written in the configuration and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+            Self::OpenAi => "openai",
+            Self::Intents => "intents",
+        }
+    }
+
+    /// The model that is used where none is named; empty where the provider has to be asked.
+    pub fn default_model(self) -> &'static str {
+        match self {
+            Self::Anthropic => "claude-sonnet-5",
+            Self::Ollama => "qwen3:4b-instruct",
+            Self::OpenAi => "gpt-5-mini",
+            Self::Intents => "en",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Provider {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|provider| provider.as_str() == text);
+        found.ok_or_else(|| {
+            let text = toolgate_core::escape(text);
+            format!("'{text}' is no provider: there are anthropic, ollama, openai and intents")
+        })
+    }
+}

@@ -1,0 +1,1 @@
+//! The N best tools for a request.
