@@ -216,7 +216,7 @@ impl Attempt<'_> {
         };
         let error = match self.within(work).await {
             Ok(Ok((era, listed))) => {
-                let taken = tool::take(listed, self.settings, self.link);
+                let taken = tool::take(listed, self.settings, self.link).await;
                 let peer = Live {
                     session: Arc::clone(session),
                     era,
@@ -323,7 +323,7 @@ impl Peer for Live {
     fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
         Box::pin(async {
             match listing::list(&self.settings.name, &self.session).await {
-                Ok(listed) => Ok(tool::take(listed, &self.settings, &self.link)),
+                Ok(listed) => Ok(tool::take(listed, &self.settings, &self.link).await),
                 Err(failure) => Err(explain(&failure.into())),
             }
         })

@@ -44,6 +44,8 @@ const CLEANUP: Duration = Duration::from_secs(10);
 const SLOT: Duration = Duration::from_secs(1);
 /// Lists are asked for no more often than this.
 const BETWEEN_LISTINGS: Duration = Duration::from_secs(1);
+/// After a list that did not come, it is asked for again.
+const AFTER_NO_LIST: Duration = Duration::from_secs(30);
 /// How long a list may take.
 const LISTING: Duration = Duration::from_secs(30);
 /// The longest error text that is shown.
@@ -235,29 +237,33 @@ impl Server {
                 end = peer.ended() => return Loss::Died(end),
                 Some(order) = self.orders.recv() => return Loss::Ordered(order),
                 // A storm of changes is one change: nobody listens until the list is asked for.
-                () = peer.tools_changed(), if due.is_none() => due = Some(listed + BETWEEN_LISTINGS),
+                () = peer.tools_changed(), if due.is_none_or(|due| due > listed + BETWEEN_LISTINGS) => due = Some(listed + BETWEEN_LISTINGS),
                 () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
-                    due = None;
                     listed = Instant::now();
-                    tokio::select! {
+                    let offer = tokio::select! {
                         end = peer.ended() => return Loss::Died(end),
-                        offer = timeout(LISTING, peer.offer()) => self.listed_again(offer.unwrap_or_else(|_| Err("no answer in time".to_owned()))),
-                    }
+                        offer = timeout(LISTING, peer.offer()) => offer,
+                    };
+                    let known = self.listed_again(offer.unwrap_or_else(|_| Err("no answer in time".to_owned())));
+                    due = (!known).then(|| Instant::now() + AFTER_NO_LIST);
                 }
             }
         }
     }
 
-    fn listed_again(&self, offer: Result<Offer, String>) {
+    /// True if the tools are known again.
+    fn listed_again(&self, offer: Result<Offer, String>) -> bool {
         let name = &self.settings().name;
         match offer {
             Ok(offer) => {
                 info!(server = %name, tools = offer.tools.len(), "MCP server changed its tools");
                 self.offer(offer);
+                true
             }
             Err(reason) => {
                 let reason = self.shared.options.redactor.line(&reason, LONGEST);
                 warn!(server = %name, %reason, "MCP server changed its tools, but does not list them; the old ones stay");
+                false
             }
         }
     }

@@ -23,7 +23,7 @@ const ROUNDS: usize = 8;
 const LONGEST_DESCRIPTION: usize = 64 << 10;
 
 /// Makes tools of what a server listed. One that is no good costs nobody else.
-pub(crate) fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
+pub(crate) async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
     let mut taken = Offer {
         tools: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
@@ -37,6 +37,8 @@ pub(crate) fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -
                 taken.refused.push(problem);
             }
         }
+        // Schemas take time to compile, and a list may be long: others want this thread too.
+        tokio::task::yield_now().await;
     }
     taken
 }

@@ -130,10 +130,16 @@ impl Endpoint {
         };
         let next = self.steered(from, &String::from_utf8_lossy(location.as_bytes()))?;
         // The others mean "ask there with GET", and what we have to say would be lost.
-        if *method == Method::GET || matches!(status, 307 | 308) {
-            return Ok(Some(next));
+        match status {
+            307 | 308 => Ok(Some(next)),
+            _ if *method == Method::GET => Ok(Some(next)),
+            // It may have done what we asked, and the answer be there.
+            303 => Err(Trouble::Broken(format!(
+                "the server answers with 303, see {}, which is not followed",
+                shown(&next)
+            ))),
+            _ => Err(moved(&next)),
         }
-        Err(moved(&next))
     }
 
     /// The address a server names for us, if it is its own.

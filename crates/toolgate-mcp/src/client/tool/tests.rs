@@ -34,7 +34,7 @@ async fn call(
     let link = Link::new();
     link.up(session);
     let manager = Arc::new(ToolManager::new());
-    let tools = take(vec![entry("t", more)], &settings(), &link).tools;
+    let tools = take(vec![entry("t", more)], &settings(), &link).await.tools;
     manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
     let outcome = ToolExecutor::new(manager)
         .execute(ToolCall::new("t", arguments))
@@ -128,6 +128,7 @@ async fn pn1_names_reach_the_server_as_it_declares_them() {
         &settings(),
         &link,
     )
+    .await
     .tools;
     manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
     let arguments = json!({ "device_name": "Switch One", "command": "on" });
@@ -158,7 +159,7 @@ async fn pn2_maps_of_the_configuration_add_to_those_that_ship() {
     manager.replace(
         &source,
         Rank::Server(0),
-        take(listed, &settings, &link).tools,
+        take(listed, &settings, &link).await.tools,
     );
     let arguments = json!({ "device_name": "Lamp", "place": "kitchen", "command": "on" });
     let call = ToolCall::new("control_zwave_device", arguments);
@@ -262,8 +263,8 @@ async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came()
     assert_eq!(sent.len(), ROUNDS);
 }
 
-#[test]
-fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
+#[tokio::test]
+async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
     let listed = vec![
         json!({ "name": "good", "description": "Good", "inputSchema": { "type": "object" } }),
         json!({ "name": "", "description": "…", "inputSchema": { "type": "object" } }),
@@ -289,7 +290,7 @@ fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
             &json!({ "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)b" } } } }),
         ),
     ];
-    let taken = take(listed, &settings(), &Link::new());
+    let taken = take(listed, &settings(), &Link::new()).await;
     let found: Vec<_> = taken
         .tools
         .iter()
@@ -306,8 +307,8 @@ fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
     assert_eq!(taken.refused.len(), 6, "{:#?}", taken.refused);
 }
 
-#[test]
-fn only_what_the_settings_allow_is_taken() {
+#[tokio::test]
+async fn only_what_the_settings_allow_is_taken() {
     let listed = || {
         ["read", "write", "delete"]
             .map(|name| entry(name, &json!({})))
@@ -322,7 +323,7 @@ fn only_what_the_settings_allow_is_taken() {
         let mut settings = settings();
         settings.allowed_tools = allowed.iter().map(|name| Pattern::new(name)).collect();
         settings.excluded_tools = excluded.iter().map(|name| Pattern::new(name)).collect();
-        let taken = take(listed(), &settings, &Link::new());
+        let taken = take(listed(), &settings, &Link::new()).await;
         let names: Vec<_> = taken
             .tools
             .iter()
@@ -340,7 +341,9 @@ async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it
     manager.replace(
         &Source::Mcp("house".to_owned()),
         Rank::Server(0),
-        take(vec![entry("t", &json!({}))], &settings(), &link).tools,
+        take(vec![entry("t", &json!({}))], &settings(), &link)
+            .await
+            .tools,
     );
     let executor = ToolExecutor::new(manager);
     let results = Arc::new(Mutex::new(Vec::new()));

@@ -35,7 +35,7 @@ async fn redirects_to_another_origin_or_another_method_are_refused_by_name() {
     let cases = elsewhere
         .into_iter()
         .map(|to| ("307 There", to))
-        .chain(["301 There", "302 There", "303 There"].map(|status| (status, "/x".to_owned())));
+        .chain(["301 There", "302 There"].map(|status| (status, "/x".to_owned())));
     for (status, to) in cases {
         let location = format!("Location: {to}\r\n");
         let server = Server::start(move |_| reply(status, &location, "")).await;
@@ -56,6 +56,21 @@ async fn redirects_to_another_origin_or_another_method_are_refused_by_name() {
         assert_eq!(server.requests().len(), 1, "{status} {to}");
     }
     assert!(canary.requests().is_empty());
+}
+
+#[tokio::test]
+async fn what_became_of_a_call_that_is_answered_elsewhere_is_not_known() {
+    let server = Server::start(|_| reply("303 There", "Location: /x\r\n", "")).await;
+    let mut client = Client::new(&server.url());
+    client.ask(7, "tools/call").await;
+    let Got::Failed(7, TransportError::Interrupted(reason)) = client.next().await else {
+        panic!("it was followed, or counts as not sent");
+    };
+    assert!(
+        reason.starts_with("the server answers with 303, see http://"),
+        "{reason}"
+    );
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -142,6 +142,22 @@ async fn a_list_that_does_not_come_leaves_the_old_tools() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_that_did_not_come_is_asked_for_again() {
+    let house = House::started(&[("a", &[UP])]);
+    house.at(10.0).await;
+    let peer = house.stage.peer("a");
+    *peer.tools.lock().unwrap() = Err("busy".to_owned());
+    peer.changed.notify_one();
+    house.at(12.0).await;
+    // The server does not say again that they changed.
+    *peer.tools.lock().unwrap() = Ok(vec![("new".to_owned(), "Is there".to_owned())]);
+    house.at(39.0).await;
+    assert!(!house.has("new"));
+    house.at(42.0).await;
+    assert!(house.has("new"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_is_not_what_it_was_is_told_with_the_difference_also_after_a_restart() {
     let house = House::started(&[("a", &[UP])]);
     house.at(10.0).await;
