@@ -1,41 +1,68 @@
 //! A tool's schema as a provider understands it. What it does not understand is said in words, in a description.
+//!
+//! ```text
+//!  the schema ─▶ copy    stands on its own: no references, today's keywords, nothing hidden, bounded
+//!             ─▶ root    one object, combinators united
+//!             ─▶ reduce  only the keywords that the provider keeps
+//! ```
+//!
+//! A lowered schema allows all that the original does, and often more: whoever checks arguments uses the original.
+
+mod as_is;
+mod choice;
+mod copy;
+mod keywords;
+mod reduce;
+mod references;
+mod root;
+#[cfg(test)]
+mod tests;
+mod text;
+mod words;
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 use toolgate_core::ToolDefinition;
 
-/// What a provider keeps of a JSON Schema.
-pub(crate) struct Rules {
-    nested: Nested,
-    longest_description: usize,
-}
+use copy::{Copier, Detail, LARGEST};
+use text::{add, is_shown, shown, split};
 
-/// What is kept below the root.
-enum Nested {
-    /// Every keyword but references, which are inlined.
-    All,
-    /// Only these; the rest is said in words.
-    Only(&'static [&'static str]),
+/// What a provider keeps of a JSON Schema. The root is always an object without combinators, and references are never kept.
+pub(crate) struct Rules {
+    /// The keywords it knows below the root; `None`: all of them.
+    keywords: Option<&'static [&'static str]>,
+    is_parameter_name: fn(&str) -> bool,
+    /// In characters.
+    longest_description: usize,
+    /// True if what is too long for the tool's description may follow in that of the schema.
+    continued: bool,
 }
 
 /// A tool in a provider's terms.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Lowered {
+pub(crate) struct Lowered<'a> {
     /// What the tool does, and the rules that the schema can not carry.
-    pub(crate) description: String,
+    pub(crate) description: Cow<'a, str>,
     /// Always has `type: "object"` and `properties`.
-    pub(crate) schema: Value,
+    pub(crate) schema: Cow<'a, Value>,
 }
 
 impl Rules {
-    /// The Messages API: an object at the root without combinators; below it anything.
+    /// The Messages API refuses a request whole if one tool has a combinator at its root or a property with an unusual name.
     pub(crate) const ANTHROPIC: Self = Self {
-        nested: Nested::All,
-        longest_description: 4096,
+        keywords: None,
+        is_parameter_name: |name| {
+            let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+            (1..=64).contains(&name.len()) && name.bytes().all(usual)
+        },
+        longest_description: 16 << 10,
+        continued: false,
     };
 
-    /// Ollama reads a schema into a structure and loses what that does not have.
+    /// Ollama reads a schema into a structure and loses what that has no place for.
     pub(crate) const OLLAMA: Self = Self {
-        nested: Nested::Only(&[
+        keywords: Some(&[
             "anyOf",
             "type",
             "items",
@@ -44,21 +71,115 @@ impl Rules {
             "properties",
             "required",
         ]),
-        longest_description: 4096,
+        is_parameter_name: |_| true,
+        longest_description: 4 << 10,
+        continued: false,
     };
 
     /// Chat completions without `strict`, of OpenAI and the many that speak them.
     pub(crate) const OPENAI: Self = Self {
-        nested: Nested::All,
+        keywords: None,
+        is_parameter_name: |_| true,
         longest_description: 1024,
+        continued: true,
     };
 }
 
-/// Puts a tool into a provider's terms. The definition stays as it is: validation always uses the original schema.
-pub(crate) fn lower(definition: &ToolDefinition, rules: &Rules) -> Result<Lowered, String> {
-    let _ = (&rules.nested, rules.longest_description);
-    Ok(Lowered {
-        description: definition.description().to_owned(),
-        schema: definition.parameters().clone(),
-    })
+/// How much of a schema is shown: all of it, then less and less until it is small enough.
+const DETAILS: [Detail; 4] = [
+    Detail {
+        repeats: 2,
+        deepest: 64,
+    },
+    Detail {
+        repeats: 1,
+        deepest: 64,
+    },
+    Detail {
+        repeats: 1,
+        deepest: 6,
+    },
+    Detail {
+        repeats: 1,
+        deepest: 3,
+    },
+];
+
+/// Puts a tool into a provider's terms. The definition stays as it is.
+pub(crate) fn lower<'a>(
+    definition: &'a ToolDefinition,
+    rules: &Rules,
+) -> Result<Lowered<'a>, String> {
+    let document = definition.parameters();
+    let description = shown(definition.description());
+    if as_is::fits(document, rules) && split(&description, rules.longest_description).is_none() {
+        let schema = Cow::Borrowed(document);
+        return Ok(Lowered {
+            description,
+            schema,
+        });
+    }
+    expect_names(document)?;
+    let copy = DETAILS
+        .into_iter()
+        .find_map(|detail| Copier::copy(document, rules, detail));
+    let copy = copy.ok_or_else(|| {
+        let kib = LARGEST >> 10;
+        format!("its parameters take more than {kib} KiB to describe")
+    })?;
+    let (mut schema, mut notes) = root::fold(copy);
+    if let Some(keywords) = rules.keywords {
+        add(&mut notes, &reduce::of_root(&schema));
+        schema.shift_remove("description");
+        schema = reduce::reduce(schema, "", keywords);
+        schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));
+    }
+    let mut lowered = Lowered {
+        description,
+        schema: Cow::Owned(schema.into()),
+    };
+    lowered.note(&notes);
+    lowered.shorten(rules);
+    Ok(lowered)
+}
+
+/// A name that can not be shown can not be given either.
+fn expect_names(document: &Value) -> Result<(), String> {
+    let required = document.get("required").and_then(Value::as_array);
+    let mut names = required.into_iter().flatten().filter_map(Value::as_str);
+    match names.find(|name| !is_shown(name)) {
+        Some(name) => Err(format!(
+            "the name of its required parameter '{}' has characters that can not be seen",
+            toolgate_core::escape(name)
+        )),
+        None => Ok(()),
+    }
+}
+
+impl Lowered<'_> {
+    fn note(&mut self, notes: &str) {
+        if notes.is_empty() || self.description.contains(notes) {
+            return;
+        }
+        let mut description = self.description.trim_end().to_owned();
+        description.push('\n');
+        description.push_str(notes);
+        self.description = description.into();
+    }
+
+    fn shorten(&mut self, rules: &Rules) {
+        let Some((kept, rest)) = split(&self.description, rules.longest_description) else {
+            return;
+        };
+        if rules.continued
+            && let Value::Object(schema) = self.schema.to_mut()
+        {
+            let mut rest = format!("[…] {rest}");
+            if let Some(Value::String(own)) = schema.get("description") {
+                add(&mut rest, own);
+            }
+            schema.insert("description".to_owned(), rest.into());
+        }
+        self.description = kept.into();
+    }
 }

@@ -1,0 +1,75 @@
+//! Most schemas need no lowering: finding that out costs less than a copy.
+
+use serde_json::{Map, Value};
+
+use super::Rules;
+use super::copy::LARGEST;
+use super::keywords::{Holds, holds, is_sound, names, size};
+use super::root;
+use super::text::is_shown;
+
+/// True if lowering would not change a schema.
+pub(super) fn fits(document: &Value, rules: &Rules) -> bool {
+    let Value::Object(schema) = document else {
+        return false;
+    };
+    let is_object = schema.get("type").is_some_and(|name| name == "object");
+    if !is_object || !schema.contains_key("properties") || !root::is_plain(schema) {
+        return false;
+    }
+    let known = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
+    if rules.keywords.is_some() && !schema.keys().all(|keyword| known(keyword)) {
+        return false;
+    }
+    let mut room = LARGEST;
+    is_sound_schema(schema, rules, &mut room, 0)
+}
+
+fn is_sound_schema(
+    schema: &Map<String, Value>,
+    rules: &Rules,
+    room: &mut usize,
+    depth: usize,
+) -> bool {
+    const DEEPEST: usize = 32;
+    let is_kept = |keyword: &String| {
+        let kept = rules
+            .keywords
+            .is_none_or(|kept| kept.contains(&keyword.as_str()));
+        // Reducing has its own ways with these.
+        kept && (rules.keywords.is_none() || keyword != "anyOf")
+    };
+    let typed =
+        rules.keywords.is_none() || schema.contains_key("type") || !schema.contains_key("enum");
+    let listed = !names(schema, "array") || schema.contains_key("items");
+    depth <= DEEPEST
+        && typed
+        && listed
+        && schema.iter().all(|(keyword, value)| {
+            let part = |value: &Value, room: &mut usize| {
+                let keywords = value.as_object();
+                keywords.is_some_and(|keywords| is_sound_schema(keywords, rules, room, depth + 1))
+            };
+            let sound = match holds(keyword) {
+                Holds::Schema => part(value, room),
+                Holds::SchemaOrFlag if value.is_boolean() => rules.keywords.is_none(),
+                Holds::SchemaOrFlag => part(value, room),
+                Holds::Schemas => value.as_array().is_some_and(|list| {
+                    !list.is_empty() && list.iter().all(|value| part(value, room))
+                }),
+                Holds::Named => value.as_object().is_some_and(|named| {
+                    named.iter().all(|(name, value)| {
+                        let legal = keyword != "properties" || (rules.is_parameter_name)(name);
+                        legal && is_shown(name) && spend(room, name.len() + 4) && part(value, room)
+                    })
+                }),
+                holds => is_sound(holds, value) && spend(room, size(value)),
+            };
+            sound && is_kept(keyword) && spend(room, keyword.len() + 4)
+        })
+}
+
+fn spend(room: &mut usize, bytes: usize) -> bool {
+    *room = room.saturating_sub(bytes);
+    *room > 0
+}

@@ -1,0 +1,239 @@
+//! One object at the root: what combinators demand there is united, and their rule is said in words.
+
+use serde_json::{Map, Value, json};
+
+use super::choice;
+use super::keywords::allows;
+use super::text::add;
+use super::words::{demands, listed};
+
+/// An object schema without combinators.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    pub(super) properties: Map<String, Value>,
+    pub(super) required: Vec<String>,
+    /// All other keywords.
+    pub(super) rest: Map<String, Value>,
+    /// What the combinators meant.
+    pub(super) rules: String,
+}
+
+const COMBINATORS: [&str; 10] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "enum",
+    "const",
+];
+
+/// True if there is nothing to fold.
+pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
+    !COMBINATORS
+        .iter()
+        .any(|keyword| schema.contains_key(*keyword))
+}
+
+/// The schema as one object, and the rules it can not carry.
+pub(super) fn fold(schema: Map<String, Value>) -> (Map<String, Value>, String) {
+    if is_plain(&schema) {
+        return (as_object(schema), String::new());
+    }
+    let form = Form::of(schema);
+    let mut folded = form.rest;
+    folded.insert("properties".to_owned(), form.properties.into());
+    if !form.required.is_empty() {
+        folded.insert("required".to_owned(), form.required.into());
+    }
+    (as_object(folded), form.rules)
+}
+
+fn as_object(mut schema: Map<String, Value>) -> Map<String, Value> {
+    match schema.get_mut("type") {
+        Some(name) => *name = "object".into(),
+        None => {
+            schema.shift_insert(0, "type".to_owned(), "object".into());
+        }
+    }
+    if !schema.contains_key("properties") {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    schema
+}
+
+impl Form {
+    /// Unites a schema with all that its combinators say of the same object.
+    pub(super) fn of(mut schema: Map<String, Value>) -> Self {
+        let mut form = Self::default();
+        let combinators = COMBINATORS.map(|keyword| schema.shift_remove(keyword));
+        let any = combinators.iter().any(Option::is_some);
+        let [
+            all,
+            any_of,
+            one_of,
+            not,
+            when,
+            then,
+            otherwise,
+            dependent,
+            _,
+            _,
+        ] = combinators;
+        if let Some(Value::Object(properties)) = schema.shift_remove("properties") {
+            form.properties = properties;
+        }
+        if let Some(Value::Array(required)) = schema.shift_remove("required") {
+            form.required = required
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
+        }
+        if any {
+            // It looks at what combinators have seen, and they are about to go.
+            schema.shift_remove("unevaluatedProperties");
+        }
+        form.rest = schema;
+        for branch in list(all) {
+            form.and(Self::of(branch));
+        }
+        form.choose(list(any_of), false);
+        form.choose(list(one_of), true);
+        form.conditions(object(when), object(then), object(otherwise));
+        form.dependencies(object(dependent).unwrap_or_default());
+        form.say(&object(not).map_or_else(String::new, |not| choice::forbidden(&not)));
+        form
+    }
+
+    fn say(&mut self, sentence: &str) {
+        if !self.rules.contains(sentence) {
+            add(&mut self.rules, sentence);
+        }
+    }
+
+    /// Both apply.
+    fn and(&mut self, other: Self) {
+        for (name, property) in other.properties {
+            match self.properties.get_mut(&name) {
+                Some(own) if *own == property || property == json!({}) => {}
+                Some(own) if *own == json!({}) => *own = property,
+                Some(own) => *own = json!({ "allOf": [own.take(), property] }),
+                None => {
+                    self.properties.insert(name, property);
+                }
+            }
+        }
+        for name in other.required {
+            if !self.required.contains(&name) {
+                self.required.push(name);
+            }
+        }
+        let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
+        self.say(&demands(&other.rest, described));
+        self.say(&other.rules);
+    }
+
+    /// One of several applies. A branch that is for no object does not count.
+    fn choose(&mut self, branches: Vec<Map<String, Value>>, exactly_one: bool) {
+        let is_for_objects = |branch: &Map<String, Value>| {
+            allows(branch, "object") && branch.get("not") != Some(&json!({}))
+        };
+        let branches = branches.into_iter().filter(is_for_objects);
+        let branches: Vec<Self> = branches.map(Self::of).collect();
+        let Some((first, others)) = branches.split_first() else {
+            return;
+        };
+        let in_all = |name: &&String| others.iter().all(|branch| branch.required.contains(name));
+        let common: Vec<String> = first.required.iter().filter(in_all).cloned().collect();
+        self.say(&choice::said(&branches, &self.required, exactly_one));
+        for name in common {
+            if !self.required.contains(&name) {
+                self.required.push(name);
+            }
+        }
+        for branch in &branches {
+            self.say(&branch.rules);
+        }
+        self.unite(branches);
+    }
+
+    /// Takes over the properties of branches of which one applies.
+    fn unite(&mut self, branches: Vec<Self>) {
+        let count = branches.len();
+        let mut offered: Map<String, Value> = Map::new();
+        for (name, property) in branches.into_iter().flat_map(|branch| branch.properties) {
+            let list = offered.entry(name).or_insert_with(|| json!([]));
+            if let Value::Array(list) = list {
+                list.push(property);
+            }
+        }
+        for (name, alternatives) in offered {
+            let Value::Array(alternatives) = alternatives else {
+                continue;
+            };
+            let in_all = alternatives.len() == count;
+            match self.properties.get_mut(&name) {
+                None => {
+                    self.properties.insert(name, choice::either(alternatives));
+                }
+                Some(Value::Object(own)) if in_all && !own.contains_key("enum") => {
+                    if let Some(values) = choice::all_values(&alternatives) {
+                        own.insert("enum".to_owned(), values.into());
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn conditions(
+        &mut self,
+        when: Option<Map<String, Value>>,
+        then: Option<Map<String, Value>>,
+        otherwise: Option<Map<String, Value>>,
+    ) {
+        let Some(when) = when else {
+            return;
+        };
+        let when = Self::of(when);
+        let branches = [then, otherwise].map(|branch| Self::of(branch.unwrap_or_default()));
+        let [then, otherwise] = &branches;
+        self.say(&choice::condition(&when, then, otherwise));
+        self.unite(branches.into());
+        for name in when.properties.into_iter().map(|(name, _)| name) {
+            self.properties.entry(name).or_insert_with(|| json!({}));
+        }
+    }
+
+    fn dependencies(&mut self, dependent: Map<String, Value>) {
+        for (name, schema) in dependent {
+            let branch = Self::of(object(Some(schema)).unwrap_or_default());
+            if !branch.required.is_empty() {
+                let needed = listed(branch.required.iter().map(String::as_str));
+                self.say(&format!("'{name}' needs {needed}."));
+            }
+            self.unite(vec![branch, Self::default()]);
+        }
+    }
+}
+
+fn list(value: Option<Value>) -> Vec<Map<String, Value>> {
+    match value {
+        Some(Value::Array(list)) => list
+            .into_iter()
+            .filter_map(|value| object(Some(value)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn object(value: Option<Value>) -> Option<Map<String, Value>> {
+    match value {
+        Some(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
