@@ -63,6 +63,7 @@ mod schema;
 mod source;
 mod tool;
 mod tools;
+mod typed;
 mod units;
 
 pub use annotations::Annotations;
@@ -90,4 +91,5 @@ pub use schema::{Schema, SchemaError, Violation};
 pub use source::Source;
 pub use tool::{Tool, ToolFuture};
 pub use tools::{Rank, Tools};
+pub use typed::typed_arguments;
 pub use units::{parse_bytes, parse_duration};

@@ -168,7 +168,7 @@ fn pairs(name: &str, arguments: &[String], executor: &ToolExecutor) -> anyhow::R
     let schema = tool
         .as_ref()
         .map_or(&Value::Null, |tool| tool.definition().parameters());
-    Ok(match pairs::typed(&split, schema) {
+    Ok(match toolgate_core::typed_arguments(&split, schema) {
         Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
         Err(error) => {
             // As an object, so that secrets are known by their keys.
@@ -176,7 +176,7 @@ fn pairs(name: &str, arguments: &[String], executor: &ToolExecutor) -> anyhow::R
                 .iter()
                 .map(|(key, text)| ((*key).to_owned(), json!(text)))
                 .collect();
-            ToolCall::refused(name, Value::Object(asked), error)
+            ToolCall::refused(name, Value::Object(asked), error.into())
         }
     })
 }

@@ -1,0 +1,158 @@
+//! Arguments that arrive as text, typed by the tool's schema: `key=value` on the command line, and a call that a model wrote
+//! as text. Nothing else is ever coerced.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::schema::json_type;
+use crate::{Arguments, JsonError, parse_json};
+
+/// Makes arguments of pairs of text. A value becomes what the schema says of its key; where it says nothing, JSON if it is
+/// JSON other than text. What does not fit stays text, and validation tells what was wanted.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let schema = json!({ "properties": { "level": { "type": "integer" }, "code": { "type": "string" } } });
+/// let arguments = toolgate_core::typed_arguments(&[("level", "5"), ("code", "012")], &schema)?;
+/// assert_eq!(serde_json::Value::Object(arguments), json!({ "level": 5, "code": "012" }));
+/// # Ok::<_, toolgate_core::JsonError>(())
+/// ```
+pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Arguments, JsonError> {
+    let mut arguments = Arguments::new();
+    for (key, text) in pairs {
+        let declared = schema
+            .get("properties")
+            .and_then(|all| all.get(key))
+            .unwrap_or(&Value::Null);
+        if arguments
+            .insert((*key).to_owned(), by_schema(text, declared, schema)?)
+            .is_some()
+        {
+            return Err(JsonError::Duplicate {
+                key: (*key).to_owned(),
+            });
+        }
+    }
+    Ok(arguments)
+}
+
+fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, JsonError> {
+    let types = types_of(declared, document);
+    // Text is taken as it was typed, quotes and all.
+    let fits =
+        |json: &Value| !json.is_string() && (types.is_empty() || types.contains(&json_type(json)));
+    match parse_json(text.as_bytes()) {
+        Ok(json) if fits(&json) => Ok(json),
+        Err(twice @ JsonError::Duplicate { .. }) if types != ["string"] => Err(twice),
+        _ => Ok(Value::from(text)),
+    }
+}
+
+/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here. Each part is
+/// looked at once, however often and deeply a server's schema refers to it.
+fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
+    let mut types = Vec::new();
+    let mut seen = HashSet::new();
+    let mut left = vec![schema];
+    while let Some(schema) = left.pop() {
+        if !seen.insert(std::ptr::from_ref(schema)) {
+            continue;
+        }
+        let list = |keyword| {
+            let list = schema.get(keyword).and_then(Value::as_array);
+            list.into_iter().flatten()
+        };
+        match schema.get("type") {
+            Some(Value::String(name)) => types.extend(known_type(name)),
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str);
+                types.extend(names.filter_map(known_type));
+            }
+            _ => types.extend(list("enum").chain(schema.get("const")).map(json_type)),
+        }
+        left.extend(["anyOf", "oneOf", "allOf"].into_iter().flat_map(list));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        left.extend(pointer.and_then(|pointer| document.pointer(pointer)));
+    }
+    types
+}
+
+fn known_type(name: &str) -> Option<&'static str> {
+    let name = if name == "integer" { "number" } else { name };
+    ["null", "boolean", "number", "string", "array", "object"]
+        .into_iter()
+        .find(|known| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_refers_to_itself_again_and_again_is_read_once() {
+        let refer = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); 100] });
+        let document =
+            json!({ "$defs": { "a": refer }, "properties": { "x": { "$ref": "#/$defs/a" } } });
+        assert!(types_of(&document["properties"]["x"], &document).is_empty());
+    }
+
+    #[test]
+    fn values_become_what_the_schema_says() {
+        let schema = json!({
+            "properties": {
+                "s": { "type": "string" }, "i": { "type": "integer" }, "n": { "type": "number" }, "b": { "type": "boolean" },
+                "a": { "type": "array" }, "o": { "type": "object" }, "maybe": { "type": ["string", "null"] },
+                "e": { "enum": [1, "one"] }, "any": {}, "r": { "$ref": "#/$defs/count" },
+                "u": { "anyOf": [{ "type": "integer" }, { "type": "string" }] }
+            },
+            "$defs": { "count": { "type": "integer" } }
+        });
+        for (key, text, expected) in [
+            ("s", "012", json!("012")),
+            ("s", "5", json!("5")),
+            ("s", "\"quoted\"", json!("\"quoted\"")),
+            ("s", "a=b", json!("a=b")),
+            ("s", "", json!("")),
+            ("i", "5", json!(5)),
+            ("i", "five", json!("five")),
+            ("n", "-2.5e3", json!(-2500.0)),
+            ("b", "true", json!(true)),
+            ("b", "yes", json!("yes")),
+            ("a", "[1,2]", json!([1, 2])),
+            ("o", r#"{"x":1}"#, json!({ "x": 1 })),
+            ("maybe", "null", json!(null)),
+            ("maybe", "5", json!("5")),
+            ("e", "1", json!(1)),
+            ("e", "one", json!("one")),
+            ("any", "5", json!(5)),
+            ("any", "plain", json!("plain")),
+            ("any", "\"q\"", json!("\"q\"")),
+            ("unknown", "\"q\"", json!("\"q\"")),
+            ("s", r#"{"x":1,"x":2}"#, json!(r#"{"x":1,"x":2}"#)),
+            ("r", "7", json!(7)),
+            ("u", "7", json!(7)),
+            ("u", "07", json!("07")),
+            ("unknown", "[1]", json!([1])),
+            ("unknown", "012", json!("012")),
+        ] {
+            assert_eq!(
+                typed_arguments(&[(key, text)], &schema).unwrap()[key],
+                expected,
+                "{key}={text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        let error = typed_arguments(&[("a", "1"), ("a", "2")], &Value::Null).unwrap_err();
+        assert_eq!(error.to_string(), "'a' given twice");
+        let error = typed_arguments(&[("o", r#"{"x":1,"x":2}"#)], &Value::Null).unwrap_err();
+        assert_eq!(error.to_string(), "'x' given twice");
+    }
+}
