@@ -38,8 +38,11 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// All that was said, whole turns.
     pub messages: &'a [Message],
-    /// The tools it may use; `None`: it must answer in words.
-    pub tools: Option<&'a Offer>,
+    /// The tools it knows of. They are needed where it must not use them too: history names them, and a provider's cache
+    /// is kept by the same list.
+    pub tools: &'a Offer,
+    /// True if it must answer in words and may not use a tool.
+    pub words_only: bool,
     /// When there must be an answer, all attempts included.
     pub deadline: Instant,
 }
