@@ -70,6 +70,15 @@ pub struct ModelCall {
     pub arguments: CallArguments,
 }
 
+impl ModelCall {
+    /// An id where the provider gave none: nine letters and digits, which is all that the strictest servers take.
+    pub(crate) fn new_id() -> String {
+        std::iter::repeat_with(fastrand::alphanumeric)
+            .take(9)
+            .collect()
+    }
+}
+
 /// Arguments as a model wrote them.
 ///
 /// ```

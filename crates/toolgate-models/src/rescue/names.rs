@@ -1,0 +1,58 @@
+//! Which tool is meant by a name in a text.
+
+use toolgate_core::ToolDefinition;
+
+use crate::{CallArguments, CatalogTool, ModelCall, Offer};
+
+/// The tools that were offered, by all their names.
+pub(super) struct Names<'a> {
+    offer: &'a Offer,
+}
+
+/// A tool that was meant.
+#[derive(Clone, Copy)]
+pub(super) struct Meant<'a>(&'a CatalogTool);
+
+impl<'a> Names<'a> {
+    pub(super) fn new(offer: &'a Offer) -> Self {
+        Self { offer }
+    }
+
+    /// How many tools there are to choose from.
+    pub(super) fn len(&self) -> usize {
+        self.offer.len()
+    }
+
+    /// By its name on the wire, else by the one it is listed under, else by the one its server uses; else by one of these
+    /// in other letters, large or small. A name that fits several tools means none.
+    pub(super) fn find(&self, name: &str) -> Option<Meant<'a>> {
+        let by = |same: fn(&str, &str) -> bool| {
+            let wire = self.only(|tool| same(&tool.wire_name, name));
+            let listed = || self.only(|tool| same(tool.tool.definition().name(), name));
+            let original = || self.only(|tool| same(tool.tool.definition().original_name(), name));
+            wire.or_else(listed).or_else(original)
+        };
+        by(|left, right| left == right)
+            .or_else(|| by(|left, right| left.eq_ignore_ascii_case(right)))
+    }
+
+    fn only(&self, fits: impl Fn(&CatalogTool) -> bool) -> Option<Meant<'a>> {
+        let mut tools = self.offer.iter().filter(|tool| fits(tool));
+        let first = tools.next()?;
+        tools.next().is_none().then_some(Meant(first))
+    }
+}
+
+impl<'a> Meant<'a> {
+    pub(super) fn definition(self) -> &'a ToolDefinition {
+        self.0.tool.definition()
+    }
+
+    pub(super) fn call(self, arguments: CallArguments) -> ModelCall {
+        ModelCall {
+            id: ModelCall::new_id(),
+            name: self.definition().name().to_owned(),
+            arguments,
+        }
+    }
+}
