@@ -1,79 +1,263 @@
 //! One request to a provider: bounded, with a limit for the first byte and one for all of it, and a stream of lines back.
 
+mod failure;
+mod lines;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use bytes::Bytes;
-use reqwest::header::HeaderMap;
-use tokio::time::Instant;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Method, Response, Url, redirect};
+use rustls::crypto::{CryptoProvider, ring};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use toolgate_core::Redactor;
 
-use crate::{ModelError, Provider};
+pub(crate) use self::failure::Failure;
+use self::failure::{root, unreachable};
+pub(crate) use self::lines::{Lines, ServerEvent};
+use self::lines::{Body, Limit};
+use crate::{ModelError, ModelSettings, Provider};
+
+const AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
+const CONNECT: Duration = Duration::from_secs(10);
+/// Many servers on the own machine close an idle connection after five seconds: a request on a closing one would be lost.
+const IDLE_AT_HOME: Duration = Duration::from_secs(4);
+/// Others keep it longer, and a new one costs a handshake: tools may run for a while between two rounds.
+const IDLE_OUTSIDE: Duration = Duration::from_secs(50);
+/// Finds out that the other machine is gone while a stream is silent.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const MOST_HEADERS: usize = 100;
+/// The part of a foreign text or address that is shown.
+const SHOWN: usize = 500;
 
 /// What all requests to one provider share.
 pub(crate) struct Http {
-    pub(crate) provider: Provider,
-    pub(crate) client: reqwest::Client,
+    provider: Provider,
+    base: Url,
+    client: Client,
     /// Everything that must never be shown.
-    pub(crate) redactor: toolgate_core::Redactor,
-    pub(crate) first_byte: Duration,
-}
-
-/// What a provider said instead of an answer.
-pub(crate) struct Failure {
-    pub(crate) status: u16,
-    pub(crate) retry_after: Option<Duration>,
-    /// The provider's own words: taken out of its JSON, bounded, escaped, redacted.
-    pub(crate) message: String,
-    /// The `error.type` or `error.code` of the body, where there is one.
-    pub(crate) kind: String,
+    redactor: Redactor,
+    first_byte: Duration,
 }
 
 impl Http {
+    /// `url` is where the provider's paths begin; its login and the settings' key are never shown.
+    pub(crate) fn new(
+        provider: Provider,
+        url: &str,
+        settings: &ModelSettings,
+    ) -> Result<Self, ModelError> {
+        let base = read_url(provider, url)?;
+        let mut secrets = vec![settings.key.trim().to_owned()];
+        secrets.extend(base.password().map(str::to_owned));
+        if base.password().is_none() {
+            secrets.push(base.username().to_owned());
+        }
+        let client = client(&base).map_err(|cause| ModelError::Unreachable {
+            provider,
+            url: shown(&base),
+            reason: format!(
+                "no HTTPS client could be made ({cause}); are the machine's CA certificates installed?"
+            ),
+        })?;
+        Ok(Self {
+            provider,
+            base,
+            client,
+            redactor: Redactor::new(secrets),
+            first_byte: settings.first_byte,
+        })
+    }
+
+    /// Where requests go, without its secrets.
+    pub(crate) fn shown(&self) -> String {
+        shown(&self.base)
+    }
+
+    /// A text from outside on one bounded line: secrets out, escaped.
+    pub(crate) fn line(&self, text: &str) -> String {
+        self.redactor.line(text, SHOWN)
+    }
+
     /// Posts JSON and gives the lines of the answer. Statuses other than 2xx become errors by `explain`, which knows the
     /// provider's own meanings and may leave the rest to [`Failure::usual`].
     pub(crate) async fn post(
         &self,
-        url: &str,
+        path: &str,
         headers: HeaderMap,
         body: Vec<u8>,
         deadline: Instant,
         explain: impl Fn(Failure) -> ModelError,
     ) -> Result<Lines, ModelError> {
-        let _ = (
-            url,
-            headers,
-            body,
-            deadline,
-            explain,
-            &self.client,
-            &self.redactor,
-            self.first_byte,
+        let body = self.send(Method::POST, path, headers, Some(body), deadline, explain);
+        Ok(Lines::new(body.await?))
+    }
+
+    /// Posts JSON; the answer is one JSON value.
+    pub(crate) async fn post_json(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        deadline: Instant,
+        explain: impl Fn(Failure) -> ModelError,
+    ) -> Result<Value, ModelError> {
+        let lines = self.post(path, headers, body, deadline, explain).await?;
+        lines.json().await
+    }
+
+    /// Gets one JSON value.
+    pub(crate) async fn get_json(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+        deadline: Instant,
+        explain: impl Fn(Failure) -> ModelError,
+    ) -> Result<Value, ModelError> {
+        let body = self.send(Method::GET, path, headers, None, deadline, explain);
+        Lines::new(body.await?).json().await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        mut headers: HeaderMap,
+        body: Option<Vec<u8>>,
+        deadline: Instant,
+        explain: impl Fn(Failure) -> ModelError,
+    ) -> Result<Body, ModelError> {
+        let limit = Limit::new(self.provider, self.first_byte, deadline);
+        let url = self.url(path);
+        // A compressed stream arrives in lumps, and can be a thousand times longer than it looks.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut request = self.client.request(method, url.clone()).headers(headers);
+        if let Some(body) = body {
+            let json = HeaderValue::from_static("application/json");
+            request = request.header(CONTENT_TYPE, json).body(body);
+        }
+        let response = timeout_at(limit.first_byte(), request.send())
+            .await
+            .map_err(|_| limit.not_begun())?
+            .map_err(|error| self.not_sent(&url, error))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(self.moved(&url, &response));
+        }
+        if !status.is_success() {
+            let failure = Failure::read(self, &url, response, deadline).await;
+            return Err(explain(failure));
+        }
+        Body::begin(response, limit, self.redactor.clone()).await
+    }
+
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    fn not_sent(&self, url: &Url, error: reqwest::Error) -> ModelError {
+        let provider = self.provider;
+        if error.is_connect() {
+            return ModelError::Unreachable {
+                provider,
+                url: shown(url),
+                reason: unreachable(provider, url, &error),
+            };
+        }
+        let cause = self.line(&root(&error.without_url()));
+        let reason = format!("the connection broke off before an answer ({cause})");
+        ModelError::Cut { provider, reason }
+    }
+
+    /// Redirects are not followed: the key must not travel to an address nobody configured.
+    fn moved(&self, from: &Url, response: &Response) -> ModelError {
+        let to = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
+        let to = from.join(&String::from_utf8_lossy(to.unwrap_or_default()));
+        let to = to.map_or_else(|_| "another address".to_owned(), |to| shown(&to));
+        let (from, provider) = (shown(from), self.provider);
+        let reason = format!(
+            "{from} redirects to {to}, where the key must not go; if you trust that address, set it as 'url' of the model"
         );
-        Err(ModelError::Garbled {
-            provider: self.provider,
-            reason: String::new(),
-        })
+        ModelError::Refused { provider, reason }
     }
 }
 
-/// The body of an answer, line by line. A line that is too long, a body that is too long, and a stream that is cut are errors.
-pub(crate) struct Lines {
-    _deadline: Instant,
+/// A header's value that is not shown, such as a key.
+pub(crate) fn secret(provider: Provider, value: &str) -> Result<HeaderValue, ModelError> {
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| ModelError::Key {
+        provider,
+        reason: "it has characters that no header can carry; copy it again".to_owned(),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
-impl Lines {
-    /// The next line without its end; `None` once the body has ended properly.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
-        Ok(None)
+fn read_url(provider: Provider, text: &str) -> Result<Url, ModelError> {
+    let url = Url::parse(text.trim());
+    match url {
+        Ok(mut url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            url.set_fragment(None);
+            Ok(url)
+        }
+        // Not the text itself: there may be a login in it.
+        _ => Err(ModelError::Refused {
+            provider,
+            reason: "the 'url' of the model is no address: write https://… or http://…".to_owned(),
+        }),
     }
+}
 
-    /// The next server-sent event: its name (or an empty text) and its data.
-    pub(crate) async fn next_event(&mut self) -> Result<Option<ServerEvent>, ModelError> {
-        Ok(None)
+fn client(base: &Url) -> Result<Client, String> {
+    if CryptoProvider::get_default().is_none()
+        && ring::default_provider().install_default().is_err()
+    {
+        tracing::debug!("another thread installed its TLS provider first");
+    }
+    let local = is_this_machine(base);
+    let at_home = local || base.scheme() == "http";
+    let builder = Client::builder()
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .user_agent(AGENT)
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(if at_home { IDLE_AT_HOME } else { IDLE_OUTSIDE })
+        .tcp_nodelay(true)
+        .tcp_keepalive(KEEP_ALIVE)
+        .tcp_keepalive_interval(KEEP_ALIVE)
+        .tcp_keepalive_retries(3)
+        .http1_max_headers(MOST_HEADERS);
+    let builder = if local {
+        // Both, whatever this machine's table of hosts says: servers listen on either. The port is the address's own.
+        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let both = both.map(|ip: IpAddr| SocketAddr::new(ip, 0));
+        builder.no_proxy().resolve_to_addrs("localhost", &both)
+    } else {
+        builder
+    };
+    builder.build().map_err(|error| root(&error))
+}
+
+/// This machine is not reached by a proxy, however it is written.
+fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    match ip.map(|ip| ip.to_canonical()) {
+        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
-/// A server-sent event.
-pub(crate) struct ServerEvent {
-    pub(crate) name: String,
-    pub(crate) data: String,
+/// Without login and query: both may hold secrets.
+fn shown(url: &Url) -> String {
+    let text = format!("{}{}", url.origin().ascii_serialization(), url.path());
+    let text: String = text.trim_end_matches('/').chars().take(SHOWN).collect();
+    toolgate_core::escape(&text)
 }
+
+#[cfg(test)]
+pub(crate) mod loopback;
+#[cfg(test)]
+mod tests;

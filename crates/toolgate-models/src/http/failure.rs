@@ -1,0 +1,370 @@
+//! What a provider says instead of an answer, and what it means.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::{Response, StatusCode, Url};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Http, SHOWN, shown};
+use crate::{ModelError, Provider};
+
+const LONGEST_BODY: usize = 64 << 10;
+/// The status is known already: its explanation is not waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a provider said instead of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure {
+    pub(crate) provider: Provider,
+    /// Where, without secrets.
+    pub(crate) url: String,
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    /// The provider's own words: taken out of its JSON, bounded, escaped, redacted.
+    pub(crate) message: String,
+    /// The `error.type` of the body, where there is one.
+    pub(crate) kind: String,
+    /// The `error.code` of the body, where there is one.
+    pub(crate) code: String,
+}
+
+impl Failure {
+    pub(super) async fn read(
+        http: &Http,
+        url: &Url,
+        mut response: Response,
+        deadline: Instant,
+    ) -> Self {
+        let status = response.status();
+        let retry_after = retry_after(response.headers(), SystemTime::now());
+        let until = deadline.min(Instant::now() + PATIENCE);
+        let mut body = Vec::new();
+        while body.len() < LONGEST_BODY {
+            match timeout_at(until, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+                _ => break,
+            }
+        }
+        body.truncate(LONGEST_BODY);
+        let (mut message, kind, code) = said(&String::from_utf8_lossy(&body));
+        if message.trim().is_empty() {
+            message = usual_words(status);
+        }
+        Self {
+            provider: http.provider,
+            url: shown(url),
+            status: status.as_u16(),
+            retry_after,
+            message: http.line(&message),
+            kind: http.line(&kind),
+            code: http.line(&code),
+        }
+    }
+
+    /// An error that came inside a stream whose status was good.
+    pub(crate) fn in_stream(http: &Http, status: u16, error: &Value) -> Self {
+        let (message, kind, code) = said(&error.to_string());
+        Self {
+            provider: http.provider,
+            url: http.shown(),
+            status,
+            retry_after: None,
+            message: http.line(&message),
+            kind: http.line(&kind),
+            code: http.line(&code),
+        }
+    }
+
+    /// What statuses and words mean with most providers.
+    pub(crate) fn usual(self, model: &str) -> ModelError {
+        let provider = self.provider;
+        let words = format!("{} {} {}", self.message, self.kind, self.code).to_lowercase();
+        let has = |any: &[&str]| any.iter().any(|text| words.contains(text));
+        match self.status {
+            400 | 402 | 403 | 429 if has(SPENT) && !has(PER_MINUTE) => ModelError::Limited {
+                provider,
+                reason: format!(
+                    "{}; waiting does not help: look at the plan and the budget of the key's account",
+                    self.message
+                ),
+                retry_after: self.retry_after,
+                retryable: false,
+            },
+            400 | 413 | 422 if self.status == 413 || has(TOO_LONG) => ModelError::TooLong {
+                model: model.to_owned(),
+                reason: format!(
+                    "{}; begin a new conversation, or offer fewer tools",
+                    self.message
+                ),
+            },
+            401 | 403 => self.wrong_key(),
+            404 if has(&["model"]) => ModelError::Model {
+                reason: format!(
+                    "{provider} has no model '{}' ({}); set another as 'name' of the model",
+                    toolgate_core::escape(model),
+                    self.message
+                ),
+            },
+            404 => ModelError::Refused {
+                provider,
+                reason: format!(
+                    "there is nothing at {} ({}); check 'url' of the model",
+                    self.url, self.message
+                ),
+            },
+            429 => self.limited(),
+            408 | 409 | 425 | 500.. => self.failed(),
+            _ => ModelError::Refused {
+                provider,
+                reason: self.message,
+            },
+        }
+    }
+
+    fn wrong_key(self) -> ModelError {
+        let todo = match key_variable(self.provider) {
+            Some(variable) => format!("set {variable} or 'key' of the model"),
+            None => "set 'key' of the model".to_owned(),
+        };
+        ModelError::Key {
+            provider: self.provider,
+            reason: format!("{}; {todo}", self.message),
+        }
+    }
+
+    fn limited(self) -> ModelError {
+        let when = match self.retry_after {
+            Some(after) => format!("try again in {} s", after.as_secs_f64().ceil()),
+            None => "try again in a minute".to_owned(),
+        };
+        ModelError::Limited {
+            provider: self.provider,
+            reason: format!("{}; {when}", self.message),
+            retry_after: self.retry_after,
+            retryable: true,
+        }
+    }
+
+    fn failed(self) -> ModelError {
+        ModelError::Failed {
+            provider: self.provider,
+            reason: format!("{} (status {})", self.message, self.status),
+            retry_after: self.retry_after,
+        }
+    }
+}
+
+/// Words of a budget that is used up, in lower case.
+const SPENT: &[&str] = &[
+    "billing",
+    "credit balance",
+    "insufficient_quota",
+    "insufficient credits",
+    "payment required",
+    "quota",
+    "spend limit",
+    "spending limit",
+    "api usage limits",
+];
+/// Words of a rate that is too high, which passes.
+const PER_MINUTE: &[&str] = &["per minute", "per-minute", "per second", "per-second"];
+/// Words of a prompt that is too long, in lower case.
+const TOO_LONG: &[&str] = &[
+    "context length",
+    "context limit",
+    "context size",
+    "context window",
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context",
+    "model_context_window_exceeded",
+    "prompt is too long",
+    "too many tokens",
+];
+
+/// The variable that usually holds a provider's key.
+fn key_variable(provider: Provider) -> Option<&'static str> {
+    match provider {
+        Provider::Anthropic => Some("ANTHROPIC_API_KEY"),
+        Provider::OpenAi => Some("OPENAI_API_KEY"),
+        Provider::Ollama | Provider::Intents => None,
+    }
+}
+
+/// The message, type and code of an error, under whichever key they stand.
+fn said(body: &str) -> (String, String, String) {
+    let Ok(value) = serde_json::from_str::<Value>(body.trim_start_matches('\u{feff}')) else {
+        return (page(body), String::new(), String::new());
+    };
+    let error = value.get("error").unwrap_or(&value);
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let field = |name: &str| error.get(name).and_then(text).unwrap_or_default();
+    let message = words(&value, 4).unwrap_or_else(|| body.to_owned());
+    (message, field("type"), field("code"))
+}
+
+/// The sentence for a person in the JSON of an error.
+fn words(value: &Value, deeper: usize) -> Option<String> {
+    const KEYS: [&str; 8] = [
+        "error",
+        "message",
+        "msg",
+        "detail",
+        "errors",
+        "error_description",
+        "title",
+        "reason",
+    ];
+    if deeper == 0 {
+        return None;
+    }
+    match value {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+        Value::Array(list) => list.first().and_then(|first| words(first, deeper - 1)),
+        Value::Object(object) => KEYS
+            .iter()
+            .filter_map(|key| object.get(*key))
+            .find_map(|inner| words(inner, deeper - 1)),
+        _ => None,
+    }
+}
+
+/// Text as it is; of a page for a browser only its title.
+fn page(body: &str) -> String {
+    let text = body.trim();
+    if !text.starts_with('<') {
+        return text.to_owned();
+    }
+    let lower = text.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|start| {
+        let start = start + "<title>".len();
+        let length = lower[start..].find('<')?;
+        Some(text[start..start + length].trim().to_owned())
+    });
+    title.unwrap_or_else(|| "it answered with a page for a browser".to_owned())
+}
+
+fn usual_words(status: StatusCode) -> String {
+    let words = status.canonical_reason().unwrap_or("no reason given");
+    format!("{words} (status {})", status.as_u16())
+}
+
+/// In seconds or as a date, which counts from the server's own clock where it tells that.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let seconds = |text: &str, unit: f64| {
+        let number = text.trim().parse::<f64>().ok()?;
+        Duration::try_from_secs_f64(number * unit).ok()
+    };
+    if let Some(after) = text("retry-after-ms").and_then(|text| seconds(text, 0.001)) {
+        return Some(after);
+    }
+    let after = text(RETRY_AFTER.as_str())?;
+    if let Some(after) = seconds(after, 1.0) {
+        return Some(after);
+    }
+    let now = text(DATE.as_str()).and_then(date).unwrap_or_else(|| {
+        let since = now.duration_since(SystemTime::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_secs())
+    });
+    let then = date(after)?;
+    Some(Duration::from_secs(then.saturating_sub(now)))
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+fn date(text: &str) -> Option<u64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [_, day, month, year, time, "GMT"] = fields[..] else {
+        return None;
+    };
+    let month = MONTHS.find(month).filter(|place| place % 3 == 0)? / 3;
+    let (day, year) = (day.parse::<u64>().ok()?, year.parse::<u64>().ok()?);
+    let mut parts = time.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    let sound = (1970..=9999).contains(&year) && (1..=31).contains(&day);
+    if !sound || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    // Years that begin in March put the leap day at their end.
+    let shifted = if month < 2 { year - 1 } else { year };
+    let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
+    let day_of_year = (153 * ((month as u64 + 10) % 12) + 2) / 5 + day - 1;
+    let days = 365 * shifted + leap_days + day_of_year - 719_468;
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// Why nobody could be reached, in plain words, and what to do.
+pub(super) fn unreachable(provider: Provider, url: &Url, error: &(dyn Error + 'static)) -> String {
+    let cause = cause(url, error);
+    let todo = match provider {
+        Provider::Ollama => {
+            "start it with 'ollama serve', or set OLLAMA_HOST or 'url' of the model"
+        }
+        _ => "check the network, and 'url' of the model",
+    };
+    format!("{cause}; {todo}")
+}
+
+fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
+    let host = toolgate_core::escape(url.host_str().unwrap_or_default());
+    for cause in chain(error) {
+        if cause.is::<rustls::Error>() {
+            return format!("no secure connection could be made ({})", line(cause));
+        }
+        if cause.to_string().starts_with("dns error") {
+            return format!("there is no machine named '{host}' ({})", line(cause));
+        }
+        match cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(ErrorKind::ConnectionRefused) => {
+                return "nothing listens there (connection refused)".to_owned();
+            }
+            Some(ErrorKind::TimedOut) => return "no connection in time".to_owned(),
+            _ => {}
+        }
+    }
+    match error.downcast_ref::<reqwest::Error>() {
+        Some(error) if error.is_timeout() => {
+            let limit = super::CONNECT.as_secs();
+            format!("no connection within {limit} s")
+        }
+        _ => toolgate_core::escape(&root(error)),
+    }
+}
+
+fn line(error: &dyn Error) -> String {
+    let text: String = root(error).chars().take(SHOWN).collect();
+    toolgate_core::escape(&text)
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let inner = |error: &&'a (dyn Error + 'static)| {
+        let error: &'a (dyn Error + 'static) = *error;
+        match error.downcast_ref::<std::io::Error>() {
+            // What an I/O error wraps is not its source.
+            Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    };
+    std::iter::successors(Some(error), inner)
+}
+
+/// The innermost reason of an error: what the layers above it say is of no use to a person.
+pub(super) fn root(error: &dyn Error) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
+    }
+    root.to_string()
+}
+
+#[cfg(test)]
+mod tests;

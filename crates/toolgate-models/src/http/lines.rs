@@ -1,0 +1,363 @@
+//! The body of an answer, line by line or event by event, as it comes.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use toolgate_core::Redactor;
+
+use super::failure::root;
+use crate::{ModelError, Provider};
+
+const LONGEST_LINE: usize = 8 << 20;
+const LONGEST_BODY: u64 = 64 << 20;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// How long things may take.
+#[derive(Clone, Copy)]
+pub(super) struct Limit {
+    provider: Provider,
+    started: Instant,
+    first_byte: Duration,
+    deadline: Instant,
+}
+
+impl Limit {
+    pub(super) fn new(provider: Provider, first_byte: Duration, deadline: Instant) -> Self {
+        Self {
+            provider,
+            started: Instant::now(),
+            first_byte,
+            deadline,
+        }
+    }
+
+    pub(super) fn first_byte(&self) -> Instant {
+        self.deadline.min(self.started + self.first_byte)
+    }
+
+    pub(super) fn not_begun(&self) -> ModelError {
+        self.timed_out("begin to answer", self.first_byte())
+    }
+
+    fn not_finished(&self) -> ModelError {
+        self.timed_out("finish", self.deadline)
+    }
+
+    fn timed_out(&self, what: &'static str, end: Instant) -> ModelError {
+        ModelError::TimedOut {
+            provider: self.provider,
+            what,
+            after: end.saturating_duration_since(self.started),
+        }
+    }
+}
+
+/// The bytes of an answer that has begun.
+pub(super) struct Body {
+    response: Response,
+    first: Option<Bytes>,
+    received: u64,
+    ended: bool,
+    limit: Limit,
+    redactor: Redactor,
+}
+
+impl Body {
+    /// Waits for the first byte.
+    pub(super) async fn begin(
+        mut response: Response,
+        limit: Limit,
+        redactor: Redactor,
+    ) -> Result<Self, ModelError> {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(ModelError::Garbled {
+                provider: limit.provider,
+                reason: "it is compressed, which was not asked for; is there a proxy in between?"
+                    .to_owned(),
+            });
+        }
+        let first = timeout_at(limit.first_byte(), response.chunk())
+            .await
+            .map_err(|_| limit.not_begun())?;
+        let mut body = Self {
+            response,
+            first: None,
+            received: 0,
+            ended: false,
+            limit,
+            redactor,
+        };
+        body.first = body.count(first)?;
+        Ok(body)
+    }
+
+    /// The next bytes; `None` once the body has ended properly.
+    async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        // Between two bytes a provider may take as long as before the first.
+        let idle = Instant::now() + self.limit.first_byte;
+        let until = idle.min(self.limit.deadline);
+        match timeout_at(until, self.response.chunk()).await {
+            Ok(chunk) => self.count(chunk),
+            Err(_) if until == idle => {
+                let silence = self.limit.first_byte.as_secs_f64();
+                Err(self.cut(format!("nothing more came for {silence} s")))
+            }
+            Err(_) => Err(self.limit.not_finished()),
+        }
+    }
+
+    fn count(
+        &mut self,
+        chunk: Result<Option<Bytes>, reqwest::Error>,
+    ) -> Result<Option<Bytes>, ModelError> {
+        let chunk = chunk.map_err(|error| {
+            let cause = self.redactor.line(&root(&error.without_url()), 200);
+            self.cut(format!("the connection broke off ({cause})"))
+        })?;
+        self.ended = chunk.is_none();
+        self.received += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if self.received > LONGEST_BODY {
+            let most = LONGEST_BODY >> 20;
+            return Err(self.garbled(format!("it is longer than {most} MiB")));
+        }
+        Ok(chunk)
+    }
+
+    fn cut(&self, reason: String) -> ModelError {
+        let provider = self.limit.provider;
+        ModelError::Cut { provider, reason }
+    }
+
+    fn garbled(&self, reason: String) -> ModelError {
+        let provider = self.limit.provider;
+        ModelError::Garbled { provider, reason }
+    }
+}
+
+/// The body of an answer, line by line. A line that is too long, a body that is too long, and a stream that is cut are errors.
+/// Dropping it closes the connection.
+pub(crate) struct Lines {
+    body: Body,
+    splitter: Splitter,
+    event: EventReader,
+}
+
+impl Lines {
+    pub(super) fn new(body: Body) -> Self {
+        Self {
+            body,
+            splitter: Splitter::default(),
+            event: EventReader::default(),
+        }
+    }
+
+    /// True if the provider says that this is one JSON value and not a stream.
+    pub(crate) fn is_json(&self) -> bool {
+        let kind = self.body.response.headers().get(CONTENT_TYPE);
+        kind.and_then(|kind| kind.to_str().ok())
+            .and_then(|kind| kind.split(';').next())
+            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    }
+
+    /// The next line without its end; `None` once the body has ended properly. Lines are JSON: a last one without an end
+    /// that is none was cut off.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
+        let Some(line) = self.line().await? else {
+            return Ok(None);
+        };
+        if !line.ended && !line.bytes.trim_ascii().is_empty() && !is_json(&line.bytes) {
+            return Err(self.body.cut("it ended within a line".to_owned()));
+        }
+        Ok(Some(line.bytes))
+    }
+
+    /// The next server-sent event: its name (or an empty text) and its data.
+    pub(crate) async fn next_event(&mut self) -> Result<Option<ServerEvent>, ModelError> {
+        while let Some(line) = self.line().await? {
+            if let Some(event) = self.event.line(&line.bytes) {
+                return Ok(Some(event));
+            }
+            if self.event.data.len() > LONGEST_LINE {
+                return Err(self.too_long("an event"));
+            }
+        }
+        Ok(self.event.last())
+    }
+
+    /// All that is left, as one JSON value.
+    pub(crate) async fn json(self) -> Result<Value, ModelError> {
+        let mut body = self.body;
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = body.next().await? {
+            bytes.extend_from_slice(&chunk);
+        }
+        let bytes = bytes.strip_prefix(BOM).unwrap_or(&bytes);
+        serde_json::from_slice(bytes).map_err(|error| {
+            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+            let start = body.redactor.line(&start, 200);
+            body.garbled(format!("no JSON ({error}): {start}"))
+        })
+    }
+
+    async fn line(&mut self) -> Result<Option<Line>, ModelError> {
+        loop {
+            let next = self.splitter.next().map_err(|_| self.too_long("a line"))?;
+            if let Some(bytes) = next {
+                return Ok(Some(Line { bytes, ended: true }));
+            }
+            match self.body.next().await? {
+                Some(chunk) => self.splitter.feed(chunk),
+                None => {
+                    let bytes = self.splitter.last();
+                    let ended = false;
+                    return Ok(bytes.map(|bytes| Line { bytes, ended }));
+                }
+            }
+        }
+    }
+
+    fn too_long(&self, what: &str) -> ModelError {
+        let most = LONGEST_LINE >> 20;
+        self.body
+            .garbled(format!("{what} of it is longer than {most} MiB"))
+    }
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+struct Line {
+    bytes: Bytes,
+    ended: bool,
+}
+
+struct TooLong;
+
+/// Chunks in, lines out, whether they end in LF, CRLF or CR. Each byte is looked at once.
+#[derive(Default)]
+pub(super) struct Splitter {
+    chunk: Bytes,
+    /// The beginning of the line that is not complete yet.
+    partial: BytesMut,
+    /// The last byte was a CR: a LF after it ends no second line.
+    after_cr: bool,
+    begun: bool,
+}
+
+impl Splitter {
+    /// Takes the next bytes in. What came before must have been taken out.
+    fn feed(&mut self, chunk: Bytes) {
+        self.chunk = chunk;
+    }
+
+    fn next(&mut self) -> Result<Option<Bytes>, TooLong> {
+        if self.chunk.is_empty() {
+            return Ok(None);
+        }
+        if std::mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
+            self.chunk.advance(1);
+        }
+        let Some(end) = memchr::memchr2(b'\n', b'\r', &self.chunk) else {
+            let rest = std::mem::take(&mut self.chunk);
+            self.partial.extend_from_slice(&rest);
+            return if self.partial.len() > LONGEST_LINE {
+                Err(TooLong)
+            } else {
+                Ok(None)
+            };
+        };
+        let piece = self.chunk.split_to(end);
+        self.after_cr = self.chunk[0] == b'\r';
+        self.chunk.advance(1);
+        if self.partial.len() + piece.len() > LONGEST_LINE {
+            return Err(TooLong);
+        }
+        if self.partial.is_empty() {
+            return Ok(Some(self.first(piece)));
+        }
+        self.partial.extend_from_slice(&piece);
+        let line = self.partial.split().freeze();
+        Ok(Some(self.first(line)))
+    }
+
+    /// What stands behind the last end of a line.
+    fn last(&mut self) -> Option<Bytes> {
+        let rest = self.partial.split().freeze();
+        (!rest.is_empty()).then(|| self.first(rest))
+    }
+
+    /// A byte-order mark before the first line is no part of it.
+    fn first(&mut self, mut line: Bytes) -> Bytes {
+        if !std::mem::replace(&mut self.begun, true) && line.starts_with(BOM) {
+            line.advance(BOM.len());
+        }
+        line
+    }
+}
+
+/// A server-sent event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerEvent {
+    pub(crate) name: String,
+    pub(crate) data: String,
+}
+
+/// Lines in, server-sent events out.
+#[derive(Default)]
+struct EventReader {
+    name: String,
+    data: Vec<u8>,
+    has_data: bool,
+}
+
+impl EventReader {
+    fn line(&mut self, line: &[u8]) -> Option<ServerEvent> {
+        if line.is_empty() {
+            return self.take();
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match &line[..colon] {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            // Comments, ids, and what nobody knows.
+            _ => {}
+        }
+        None
+    }
+
+    /// An event without the empty line behind it: a sloppy server's last one, if it is complete, and cut off otherwise.
+    fn last(&mut self) -> Option<ServerEvent> {
+        let complete = is_json(&self.data) || self.data == b"[DONE]";
+        complete.then(|| self.take()).flatten()
+    }
+
+    fn take(&mut self) -> Option<ServerEvent> {
+        let name = std::mem::take(&mut self.name);
+        let data = std::mem::take(&mut self.data);
+        let event = ServerEvent {
+            name,
+            data: String::from_utf8_lossy(&data).into_owned(),
+        };
+        std::mem::take(&mut self.has_data).then_some(event)
+    }
+}
