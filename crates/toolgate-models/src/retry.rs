@@ -61,9 +61,191 @@ impl Listener for Told<'_> {
     }
 }
 
-/// Twice as long each time, up to 30 s, with a quarter of it left to chance so that many clients do not come back at once.
+/// Twice as long each time, a quarter more or less by chance so that many clients do not come back at once, up to 30 s.
 fn pause(attempt: u32) -> Duration {
     let base = Duration::from_millis(500) * 2u32.pow(attempt.saturating_sub(1).min(6));
-    base.min(Duration::from_secs(30))
-        .mul_f64(0.75 + fastrand::f64() / 2.0)
+    base.mul_f64(0.75 + fastrand::f64() / 2.0)
+        .min(Duration::from_secs(30))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Provider;
+
+    const PROVIDER: Provider = Provider::Anthropic;
+
+    fn failed(retry_after: Option<u64>) -> ModelError {
+        ModelError::Failed {
+            provider: PROVIDER,
+            reason: "oops".to_owned(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
+    }
+
+    fn limited(retry_after: Option<u64>, retryable: bool) -> ModelError {
+        ModelError::Limited {
+            provider: PROVIDER,
+            reason: "slow down".to_owned(),
+            retry_after: retry_after.map(Duration::from_secs),
+            retryable,
+        }
+    }
+
+    fn cut() -> ModelError {
+        ModelError::Cut {
+            provider: PROVIDER,
+            reason: "half".to_owned(),
+        }
+    }
+
+    /// What came of it, how many attempts there were, how long it took, and what was heard.
+    struct Seen {
+        result: Result<(), ModelError>,
+        attempts: u32,
+        took: Duration,
+        events: Vec<String>,
+    }
+
+    /// Asks a model that first gives these errors, each after these words, and then answers.
+    async fn ask(seconds: u64, most: u32, answers: &[(&str, ModelError)]) -> Seen {
+        let started = Instant::now();
+        let mut events = Vec::new();
+        let mut listener = |event: Event<'_>| events.push(format!("{event:?}"));
+        let mut attempts = 0;
+        let limits = Attempts {
+            most,
+            deadline: started + Duration::from_secs(seconds),
+        };
+        let result = retrying(limits, &mut listener, async |told: &mut Told<'_>| {
+            attempts += 1;
+            let Some((words, error)) = answers.get(attempts as usize - 1) else {
+                return Ok(());
+            };
+            if !words.is_empty() {
+                told.event(Event::Text(words));
+            }
+            Err(error.clone())
+        });
+        let result = result.await;
+        Seen {
+            result,
+            attempts,
+            took: started.elapsed(),
+            events,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_tried_again() {
+        let unreachable = ModelError::Unreachable {
+            provider: PROVIDER,
+            url: String::new(),
+            reason: String::new(),
+        };
+        for error in [failed(None), limited(None, true), cut(), unreachable] {
+            let seen = ask(60, 3, &[("", error.clone()), ("", error.clone())]).await;
+            assert_eq!(seen.result, Ok(()), "{error}");
+            assert_eq!(seen.attempts, 3);
+            let told = seen.events.iter().map(|event| event.split(' ').next());
+            assert_eq!(told.collect::<Vec<_>>(), [Some("Retrying"); 2]);
+            let seconds = seen.took.as_secs_f64();
+            assert!(
+                (0.75 * 1.5..=1.25 * 1.5 + 0.01).contains(&seconds),
+                "{seconds}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_stays_wrong_is_not_tried_again() {
+        let (provider, reason) = (PROVIDER, String::new());
+        for error in [
+            ModelError::Refused {
+                provider,
+                reason: reason.clone(),
+            },
+            ModelError::Key {
+                provider,
+                reason: reason.clone(),
+            },
+            ModelError::Garbled {
+                provider,
+                reason: reason.clone(),
+            },
+            ModelError::TooLong {
+                model: String::new(),
+                reason: reason.clone(),
+            },
+            ModelError::Model { reason },
+            limited(Some(0), false),
+        ] {
+            let seen = ask(60, 3, &[("words", error.clone())]).await;
+            assert_eq!(seen.result, Err(error));
+            assert_eq!(seen.attempts, 1);
+            assert_eq!(seen.took, Duration::ZERO);
+            assert_eq!(seen.events, ["Text(\"words\")"]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_providers_own_pause_is_kept_to_the_second() {
+        for error in [failed(Some(7)), limited(Some(7), true)] {
+            let seen = ask(60, 3, &[("", error)]).await;
+            assert_eq!(seen.result, Ok(()));
+            let seconds = seen.took.as_secs_f64();
+            assert!((7.0..7.01).contains(&seconds), "{seconds}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_attempt_begins_after_the_deadline_and_none_is_waited_for_in_vain() {
+        let seen = ask(5, 3, &[("", limited(Some(7), true))]).await;
+        assert_eq!(seen.result, Err(limited(Some(7), true)));
+        assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
+        let always: Vec<_> = (0..100).map(|_| ("", failed(None))).collect();
+        let seen = ask(5, 100, &always).await;
+        assert_eq!(seen.result, Err(failed(None)));
+        assert!(seen.took < Duration::from_secs(5), "{:?}", seen.took);
+        assert!((3..=5).contains(&seen.attempts), "{}", seen.attempts);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_are_as_many_attempts_as_were_set() {
+        for most in [0, 1, 2, 5] {
+            let always: Vec<_> = (0..9).map(|_| ("", failed(Some(1)))).collect();
+            let seen = ask(60, most, &always).await;
+            assert_eq!(seen.result, Err(failed(Some(1))));
+            assert_eq!(seen.attempts, most.max(1));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn words_of_an_attempt_that_failed_are_void() {
+        let seen = ask(60, 3, &[("half a", cut()), ("", cut())]).await;
+        assert_eq!(seen.result, Ok(()));
+        let told: Vec<_> = seen
+            .events
+            .iter()
+            .filter_map(|event| event.split([' ', '(']).next())
+            .collect();
+        assert_eq!(told, ["Text", "Void", "Retrying", "Retrying"]);
+    }
+
+    #[test]
+    fn pauses_double_within_their_bounds() {
+        for (attempt, base) in [
+            (1, 0.5_f64),
+            (2, 1.0),
+            (3, 2.0),
+            (6, 16.0),
+            (7, 30.0),
+            (99, 30.0),
+        ] {
+            let pauses: Vec<f64> = (0..200).map(|_| pause(attempt).as_secs_f64()).collect();
+            let in_bounds = |pause: &f64| (0.75 * base..=(1.25 * base).min(30.0)).contains(pause);
+            assert!(pauses.iter().all(in_bounds), "{attempt}");
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{attempt}");
+        }
+    }
 }

@@ -323,7 +323,10 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
         if cause.to_string().starts_with("dns error") {
             return format!("there is no machine named '{host}' ({})", line(cause));
         }
-        match cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+        match cause
+            .downcast_ref::<std::io::Error>()
+            .map(std::io::Error::kind)
+        {
             Some(ErrorKind::ConnectionRefused) => {
                 return "nothing listens there (connection refused)".to_owned();
             }

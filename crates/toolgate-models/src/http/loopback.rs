@@ -119,7 +119,8 @@ async fn read_request(socket: &mut TcpStream) -> String {
         };
         let length = head.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
-            name.eq_ignore_ascii_case("content-length").then(|| value.parse().unwrap())
+            name.eq_ignore_ascii_case("content-length")
+                .then(|| value.parse().unwrap())
         });
         if body.len() >= length.unwrap_or(0) {
             return text.into_owned();

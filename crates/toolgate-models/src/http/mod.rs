@@ -15,8 +15,8 @@ use toolgate_core::Redactor;
 
 pub(crate) use self::failure::Failure;
 use self::failure::{root, unreachable};
-pub(crate) use self::lines::{Lines, ServerEvent};
 use self::lines::{Body, Limit};
+pub(crate) use self::lines::{Lines, ServerEvent};
 use crate::{ModelError, ModelSettings, Provider};
 
 const AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));

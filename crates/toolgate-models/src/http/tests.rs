@@ -1,0 +1,431 @@
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use super::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use super::*;
+
+const KEY: &str = "sk-very-secret";
+
+fn settings(first_byte: Duration) -> ModelSettings {
+    ModelSettings {
+        key: KEY.to_owned(),
+        first_byte,
+        ..ModelSettings::default()
+    }
+}
+
+fn http(url: &str) -> Http {
+    Http::new(Provider::Ollama, url, &settings(HANG)).unwrap()
+}
+
+fn usual(failure: Failure) -> ModelError {
+    failure.usual("some-model")
+}
+
+async fn post(http: &Http) -> Result<Lines, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert("x-api-key", secret(Provider::Ollama, KEY).unwrap());
+    let deadline = Instant::now() + HANG;
+    http.post("/api/chat", headers, b"{}".to_vec(), deadline, usual)
+        .await
+}
+
+async fn lines_of(steps: Vec<Step>) -> Result<Vec<String>, ModelError> {
+    let server = Loopback::start(vec![steps]).await;
+    let mut lines = post(&http(&server.url)).await?;
+    let mut all = Vec::new();
+    while let Some(line) = lines.next().await? {
+        all.push(String::from_utf8(line.to_vec()).unwrap());
+    }
+    Ok(all)
+}
+
+async fn events_of(steps: Vec<Step>) -> Result<Vec<(String, String)>, ModelError> {
+    let server = Loopback::start(vec![steps]).await;
+    let mut lines = post(&http(&server.url)).await?;
+    let mut all = Vec::new();
+    while let Some(event) = lines.next_event().await? {
+        all.push((event.name, event.data));
+    }
+    Ok(all)
+}
+
+async fn error_of(answer: &str) -> ModelError {
+    let server = Loopback::answers(&[answer]).await;
+    post(&http(&server.url)).await.err().unwrap()
+}
+
+fn raw(text: impl Into<Vec<u8>>) -> Vec<Step> {
+    vec![Step::Send(text.into())]
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n";
+
+#[tokio::test]
+async fn lines_are_the_same_however_they_are_cut_into_chunks() {
+    let whole = "\u{feff}{\"a\":\"Grüße\"}\r\n{\"b\":\"漢字\"}\n\r\n[3]\r4";
+    let expected = ["{\"a\":\"Grüße\"}", "{\"b\":\"漢字\"}", "", "[3]", "4"];
+    let byte_by_byte = dribbled("application/x-ndjson", whole);
+    assert_eq!(lines_of(byte_by_byte).await.unwrap(), expected);
+    for size in [2, 3, 7, 1000] {
+        let chunks: Vec<&[u8]> = whole.as_bytes().chunks(size).collect();
+        let lines = lines_of(chunked("application/x-ndjson", &chunks)).await;
+        assert_eq!(lines.unwrap(), expected, "{size}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_the_same_however_they_are_cut_and_whatever_ends_their_lines() {
+    let whole = "\u{feff}: hello\nevent: one\ndata: {\"text\":\"ü\"}\n\nid: 7\ndata:a\ndata: b\ndata\n\nevent: none\n\n\ndata: [DONE]\n\n";
+    let expected = [("one", "{\"text\":\"ü\"}"), ("", "a\nb\n"), ("", "[DONE]")];
+    let expected = expected.map(|(name, data)| (name.to_owned(), data.to_owned()));
+    for end in ["\n", "\r\n", "\r"] {
+        let steps = dribbled("text/event-stream", &whole.replace('\n', end));
+        assert_eq!(events_of(steps).await.unwrap(), expected, "{end:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_last_event_without_an_empty_line_counts_if_it_is_whole() {
+    for (body, expected) in [
+        ("data: {\"a\":1}\n", Some("{\"a\":1}")),
+        ("data: {\"a\":1}", Some("{\"a\":1}")),
+        ("data: [DONE]", Some("[DONE]")),
+        ("data: {\"a\":", None),
+    ] {
+        let events = events_of(raw(answer(200, "", body))).await.unwrap();
+        let data = events.first().map(|(_, data)| data.as_str());
+        assert_eq!(data, expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_off_is_an_error_and_not_an_end() {
+    let whole_line = "{\"done\":false}\n";
+    for (what, steps) in [
+        (
+            "less than was announced",
+            raw(format!("{HEAD}Content-Length: 100\r\n\r\n{whole_line}")),
+        ),
+        (
+            "chunks without an end",
+            raw(format!(
+                "{HEAD}Transfer-Encoding: chunked\r\n\r\nf\r\n{whole_line}\r\n"
+            )),
+        ),
+        (
+            "half a chunk",
+            raw(format!(
+                "{HEAD}Transfer-Encoding: chunked\r\n\r\nff\r\n{whole_line}"
+            )),
+        ),
+        (
+            "half a line",
+            raw(format!(
+                "{HEAD}Connection: close\r\n\r\n{whole_line}{{\"done\":"
+            )),
+        ),
+        (
+            "a reset",
+            vec![
+                Step::Send(format!("{HEAD}Content-Length: 100\r\n\r\n{whole_line}").into_bytes()),
+                Step::Reset,
+            ],
+        ),
+    ] {
+        let error = lines_of(steps).await.unwrap_err();
+        assert!(matches!(error, ModelError::Cut { .. }), "{what}: {error}");
+        assert!(error.is_retryable(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_before_an_answer_is_cut() {
+    for steps in [vec![], vec![Step::Reset], raw("HTTP/1.1 200 OK\r\nConte")] {
+        let error = lines_of(steps).await.unwrap_err();
+        assert!(matches!(error, ModelError::Cut { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_or_body_beyond_its_limit_is_an_error() {
+    let half = vec![b'x'; 5 << 20];
+    let error = lines_of(chunked("application/x-ndjson", &[&half, &half])).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ollama sent something else than an answer: a line of it is longer than 8 MiB"
+    );
+    let mut data = b"data: ".to_vec();
+    data.extend_from_slice(&half);
+    data.push(b'\n');
+    let error = events_of(chunked("text/event-stream", &[&data, &data])).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ollama sent something else than an answer: an event of it is longer than 8 MiB"
+    );
+    let mut line = vec![b' '; 7 << 20];
+    line.push(b'\n');
+    let chunks = vec![line.as_slice(); 10];
+    let error = lines_of(chunked("application/x-ndjson", &chunks)).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ollama sent something else than an answer: it is longer than 64 MiB"
+    );
+}
+
+#[tokio::test]
+async fn silence_before_the_first_byte_of_the_body_and_after_it_are_told_apart() {
+    let short = Duration::from_millis(50);
+    let head = format!("{HEAD}Connection: close\r\n\r\n");
+    let begun = format!("{head}1\n");
+    for (first_byte, total, sent, expected) in [
+        (short, HANG, "", "begin to answer"),
+        (short, HANG, head.as_str(), "begin to answer"),
+        (short, HANG, begun.as_str(), "nothing more came for 0.05 s"),
+        (HANG, short, "", "begin to answer"),
+        (HANG, short, begun.as_str(), "finish"),
+    ] {
+        let steps = vec![Step::Send(sent.as_bytes().to_vec()), Step::Hang];
+        let server = Loopback::start(vec![steps]).await;
+        let http = Http::new(Provider::Ollama, &server.url, &settings(first_byte)).unwrap();
+        let deadline = Instant::now() + total;
+        let asked = async {
+            let mut lines = http
+                .post("/", HeaderMap::new(), Vec::new(), deadline, usual)
+                .await?;
+            while lines.next().await?.is_some() {}
+            Ok::<(), ModelError>(())
+        };
+        match asked.await.unwrap_err() {
+            ModelError::TimedOut { what, after, .. } => {
+                assert_eq!(what, expected);
+                assert!(after <= short, "{after:?}");
+            }
+            ModelError::Cut { reason, .. } => assert_eq!(reason, expected),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_socket_is_closed_when_the_answer_is_dropped() {
+    for sent in ["", HEAD, &format!("{HEAD}Connection: close\r\n\r\n{{}}\n")] {
+        let steps = vec![Step::Send(sent.as_bytes().to_vec()), Step::Hang];
+        let mut server = Loopback::start(vec![steps]).await;
+        let http = http(&server.url);
+        let asking = tokio::spawn(async move {
+            let mut lines = post(&http).await?;
+            while lines.next().await?.is_some() {}
+            Ok::<(), ModelError>(())
+        });
+        server.request().await;
+        asking.abort();
+        assert!(asking.await.unwrap_err().is_cancelled());
+        server.gone().await;
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_key_stays_here() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = elsewhere.local_addr().unwrap();
+    for status in [301, 302, 303, 307, 308] {
+        let location = format!("Location: http://user:pass@{address}/api/chat?token=x\r\n");
+        let mut server = Loopback::answers(&[&answer(status, &location, "")]).await;
+        let error = post(&http(&server.url)).await.err().unwrap();
+        assert!(server.request().await.contains(KEY));
+        let expected = format!(
+            "ollama refused the request: {}/api/chat redirects to http://{address}/api/chat, where the key must not go; if you trust that address, set it as 'url' of the model",
+            server.url
+        );
+        assert_eq!(error.to_string(), expected);
+        assert!(!error.is_retryable());
+    }
+    let followed = tokio::time::timeout(Duration::from_millis(10), elsewhere.accept()).await;
+    assert!(followed.is_err());
+}
+
+#[tokio::test]
+async fn secrets_do_not_come_back_in_an_error() {
+    let body = format!("{{\"error\":\"bad key {KEY} for me:pa55word\"}}");
+    let mut server = Loopback::answers(&[&answer(400, "", &body)]).await;
+    let url = server.url.replace("http://", "http://me:pa55word@");
+    let error = post(&http(&url)).await.err().unwrap();
+    let request = server.request().await;
+    assert!(request.contains("authorization: Basic bWU6cGE1NXdvcmQ="));
+    let text = format!("{error} {error:?}");
+    assert!(
+        text.contains("bad key [REDACTED] for me:[REDACTED]"),
+        "{text}"
+    );
+    assert!(!text.contains(KEY) && !text.contains("pa55word"), "{text}");
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://me:pa55word@{}", gone.local_addr().unwrap());
+    drop(gone);
+    let error = post(&http(&url)).await.err().unwrap();
+    assert!(
+        !format!("{error} {error:?}").contains("pa55word"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_in_plain_words() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = post(&http(&format!("http://{address}/")))
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "ollama can not be reached at http://{address}/api/chat: nothing listens there (connection refused); start it with 'ollama serve', or set OLLAMA_HOST or 'url' of the model"
+        )
+    );
+    assert!(error.is_retryable());
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_said_in_plain_words() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let plain = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        let mut rest = Vec::new();
+        let read = tokio::io::AsyncReadExt::read_to_end(&mut socket, &mut rest).await;
+        drop(read);
+    });
+    let error = post(&http(&url)).await.err().unwrap().to_string();
+    assert!(
+        error.contains("no secure connection could be made"),
+        "{error}"
+    );
+    plain.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_reason_is_found_under_any_key() {
+    for (body, expected) in [
+        (r#"{"error":{"message":"one","type":"t"}}"#, "one"),
+        (r#"{"error":"two"}"#, "two"),
+        (r#"{"message":"three"}"#, "three"),
+        (r#"{"detail":"four"}"#, "four"),
+        (r#"{"detail":[{"loc":["body"],"msg":"five"}]}"#, "five"),
+        (r#"{"errors":["six"]}"#, "six"),
+        (r#"{"errors":[{"message":"seven"}]}"#, "seven"),
+        (r#"[{"error":{"message":"eight"}}]"#, "eight"),
+        (r#"{"error":"","message":"nine"}"#, "nine"),
+        ("ten\nlines", "ten\\nlines"),
+        (
+            "<html><head><TITLE> eleven </TITLE></head></html>",
+            "eleven",
+        ),
+        ("<p>", "it answered with a page for a browser"),
+        ("", "I'm a teapot (status 418)"),
+        (r#"{"other":12}"#, r#"{"other":12}"#),
+        ("\u{feff}{\"error\":\"thirteen\"}", "thirteen"),
+    ] {
+        let error = error_of(&answer(418, "", body)).await;
+        let expected = format!("ollama refused the request: {expected}");
+        assert_eq!(error.to_string(), expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_endless_error_body_is_cut() {
+    let body = "x".repeat(1 << 20);
+    let error = error_of(&answer(418, "", &body)).await.to_string();
+    assert!(error.len() < 600, "{}", error.len());
+}
+
+#[tokio::test]
+async fn json_answers_are_read_whole() {
+    let body = "\u{feff}{\"models\":[]}";
+    let mut server = Loopback::answers(&[
+        &answer(200, "Content-Type: application/json\r\n", body),
+        &answer(200, "", "<html>"),
+    ])
+    .await;
+    let http = http(&format!("{}/under/?api-version=1", server.url));
+    let deadline = Instant::now() + HANG;
+    let value = http
+        .get_json("/api/tags", HeaderMap::new(), deadline, usual)
+        .await;
+    assert_eq!(value.unwrap(), serde_json::json!({ "models": [] }));
+    let request = server.request().await;
+    assert!(request.starts_with("GET /under/api/tags?api-version=1 HTTP/1.1\r\n"));
+    assert!(
+        request.contains("accept-encoding: identity\r\n"),
+        "{request}"
+    );
+    let error = http
+        .post_json(
+            "/api/show",
+            HeaderMap::new(),
+            b"{}".to_vec(),
+            deadline,
+            usual,
+        )
+        .await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ollama sent something else than an answer: no JSON (expected value at line 1 column 1): <html>"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_compressed_all_the_same_is_refused() {
+    let error = error_of(&answer(200, "Content-Encoding: gzip\r\n", "xx")).await;
+    assert!(matches!(error, ModelError::Garbled { .. }), "{error}");
+}
+
+#[test]
+fn what_is_no_address_is_refused_without_showing_it() {
+    for url in [
+        "",
+        "localhost:11434",
+        "ftp://x",
+        "http://",
+        "me:secret@host",
+    ] {
+        let error = Http::new(Provider::OpenAi, url, &settings(HANG))
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "openai refused the request: the 'url' of the model is no address: write https://… or http://…",
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn a_key_that_no_header_can_carry_is_said() {
+    assert!(secret(Provider::OpenAi, " key\n").unwrap().is_sensitive());
+    let error = secret(Provider::OpenAi, "a\nb").unwrap_err();
+    assert!(matches!(error, ModelError::Key { .. }));
+}
+
+#[test]
+fn this_machine_is_known_by_all_its_names() {
+    for (url, local) in [
+        ("http://localhost:11434", true),
+        ("http://a.localhost/", true),
+        ("http://127.9.9.9/", true),
+        ("http://0.0.0.0:11434/", true),
+        ("http://[::1]:1/", true),
+        ("http://[::ffff:127.0.0.1]/", true),
+        ("http://localhost.example.com/", false),
+        ("http://192.168.0.1/", false),
+    ] {
+        assert_eq!(is_this_machine(&url.parse().unwrap()), local, "{url}");
+    }
+}

@@ -1,0 +1,269 @@
+use reqwest::header::HeaderValue;
+
+use super::*;
+
+fn failure(status: u16, kind: &str, message: &str) -> Failure {
+    Failure {
+        provider: Provider::Anthropic,
+        url: "https://api.example.com/v1/messages".to_owned(),
+        status,
+        retry_after: None,
+        message: message.to_owned(),
+        kind: kind.to_owned(),
+        code: String::new(),
+    }
+}
+
+#[test]
+fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
+    for (status, kind, message, retryable, expected) in [
+        (
+            400,
+            "invalid_request_error",
+            "tools.0: bad schema",
+            false,
+            "anthropic refused the request: tools.0: bad schema",
+        ),
+        (
+            401,
+            "authentication_error",
+            "invalid x-api-key",
+            false,
+            "anthropic does not accept the key: invalid x-api-key; set ANTHROPIC_API_KEY or 'key' of the model",
+        ),
+        (
+            403,
+            "permission_error",
+            "not yours",
+            false,
+            "anthropic does not accept the key: not yours; set ANTHROPIC_API_KEY or 'key' of the model",
+        ),
+        (
+            404,
+            "not_found_error",
+            "model: some-model",
+            false,
+            "anthropic has no model 'some-model' (model: some-model); set another as 'name' of the model",
+        ),
+        (
+            404,
+            "",
+            "Not Found",
+            false,
+            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (Not Found); check 'url' of the model",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 200001 tokens > 200000 maximum",
+            false,
+            "the conversation is too long for some-model: prompt is too long: 200001 tokens > 200000 maximum; begin a new conversation, or offer fewer tools",
+        ),
+        (
+            413,
+            "request_too_large",
+            "Request exceeds the maximum size",
+            false,
+            "the conversation is too long for some-model: Request exceeds the maximum size; begin a new conversation, or offer fewer tools",
+        ),
+        (
+            422,
+            "",
+            "missing field",
+            false,
+            "anthropic refused the request: missing field",
+        ),
+        (
+            429,
+            "rate_limit_error",
+            "slow down",
+            true,
+            "anthropic asks to slow down: slow down; try again in a minute",
+        ),
+        (
+            429,
+            "",
+            "Quota exceeded for requests per minute",
+            true,
+            "anthropic asks to slow down: Quota exceeded for requests per minute; try again in a minute",
+        ),
+        (
+            429,
+            "insufficient_quota",
+            "You exceeded your current quota",
+            false,
+            "anthropic asks to slow down: You exceeded your current quota; waiting does not help: look at the plan and the budget of the key's account",
+        ),
+        (
+            429,
+            "rate_limit_error",
+            "This workspace has hit its monthly spend limit",
+            false,
+            "anthropic asks to slow down: This workspace has hit its monthly spend limit; waiting does not help: look at the plan and the budget of the key's account",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the API",
+            false,
+            "anthropic asks to slow down: Your credit balance is too low to access the API; waiting does not help: look at the plan and the budget of the key's account",
+        ),
+        (
+            500,
+            "api_error",
+            "oops",
+            true,
+            "anthropic failed: oops (status 500)",
+        ),
+        (
+            504,
+            "timeout_error",
+            "late",
+            true,
+            "anthropic failed: late (status 504)",
+        ),
+        (
+            529,
+            "overloaded_error",
+            "Overloaded",
+            true,
+            "anthropic failed: Overloaded (status 529)",
+        ),
+        (408, "", "late", true, "anthropic failed: late (status 408)"),
+        (418, "", "tea", false, "anthropic refused the request: tea"),
+    ] {
+        let error = failure(status, kind, message).usual("some-model");
+        assert_eq!(error.to_string(), expected, "{status}");
+        assert_eq!(error.is_retryable(), retryable, "{status} {message}");
+    }
+}
+
+#[test]
+fn when_to_try_again_is_part_of_the_sentence() {
+    let mut failure = failure(429, "", "slow down");
+    failure.retry_after = Some(Duration::from_millis(1500));
+    let error = failure.usual("some-model");
+    assert_eq!(
+        error.to_string(),
+        "anthropic asks to slow down: slow down; try again in 2 s"
+    );
+    assert_eq!(error.retry_after(), Some(Duration::from_millis(1500)));
+}
+
+#[test]
+fn retry_after_is_understood_in_all_its_forms() {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+    let seconds = |text: &str| Some(Duration::from_secs_f64(text.parse().unwrap()));
+    for (headers, expected) in [
+        (vec![("retry-after", "7")], seconds("7")),
+        (vec![("retry-after", "0.25")], seconds("0.25")),
+        (vec![("retry-after", "0")], seconds("0")),
+        (
+            vec![("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")],
+            seconds("60"),
+        ),
+        (
+            vec![("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")],
+            seconds("0"),
+        ),
+        // The server's clock, not ours.
+        (
+            vec![
+                ("retry-after", "Thu, 01 Jan 2026 00:00:05 GMT"),
+                ("date", "Wed, 31 Dec 2025 23:59:55 GMT"),
+            ],
+            seconds("10"),
+        ),
+        (
+            vec![("retry-after-ms", "250"), ("retry-after", "7")],
+            seconds("0.25"),
+        ),
+        (vec![("retry-after", "-1")], None),
+        (vec![("retry-after", "NaN")], None),
+        (vec![("retry-after", "1e300")], None),
+        (vec![("retry-after", "soon")], None),
+        (vec![("retry-after", "Sun, 99 Nov 1994 08:50:37 GMT")], None),
+        (vec![], None),
+    ] {
+        let map: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| {
+                let name = reqwest::header::HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            })
+            .collect();
+        assert_eq!(retry_after(&map, now), expected, "{headers:?}");
+    }
+}
+
+#[test]
+fn dates_are_counted_over_leap_years() {
+    for (text, expected) in [
+        ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0)),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
+        ("Tue, 29 Feb 2000 00:00:00 GMT", Some(951_782_400)),
+        ("Wed, 01 Mar 2000 00:00:00 GMT", Some(951_868_800)),
+        ("Fri, 31 Dec 2027 23:59:59 GMT", Some(1_830_297_599)),
+        ("Sun, 06 anF 1994 08:49:37 GMT", None),
+        ("Sun, 06 Nov 1994 08:49 GMT", None),
+        ("Sun, 06 Nov 1994 08:49:37 CET", None),
+        ("", None),
+    ] {
+        assert_eq!(date(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_type_and_the_code_are_taken_out_too() {
+    let (message, kind, code) =
+        said(r#"{"error":{"message":"no","type":"invalid_request_error","code":404}}"#);
+    let said = (message.as_str(), kind.as_str(), code.as_str());
+    assert_eq!(said, ("no", "invalid_request_error", "404"));
+}
+
+#[derive(Debug)]
+struct Layer(&'static str, Option<Box<dyn Error>>);
+
+impl std::fmt::Display for Layer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Error for Layer {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.1.as_deref()
+    }
+}
+
+#[test]
+fn the_cause_is_found_below_all_layers() {
+    let url = "https://api.example.com/v1".parse().unwrap();
+    let inside = |error: Box<dyn Error>| Layer("outer", Some(error));
+    let no_name = Layer("dns error", Some("Name or service not known".into()));
+    let tls = rustls::Error::HandshakeNotComplete;
+    for (error, expected) in [
+        (
+            inside(no_name.into()),
+            "there is no machine named 'api.example.com' (Name or service not known)",
+        ),
+        (
+            inside(std::io::Error::other(tls.clone()).into()),
+            &format!("no secure connection could be made ({tls})"),
+        ),
+        (
+            inside(std::io::Error::from(ErrorKind::ConnectionRefused).into()),
+            "nothing listens there (connection refused)",
+        ),
+        (
+            inside(std::io::Error::from(ErrorKind::TimedOut).into()),
+            "no connection in time",
+        ),
+        (inside("what\never".into()), "what\\never"),
+    ] {
+        assert_eq!(
+            unreachable(Provider::OpenAi, &url, &error),
+            format!("{expected}; check the network, and 'url' of the model")
+        );
+    }
+}
