@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::{Event, Listener, ModelError};
@@ -13,33 +14,33 @@ pub(crate) struct Attempts {
     pub(crate) deadline: Instant,
 }
 
-/// Until the first attempt that succeeds, fails for good, or would begin after the deadline. An attempt is given whether any
-/// words were told: then they are declared void before the next one.
-pub(crate) async fn retrying<T>(
+/// Until the first attempt that succeeds, fails for good, or would begin after the deadline. Words that an attempt told before
+/// it failed are declared void before the next one.
+pub(crate) async fn retrying<'a, T>(
     attempts: Attempts,
-    listener: &mut dyn Listener,
-    mut ask: impl AsyncFnMut(&mut Told<'_>) -> Result<T, ModelError>,
+    listener: &'a mut dyn Listener,
+    // Boxed, and for the listener's lifetime: an async closure that borrows its client is not known to be `Send`.
+    mut ask: impl for<'t> FnMut(&'t mut Told<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
+    let mut told = Told {
+        listener,
+        words: false,
+    };
     let mut attempt = 1;
     loop {
-        let mut told = Told {
-            listener,
-            words: false,
-        };
         let error = match ask(&mut told).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let words = told.words;
         let pause = error.retry_after().unwrap_or_else(|| pause(attempt));
         let in_time = Instant::now() + pause < attempts.deadline;
         if attempt >= attempts.most || !error.is_retryable() || !in_time {
             return Err(error);
         }
-        if words {
-            listener.event(Event::Void);
+        if std::mem::take(&mut told.words) {
+            told.event(Event::Void);
         }
-        listener.event(Event::Retrying {
+        told.event(Event::Retrying {
             error: &error,
             after: pause,
         });
@@ -117,15 +118,18 @@ mod tests {
             most,
             deadline: started + Duration::from_secs(seconds),
         };
-        let result = retrying(limits, &mut listener, async |told: &mut Told<'_>| {
+        let result = retrying(limits, &mut listener, |told| {
             attempts += 1;
-            let Some((words, error)) = answers.get(attempts as usize - 1) else {
-                return Ok(());
-            };
-            if !words.is_empty() {
-                told.event(Event::Text(words));
-            }
-            Err(error.clone())
+            let answer = answers.get(attempts as usize - 1);
+            Box::pin(async move {
+                let Some((words, error)) = answer else {
+                    return Ok(());
+                };
+                if !words.is_empty() {
+                    told.event(Event::Text(words));
+                }
+                Err(error.clone())
+            })
         });
         let result = result.await;
         Seen {
