@@ -15,6 +15,8 @@ use crate::{ModelError, Provider};
 
 const LONGEST_LINE: usize = 8 << 20;
 const LONGEST_BODY: u64 = 64 << 20;
+/// How long the end of a body that holds nothing more is waited for.
+const LAST_BYTES: Duration = Duration::from_secs(1);
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// How long things may take.
@@ -197,18 +199,32 @@ impl Lines {
     }
 
     /// All that is left, as one JSON value.
-    pub(crate) async fn json(self) -> Result<Value, ModelError> {
-        let mut body = self.body;
+    pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
+        let bytes = self.rest().await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+            let start = self.body.redactor.line(&start, 200);
+            self.body.garbled(format!("no JSON ({error}): {start}"))
+        })
+    }
+
+    /// All that is left.
+    pub(crate) async fn rest(&mut self) -> Result<Bytes, ModelError> {
         let mut bytes = BytesMut::new();
-        while let Some(chunk) = body.next().await? {
+        while let Some(chunk) = self.body.next().await? {
             bytes.extend_from_slice(&chunk);
         }
-        let bytes = bytes.strip_prefix(BOM).unwrap_or(&bytes);
-        serde_json::from_slice(bytes).map_err(|error| {
-            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
-            let start = body.redactor.line(&start, 200);
-            body.garbled(format!("no JSON ({error}): {start}"))
-        })
+        if bytes.starts_with(BOM) {
+            bytes.advance(BOM.len());
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// The answer is complete, whatever may still come. A body that ends soon leaves its connection to the next request.
+    pub(crate) fn finish(mut self) {
+        // Most often the end is here already; nobody waits for it otherwise.
+        let end = async move { while matches!(self.body.next().await, Ok(Some(_))) {} };
+        tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
     }
 
     async fn line(&mut self) -> Result<Option<Line>, ModelError> {

@@ -6,6 +6,7 @@ mod lines;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, Url, redirect};
 use rustls::crypto::{CryptoProvider, ring};
@@ -86,11 +87,12 @@ impl Http {
         &self,
         path: &str,
         headers: HeaderMap,
-        body: Vec<u8>,
+        body: impl Into<Bytes>,
         deadline: Instant,
         explain: impl Fn(Failure) -> ModelError,
     ) -> Result<Lines, ModelError> {
-        let body = self.send(Method::POST, path, headers, Some(body), deadline, explain);
+        let body = Some(body.into());
+        let body = self.send(Method::POST, path, headers, body, deadline, explain);
         Ok(Lines::new(body.await?))
     }
 
@@ -99,7 +101,7 @@ impl Http {
         &self,
         path: &str,
         headers: HeaderMap,
-        body: Vec<u8>,
+        body: impl Into<Bytes>,
         deadline: Instant,
         explain: impl Fn(Failure) -> ModelError,
     ) -> Result<Value, ModelError> {
@@ -124,7 +126,7 @@ impl Http {
         method: Method,
         path: &str,
         mut headers: HeaderMap,
-        body: Option<Vec<u8>>,
+        body: Option<Bytes>,
         deadline: Instant,
         explain: impl Fn(Failure) -> ModelError,
     ) -> Result<Body, ModelError> {
