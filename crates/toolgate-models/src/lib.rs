@@ -32,6 +32,7 @@ mod settings;
 mod tokens;
 mod toolbox;
 
+pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Turn, TurnEnd};

@@ -1,0 +1,359 @@
+//! What comes back, understood event by event, without a socket.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolgate_core::Arguments;
+
+use super::wire::{
+    BlockDelta, BlockStart, BlockStop, CallBlock, Counts, Delta, Kind, MessageDelta, MessageStart,
+    TextBlock, ThinkingBlock, Whole, read,
+};
+use crate::http::ServerEvent;
+use crate::{
+    AssistantMessage, CallArguments, Catalog, Event, Listener, ModelCall, Part, Provider, Reply,
+    Stop,
+};
+
+/// More blocks are no answer any more.
+const MOST_BLOCKS: usize = 1024;
+
+/// Why there is no reply.
+#[derive(Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// The provider says so: an error event, or an error instead of an answer.
+    Said(Value),
+    /// This is not what the provider sends.
+    Garbled(String),
+    /// The answer ended before its end.
+    Cut,
+    /// The model's window is full.
+    Full,
+}
+
+fn garbled(reason: &str) -> Trouble {
+    Trouble::Garbled(reason.to_owned())
+}
+
+/// An answer while it comes.
+pub(super) struct Stream<'a> {
+    catalog: &'a Catalog,
+    tell_thinking: bool,
+    blocks: Vec<Block>,
+    stop: Option<String>,
+    counts: Counts,
+    finished: bool,
+}
+
+struct Block {
+    index: u64,
+    content: Content,
+    closed: bool,
+}
+
+enum Content {
+    Text(String),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Call {
+        id: String,
+        name: String,
+        input: String,
+    },
+    /// What this program does not know and only gives back, with the input it may have.
+    Other {
+        value: Value,
+        input: String,
+    },
+}
+
+impl<'a> Stream<'a> {
+    /// `tell_thinking`: whether the listener hears the model think.
+    pub(super) fn new(catalog: &'a Catalog, tell_thinking: bool) -> Self {
+        Self {
+            catalog,
+            tell_thinking,
+            blocks: Vec::new(),
+            stop: None,
+            counts: Counts::default(),
+            finished: false,
+        }
+    }
+
+    /// True once the first words or the first call came.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// True once the provider said that this is all.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub(super) fn event(
+        &mut self,
+        event: &ServerEvent,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Trouble> {
+        let data = event.data.as_str();
+        let kind = read::<Kind<'_>>(data)?.kind;
+        match kind.as_deref().unwrap_or(&event.name) {
+            "message_start" => {
+                let start: MessageStart = read(data)?;
+                self.counts.update(start.message.usage);
+            }
+            "content_block_start" => {
+                let start: BlockStart<'_> = read(data)?;
+                self.begin(start.index, start.content_block, listener)?;
+            }
+            "content_block_delta" => {
+                let delta: BlockDelta<'_> = read(data)?;
+                self.grow(delta.index, &delta.delta, listener)?;
+            }
+            "content_block_stop" => {
+                let stop: BlockStop = read(data)?;
+                self.open(stop.index)?.closed = true;
+            }
+            "message_delta" => {
+                let delta: MessageDelta = read(data)?;
+                self.stop = delta.delta.stop_reason.or(self.stop.take());
+                self.counts.update(delta.usage);
+            }
+            "message_stop" => self.finished = true,
+            "error" => return Err(Trouble::Said(read(data)?)),
+            // `ping`, and what is yet to come.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The answer of a server that does not stream.
+    pub(super) fn whole(
+        &mut self,
+        body: &[u8],
+        listener: &mut dyn Listener,
+    ) -> Result<(), Trouble> {
+        let text = String::from_utf8_lossy(body);
+        if read::<Kind<'_>>(&text)?.kind.as_deref() == Some("error") {
+            return Err(Trouble::Said(read(&text)?));
+        }
+        let whole: Whole<'_> = read(&text)?;
+        for (index, block) in (0..).zip(whole.content) {
+            self.begin(index, block, listener)?;
+            self.open(index)?.closed = true;
+        }
+        self.stop = whole.stop_reason;
+        self.counts.update(whole.usage);
+        self.finished = true;
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        index: u64,
+        block: &RawValue,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Trouble> {
+        if self.open(index).is_ok() {
+            return Err(garbled("a block begins twice"));
+        }
+        if self.blocks.len() == MOST_BLOCKS {
+            return Err(Trouble::Garbled(format!("more than {MOST_BLOCKS} blocks")));
+        }
+        let content = match read::<Kind<'_>>(block.get())?.kind.as_deref() {
+            Some("text") => {
+                let block: TextBlock = read(block.get())?;
+                tell(listener, Event::Text(&block.text));
+                Content::Text(block.text)
+            }
+            Some("thinking") => {
+                let block: ThinkingBlock = read(block.get())?;
+                if self.tell_thinking {
+                    tell(listener, Event::Thinking(&block.thinking));
+                }
+                Content::Thinking {
+                    text: block.thinking,
+                    signature: block.signature,
+                }
+            }
+            Some("tool_use") => {
+                let block: CallBlock<'_> = read(block.get())?;
+                // Usually an empty object that the pieces to come replace.
+                let input = block.input.map_or("", RawValue::get);
+                let is_empty =
+                    CallArguments::read(input) == CallArguments::Object(Arguments::new());
+                Content::Call {
+                    id: block.id.unwrap_or_default(),
+                    name: block.name.unwrap_or_default(),
+                    input: if is_empty { "" } else { input }.to_owned(),
+                }
+            }
+            _ => Content::Other {
+                value: read(block.get())?,
+                input: String::new(),
+            },
+        };
+        self.blocks.push(Block {
+            index,
+            content,
+            closed: false,
+        });
+        Ok(())
+    }
+
+    fn grow(
+        &mut self,
+        index: u64,
+        delta: &Delta<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Trouble> {
+        let tell_thinking = self.tell_thinking;
+        let block = self.open(index)?;
+        match (&*delta.kind, &mut block.content) {
+            ("text_delta", Content::Text(text)) => {
+                text.push_str(&delta.text);
+                tell(listener, Event::Text(&delta.text));
+            }
+            ("thinking_delta", Content::Thinking { text, .. }) => {
+                text.push_str(&delta.thinking);
+                if tell_thinking {
+                    tell(listener, Event::Thinking(&delta.thinking));
+                }
+            }
+            ("signature_delta", Content::Thinking { signature, .. }) => {
+                signature.push_str(&delta.signature);
+            }
+            ("input_json_delta", Content::Call { input, .. } | Content::Other { input, .. }) => {
+                input.push_str(&delta.partial_json);
+            }
+            ("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta", _) => {
+                return Err(garbled("a piece does not fit its block"));
+            }
+            // Citations, and what is yet to come.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: u64) -> Result<&mut Block, Trouble> {
+        let mut blocks = self.blocks.iter_mut().rev();
+        blocks
+            .find(|block| block.index == index && !block.closed)
+            .ok_or_else(|| garbled("a piece of a block that did not begin"))
+    }
+
+    /// The reply, if all of it came. How long it took is not known here.
+    pub(super) fn finish(self) -> Result<Reply, Trouble> {
+        if !self.finished {
+            return Err(Trouble::Cut);
+        }
+        let stop = self.stop.as_deref().unwrap_or_default();
+        if stop == "model_context_window_exceeded" {
+            return Err(Trouble::Full);
+        }
+        let stop = match stop {
+            "max_tokens" => Stop::Length,
+            "refusal" => Stop::Refusal,
+            "pause_turn" => Stop::Pause,
+            // Not what it says but what it wants: some servers end a turn of calls like any other.
+            _ if self.blocks.iter().any(Block::is_call) => Stop::Calls,
+            _ => Stop::End,
+        };
+        let last = self.blocks.len().saturating_sub(1);
+        let mut ids = HashSet::new();
+        let mut parts = Vec::new();
+        for (index, block) in self.blocks.into_iter().enumerate() {
+            let was_cut = stop == Stop::Length && index == last;
+            // What a model refuses to finish is not done by halves.
+            let is_void = stop == Stop::Refusal && block.is_call();
+            if is_void || was_cut && block.is_half_a_call() {
+                continue;
+            }
+            if !block.closed && block.is_half_a_call() {
+                return Err(Trouble::Cut);
+            }
+            parts.extend(block.content.part(self.catalog, &mut ids)?);
+        }
+        Ok(Reply {
+            message: AssistantMessage { parts },
+            stop,
+            usage: self.counts.usage(),
+            first_token: None,
+        })
+    }
+}
+
+impl Block {
+    fn is_call(&self) -> bool {
+        matches!(self.content, Content::Call { .. })
+    }
+
+    /// Nothing at all means no arguments, unless the block was cut.
+    fn is_half_a_call(&self) -> bool {
+        let Content::Call { input, .. } = &self.content else {
+            return false;
+        };
+        let arguments = CallArguments::read(input);
+        input.trim().is_empty() || matches!(arguments, CallArguments::Unusable(_))
+    }
+}
+
+impl Content {
+    fn part(self, catalog: &Catalog, ids: &mut HashSet<String>) -> Result<Option<Part>, Trouble> {
+        Ok(Some(match self {
+            Self::Text(text) if text.is_empty() => return Ok(None),
+            Self::Text(text) => Part::Text { text },
+            Self::Thinking { text, signature } => Part::Thinking {
+                text,
+                signature: Some(signature).filter(|signature| !signature.is_empty()),
+            },
+            Self::Call { id, name, input } => Part::Call(ModelCall {
+                id: unique(id, ids),
+                name: listed(name, catalog),
+                arguments: CallArguments::read(&input),
+            }),
+            Self::Other { mut value, input } => {
+                if !input.is_empty() {
+                    value["input"] = read(&input)?;
+                }
+                let provider = Provider::Anthropic;
+                Part::Opaque { provider, value }
+            }
+        }))
+    }
+}
+
+/// Two calls with one id could not be told apart, and one without could not be answered.
+fn unique(id: String, ids: &mut HashSet<String>) -> String {
+    let id = if id.trim().is_empty() {
+        "call".to_owned()
+    } else {
+        id
+    };
+    let mut unique = id.clone();
+    let mut count = 1;
+    while !ids.insert(unique.clone()) {
+        count += 1;
+        unique = format!("{id}_{count}");
+    }
+    unique
+}
+
+fn listed(name: String, catalog: &Catalog) -> String {
+    match catalog.by_wire_name(&name) {
+        Some(tool) => tool.tool.definition().name().to_owned(),
+        None => name,
+    }
+}
+
+fn tell(listener: &mut dyn Listener, event: Event<'_>) {
+    if !matches!(event, Event::Text("") | Event::Thinking("")) {
+        listener.event(event);
+    }
+}
+
+#[cfg(test)]
+mod tests;
