@@ -1,1 +1,310 @@
-//! (being written)
+//! Models on the own machine, by Ollama's `/api/chat`.
+//!
+//! That tools seem invisible to a model has many causes here, and each has its place: a prompt that the server cuts
+//! (`window`), thinking mixed with words (`think`), calls on any line (`stream`) or written as text (`rescue`), a model that
+//! can not use tools at all (`errors`). [`diagnose`] tells which it is.
+
+mod api;
+mod diagnose;
+mod errors;
+mod request;
+mod stream;
+mod think;
+mod tools;
+mod window;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+pub use self::api::ModelInfo;
+use self::api::{Api, Shown, within};
+pub use self::diagnose::{Finding, diagnose};
+use self::request::{Prompt, Wanted};
+use self::stream::{Answer, Stream, Trouble};
+pub use self::tools::to_qwen;
+use self::tools::{QWEN, log_converted};
+use self::window::Window;
+use crate::catalog::CatalogCache;
+use crate::http::Failure;
+use crate::retry::{Attempts, retrying};
+use crate::{
+    AssistantMessage, Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Part,
+    Provider, Reply, Request, ToolList,
+};
+
+/// How long the server may take to tell of a model; without it the question is asked all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks a model that Ollama runs.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use toolgate_core::{ToolExecutor, ToolManager};
+/// use toolgate_models::{Conversation, Event, ModelSettings, OllamaClient, Toolbox};
+///
+/// # async fn example() -> Result<(), toolgate_models::ModelError> {
+/// let settings = ModelSettings::default();
+/// let client = Arc::new(OllamaClient::new(&settings)?);
+/// let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
+/// let mut conversation = Conversation::new(client, toolbox, settings);
+///
+/// let mut listener = |event: Event<'_>| if let Event::Text(words) = event { print!("{words}") };
+/// conversation.turn("What time is it?", &mut listener).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct OllamaClient {
+    api: Api,
+    model: String,
+    settings: ModelSettings,
+    catalogs: CatalogCache,
+    /// The catalog that was logged last.
+    converted: Mutex<Weak<Catalog>>,
+    window: Window,
+    /// What the server tells of the model, once it was asked.
+    shown: Mutex<Option<Shown>>,
+    /// The model refused to be told whether to think.
+    no_thinking: AtomicBool,
+}
+
+impl OllamaClient {
+    /// For a model at an address; nothing is asked yet. An empty name means the usual model, an empty address this machine.
+    pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
+        Ok(Self {
+            api: Api::new(settings)?,
+            model: model_of(settings).to_owned(),
+            settings: settings.clone(),
+            catalogs: CatalogCache::default(),
+            converted: Mutex::default(),
+            window: Window::new(settings.context_tokens),
+            shown: Mutex::default(),
+            no_thinking: AtomicBool::new(false),
+        })
+    }
+
+    /// All models that the server at an address has, with what they can do, asked for within `limit` altogether. An empty
+    /// address means this machine.
+    pub async fn probe(url: &str, limit: Duration) -> Result<Vec<ModelInfo>, ModelError> {
+        let settings = ModelSettings {
+            url: url.to_owned(),
+            ..ModelSettings::default()
+        };
+        Api::new(&settings)?.infos(within(limit)).await
+    }
+
+    /// Asks the server once what the model is. One that can not tell is asked the question all the same.
+    async fn get_to_know(&self, deadline: Instant) {
+        if self.shown().is_some() {
+            return;
+        }
+        let deadline = deadline.min(within(PATIENCE));
+        let shown = match self.api.show(&self.model, deadline).await {
+            Ok(shown) => shown,
+            // Then it knows nothing of the question either, and says why.
+            Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
+            Err(error) => {
+                tracing::debug!(model = %toolgate_core::escape(&self.model), %error, "Ollama tells nothing of the model");
+                Shown::default()
+            }
+        };
+        self.window.learn(shown.context);
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+    }
+
+    fn shown(&self) -> Option<Shown> {
+        self.shown
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// One attempt; two where the model does not want to be told whether to think.
+    async fn ask(
+        &self,
+        request: Request<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Reply, ModelError> {
+        let think = self
+            .settings
+            .think
+            .filter(|_| !self.no_thinking.load(Ordering::Relaxed));
+        let reply = self.ask_thinking(&request, think, listener).await;
+        if think.is_none() || reply.is_ok() || !self.no_thinking.load(Ordering::Relaxed) {
+            return reply;
+        }
+        let model = toolgate_core::escape(&self.model);
+        listener.event(Event::Notice(&format!(
+            "the model '{model}' can not think before it answers; it is asked without"
+        )));
+        self.ask_thinking(&request, None, listener).await
+    }
+
+    async fn ask_thinking(
+        &self,
+        request: &Request<'_>,
+        think: Option<bool>,
+        listener: &mut dyn Listener,
+    ) -> Result<Reply, ModelError> {
+        let pictures = self.shown().is_some_and(|shown| shown.can("vision"));
+        let prompt = Prompt::new(request, self.settings.keep_thinking, pictures);
+        let window = self.window.fit(prompt.tokens, self.settings.max_tokens);
+        let wanted = Wanted { window, think };
+        let body = prompt.body(&self.model, &self.settings, wanted);
+        let body = body.map_err(|error| ModelError::Refused {
+            provider: Provider::Ollama,
+            reason: format!("the question can not be written as JSON ({error})"),
+        })?;
+        let estimate = prompt.tokens;
+        drop(prompt);
+        let (answer, first_token) = self.answer(request, body, listener).await?;
+        if let Some(notice) = self.window.check(estimate, window, answer.usage.input) {
+            listener.event(Event::Notice(&notice));
+        }
+        Ok(self.reply_of(answer, first_token))
+    }
+
+    async fn answer(
+        &self,
+        request: &Request<'_>,
+        body: Vec<u8>,
+        listener: &mut dyn Listener,
+    ) -> Result<(Answer, Option<Duration>), ModelError> {
+        let asked = Instant::now();
+        let explain = |failure| self.explain(failure);
+        let lines = self.api.http.post(
+            "/api/chat",
+            self.api.headers(),
+            body,
+            request.deadline,
+            explain,
+        );
+        let mut lines = lines.await?;
+        let rescue = self.settings.rescue && !request.words_only;
+        let mut stream = Stream::new(request.tools, rescue);
+        let mut first_token = None;
+        while let Some(line) = lines.next().await? {
+            let read = stream.line(&line, listener);
+            read.map_err(|trouble| self.error(trouble))?;
+            if first_token.is_none() && stream.has_begun() {
+                first_token = Some(asked.elapsed());
+            }
+            if stream.is_done() {
+                break;
+            }
+        }
+        let answer = stream.finish(listener);
+        Ok((answer.map_err(|trouble| self.error(trouble))?, first_token))
+    }
+
+    fn reply_of(&self, answer: Answer, first_token: Option<Duration>) -> Reply {
+        let mut parts = Vec::new();
+        if self.settings.keep_thinking && !answer.thoughts.is_empty() {
+            parts.push(Part::Thinking {
+                text: answer.thoughts,
+                signature: None,
+            });
+        }
+        if !answer.text.is_empty() {
+            parts.push(Part::Text { text: answer.text });
+        }
+        parts.extend(answer.calls.into_iter().map(Part::Call));
+        Reply {
+            message: AssistantMessage { parts },
+            stop: answer.stop,
+            usage: answer.usage,
+            first_token,
+        }
+    }
+
+    fn explain(&self, failure: Failure) -> ModelError {
+        if errors::is_no_thinking(&failure) {
+            self.no_thinking.store(true, Ordering::Relaxed);
+        }
+        errors::explain(&self.model, failure)
+    }
+
+    fn error(&self, trouble: Trouble) -> ModelError {
+        let provider = Provider::Ollama;
+        match trouble {
+            Trouble::Said(value) => {
+                let status = ["status", "status_code"]
+                    .iter()
+                    .find_map(|key| value.get(key)?.as_u64());
+                let status = status.and_then(|status| u16::try_from(status).ok());
+                self.explain(Failure::in_stream(
+                    &self.api.http,
+                    status.unwrap_or(500),
+                    &value,
+                ))
+            }
+            Trouble::Garbled(reason) => ModelError::Garbled {
+                provider,
+                reason: self.api.http.line(&reason),
+            },
+            Trouble::Cut => ModelError::Cut {
+                provider,
+                reason: "the stream ended before the model was done".to_owned(),
+            },
+        }
+    }
+}
+
+impl ModelClient for OllamaClient {
+    fn provider(&self) -> Provider {
+        Provider::Ollama
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn window(&self) -> usize {
+        self.window.most()
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        let catalog = self.catalogs.get(tools, &QWEN);
+        let mut converted = self
+            .converted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !std::ptr::eq(Weak::as_ptr(&converted), Arc::as_ptr(&catalog)) {
+            log_converted(&catalog);
+            *converted = Arc::downgrade(&catalog);
+        }
+        catalog
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            self.get_to_know(request.deadline).await;
+            let attempts = Attempts {
+                most: self.settings.attempts,
+                deadline: request.deadline,
+            };
+            retrying(attempts, listener, move |told| {
+                Box::pin(self.ask(request, told))
+            })
+            .await
+        })
+    }
+}
+
+/// The model that settings mean.
+fn model_of(settings: &ModelSettings) -> &str {
+    match settings.name.trim() {
+        "" => Provider::Ollama.default_model(),
+        name => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

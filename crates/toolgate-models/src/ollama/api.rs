@@ -1,0 +1,287 @@
+//! What an Ollama server tells of itself and its models.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::errors;
+use crate::http::{Http, secret};
+use crate::{ModelError, ModelSettings, Provider};
+
+/// Where Ollama listens unless told otherwise.
+pub(super) const USUAL: &str = "http://127.0.0.1:11434";
+const USUAL_PORT: u16 = 11434;
+/// Models that are looked at; a server with more is asked for the first ones only.
+const MOST_MODELS: usize = 64;
+const AT_ONCE: usize = 8;
+
+/// A model that an Ollama server has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// As it is chosen, with its tag: `qwen3:4b-instruct`.
+    pub name: String,
+    /// Whether it can use tools.
+    pub tools: bool,
+    /// Whether it can think before it answers.
+    pub thinking: bool,
+    /// How many tokens it was trained to hold, where that is told.
+    pub context: Option<usize>,
+}
+
+/// What `/api/show` tells of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Shown {
+    /// `None`: an old server, which does not tell.
+    pub(super) capabilities: Option<Vec<String>>,
+    pub(super) context: Option<usize>,
+    /// The window that the model's own file sets.
+    pub(super) num_ctx: Option<usize>,
+}
+
+/// A model in memory, by `/api/ps`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Loaded {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    pub(super) context_length: Option<usize>,
+    #[serde(default)]
+    pub(super) size: u64,
+    #[serde(default)]
+    pub(super) size_vram: u64,
+}
+
+/// A server.
+pub(super) struct Api {
+    pub(super) http: Http,
+    headers: HeaderMap,
+}
+
+impl Api {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
+        let http = Http::new(Provider::Ollama, &address(&settings.url), settings)?;
+        let mut headers = HeaderMap::new();
+        let key = settings.key.trim();
+        if !key.is_empty() {
+            let value = secret(Provider::Ollama, &format!("Bearer {key}"))?;
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Self { http, headers })
+    }
+
+    pub(super) fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    pub(super) async fn version(&self, deadline: Instant) -> Result<String, ModelError> {
+        let value = self.get("/api/version", deadline).await?;
+        let version = value.get("version").and_then(Value::as_str);
+        version
+            .map(|version| self.http.line(version))
+            .ok_or_else(|| self.no_ollama("no version"))
+    }
+
+    /// The names of all models.
+    pub(super) async fn models(&self, deadline: Instant) -> Result<Vec<String>, ModelError> {
+        let value = self.get("/api/tags", deadline).await?;
+        let models = value.get("models").and_then(Value::as_array);
+        let models = models.ok_or_else(|| self.no_ollama("no list of models"))?;
+        let names = models.iter().filter_map(|model| {
+            let name = model.get("model").or_else(|| model.get("name"));
+            name.and_then(Value::as_str).map(str::to_owned)
+        });
+        Ok(names.take(MOST_MODELS).collect())
+    }
+
+    pub(super) async fn show(&self, model: &str, deadline: Instant) -> Result<Shown, ModelError> {
+        let body = json!({ "model": model }).to_string().into_bytes();
+        let explain = |failure| errors::explain(model, failure);
+        let value = self
+            .http
+            .post_json("/api/show", self.headers(), body, deadline, explain);
+        Ok(Shown::read(&value.await?))
+    }
+
+    /// The model, if it is in memory.
+    pub(super) async fn loaded(
+        &self,
+        model: &str,
+        deadline: Instant,
+    ) -> Result<Option<Loaded>, ModelError> {
+        let mut value = self.get("/api/ps", deadline).await?;
+        let models = value.get_mut("models").map(Value::take).unwrap_or_default();
+        let models: Vec<Loaded> = serde_json::from_value(models).unwrap_or_default();
+        let mut models = models.into_iter();
+        Ok(models.find(|loaded| is_same(&loaded.name, model) || is_same(&loaded.model, model)))
+    }
+
+    /// All models with what they can do. Those that the server tells nothing of in time can do nothing.
+    pub(super) async fn infos(&self, deadline: Instant) -> Result<Vec<ModelInfo>, ModelError> {
+        let names = self.models(deadline).await?;
+        let infos = stream::iter(names).map(|name| async move {
+            let shown = self.show(&name, deadline).await.unwrap_or_default();
+            ModelInfo {
+                tools: shown.can("tools"),
+                thinking: shown.can("thinking"),
+                context: shown.context,
+                name,
+            }
+        });
+        Ok(infos.buffered(AT_ONCE).collect().await)
+    }
+
+    async fn get(&self, path: &str, deadline: Instant) -> Result<Value, ModelError> {
+        let explain = |failure| errors::explain("", failure);
+        self.http
+            .get_json(path, self.headers(), deadline, explain)
+            .await
+    }
+
+    fn no_ollama(&self, reason: &str) -> ModelError {
+        ModelError::Garbled {
+            provider: Provider::Ollama,
+            reason: format!("{reason}; is it an Ollama at {}?", self.http.shown()),
+        }
+    }
+}
+
+impl Shown {
+    /// False also where the server does not tell.
+    pub(super) fn can(&self, what: &str) -> bool {
+        self.capabilities
+            .iter()
+            .flatten()
+            .any(|capability| capability == what)
+    }
+
+    fn read(value: &Value) -> Self {
+        let capabilities = value.get("capabilities").and_then(Value::as_array);
+        let capabilities = capabilities.map(|list| {
+            let texts = list.iter().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        });
+        let info = value.get("model_info").and_then(Value::as_object);
+        let context = info.into_iter().flatten().find_map(|(key, value)| {
+            let size = value.as_u64().filter(|_| key.ends_with(".context_length"));
+            size.and_then(|size| usize::try_from(size).ok())
+        });
+        let parameters = value.get("parameters").and_then(Value::as_str);
+        let num_ctx = parameters.unwrap_or_default().lines().find_map(|line| {
+            let size = line.trim().strip_prefix("num_ctx")?;
+            size.trim().parse().ok()
+        });
+        Self {
+            capabilities,
+            context,
+            num_ctx,
+        }
+    }
+}
+
+/// A name without a tag means the one tagged `latest`.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let plain = |name: &str| {
+        name.strip_suffix(":latest")
+            .unwrap_or(name)
+            .to_ascii_lowercase()
+    };
+    plain(one) == plain(other)
+}
+
+/// An address as people write it in `OLLAMA_HOST`: without `http://`, without the port, or the one that the server listens on.
+fn address(text: &str) -> String {
+    let text = text.trim().trim_end_matches('/');
+    if text.is_empty() {
+        return USUAL.to_owned();
+    }
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest.to_owned()),
+        None => ("http", with_port(text)),
+    };
+    // It listens on all addresses; it is reached on this one.
+    let rest = match rest.strip_prefix("0.0.0.0") {
+        Some(port) if port.is_empty() || port.starts_with([':', '/']) => format!("127.0.0.1{port}"),
+        _ => rest.replacen("[::]", "[::1]", 1),
+    };
+    format!("{scheme}://{rest}")
+}
+
+fn with_port(text: &str) -> String {
+    let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+    let name = host.rsplit_once(']').map_or(host, |(_, after)| after);
+    let host = if host.starts_with(':') {
+        format!("127.0.0.1{host}")
+    } else {
+        host.to_owned()
+    };
+    if name.contains(':') {
+        format!("{host}{path}")
+    } else {
+        format!("{host}:{USUAL_PORT}{path}")
+    }
+}
+
+/// At most this long from now.
+pub(super) fn within(limit: Duration) -> Instant {
+    Instant::now() + limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_understood_as_people_write_it() {
+        for (written, expected) in [
+            ("", "http://127.0.0.1:11434"),
+            ("http://127.0.0.1:11434/", "http://127.0.0.1:11434"),
+            (
+                "https://models.example/ollama",
+                "https://models.example/ollama",
+            ),
+            ("box", "http://box:11434"),
+            ("box:80", "http://box:80"),
+            ("box/ollama", "http://box:11434/ollama"),
+            (":8000", "http://127.0.0.1:8000"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("0.0.0.0:8000", "http://127.0.0.1:8000"),
+            ("http://0.0.0.0:11434", "http://127.0.0.1:11434"),
+            ("[::]:11434", "http://[::1]:11434"),
+            ("[::1]", "http://[::1]:11434"),
+        ] {
+            assert_eq!(address(written), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_model_without_a_tag_is_the_latest() {
+        assert!(is_same("qwen3", "qwen3:latest") && is_same("Qwen3:4b", "qwen3:4b"));
+        assert!(!is_same("qwen3", "qwen3:4b"));
+    }
+
+    #[test]
+    fn what_a_server_shows_of_a_model_is_read_with_care() {
+        let shown = Shown::read(&json!({
+            "capabilities": ["completion", "tools", 7],
+            "model_info": { "general.name": "Qwen3", "qwen3.context_length": 262_144, "x.context_length": "no" },
+            "parameters": "stop \"<|im_end|>\"\nnum_ctx                        4096\ntemperature 0.6",
+        }));
+        assert_eq!((shown.can("tools"), shown.can("thinking")), (true, false));
+        assert_eq!((shown.context, shown.num_ctx), (Some(262_144), Some(4096)));
+        for odd in [
+            json!(null),
+            json!([]),
+            json!({ "capabilities": "tools", "model_info": 3, "parameters": [] }),
+        ] {
+            assert_eq!(Shown::read(&odd), Shown::default());
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Why a model on this machine does not see its tools, for `toolgate doctor`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolgate_core::escape;
+
+use super::api::{Api, Loaded, Shown, is_same, within};
+use super::model_of;
+use super::window::Window;
+use crate::{ModelError, ModelSettings, Provider};
+
+/// How long all questions together may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The system prompt and a question, about.
+const QUESTION: usize = 512;
+/// The most names of models that one sentence tells.
+const MOST_NAMES: usize = 8;
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Whether it is as it should be.
+    pub ok: bool,
+    /// What was found.
+    pub text: String,
+    /// The command or setting that mends it, or makes it better.
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    fn good(text: impl Into<String>) -> Self {
+        Self {
+            ok: true,
+            text: text.into(),
+            fix: None,
+        }
+    }
+
+    fn bad(text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            ok: false,
+            text: text.into(),
+            fix: Some(fix.into()),
+        }
+    }
+
+    fn with(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+}
+
+/// Looks for every known cause of tools that the model does not see. `tool_tokens`: what the tools at hand take, by
+/// [`Offer::tokens`](crate::Offer::tokens). It ends at the first cause that hides all others.
+///
+/// ```no_run
+/// # async fn example() {
+/// let settings = toolgate_models::ModelSettings::default();
+/// for finding in toolgate_models::ollama::diagnose(&settings, 2_000).await {
+///     println!("{} {}", if finding.ok { "ok" } else { "!!" }, finding.text);
+/// }
+/// # }
+/// ```
+pub async fn diagnose(settings: &ModelSettings, tool_tokens: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // What ends the search is a finding as well.
+    if let Err(last) = look(settings, tool_tokens, &mut findings).await {
+        findings.push(last);
+    }
+    findings
+}
+
+async fn look(
+    settings: &ModelSettings,
+    tool_tokens: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    let deadline = within(LIMIT);
+    let model = model_of(settings);
+    let api = Api::new(settings)
+        .map_err(|error| Finding::bad(error.to_string(), "correct 'url' of the model"))?;
+    let version = api
+        .version(deadline)
+        .await
+        .map_err(|error| unreachable(&error))?;
+    findings.push(Finding::good(format!(
+        "Ollama {version} answers at {}",
+        api.http.shown()
+    )));
+    let names = api.models(deadline).await.map_err(|error| failed(&error))?;
+    findings.push(is_there(&api, model, &names, deadline).await?);
+    let shown = api
+        .show(model, deadline)
+        .await
+        .map_err(|error| failed(&error))?;
+    findings.push(tools(model, &shown)?);
+    findings.extend(thinking(settings, &shown));
+    findings.extend(fits(settings, &shown, tool_tokens));
+    let loaded = api
+        .loaded(model, deadline)
+        .await
+        .map_err(|error| failed(&error))?;
+    findings.push(memory(settings, &shown, loaded.as_ref(), tool_tokens));
+    Ok(())
+}
+
+fn unreachable(error: &ModelError) -> Finding {
+    Finding::bad(error.to_string(), "ollama serve")
+}
+
+fn failed(error: &ModelError) -> Finding {
+    Finding::bad(error.to_string(), "restart Ollama, and look at its log")
+}
+
+fn pull(model: &str) -> String {
+    format!("ollama pull {}", escape(model))
+}
+
+fn recommended() -> String {
+    let model = Provider::Ollama.default_model();
+    format!("{}, then set \"name\": \"{model}\"", pull(model))
+}
+
+async fn is_there(
+    api: &Api,
+    model: &str,
+    names: &[String],
+    deadline: Instant,
+) -> Result<Finding, Finding> {
+    let shown = escape(model);
+    if names.is_empty() {
+        return Err(Finding::bad("Ollama has no models", pull(model)));
+    }
+    if names.iter().any(|name| is_same(name, model)) {
+        let count = names.len();
+        return Ok(Finding::good(format!(
+            "the model '{shown}' is there, one of {count}"
+        )));
+    }
+    let infos = api.infos(deadline).await.unwrap_or_default();
+    let useful: Vec<String> = infos
+        .iter()
+        .filter(|info| info.tools)
+        .map(|info| escape(&info.name))
+        .collect();
+    let text = match useful.len() {
+        0 => format!("the model '{shown}' is not there, and none that is can use tools"),
+        more => {
+            let some = useful[..more.min(MOST_NAMES)].join(", ");
+            let rest = match more.saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                rest => format!(" and {rest} more"),
+            };
+            format!("the model '{shown}' is not there; these can use tools: {some}{rest}")
+        }
+    };
+    Err(Finding::bad(text, pull(model)))
+}
+
+fn tools(model: &str, shown: &Shown) -> Result<Finding, Finding> {
+    let model = escape(model);
+    if shown.capabilities.is_none() {
+        let text =
+            format!("this Ollama does not tell whether '{model}' can use tools: it is too old");
+        return Ok(Finding::bad(
+            text,
+            "update Ollama: https://ollama.com/download",
+        ));
+    }
+    if shown.can("tools") {
+        return Ok(Finding::good(format!("'{model}' can use tools")));
+    }
+    let text = format!("'{model}' can not use tools: its template has no place for them");
+    Err(Finding::bad(text, recommended()))
+}
+
+fn thinking(settings: &ModelSettings, shown: &Shown) -> Option<Finding> {
+    match (settings.think, shown.can("thinking")) {
+        (Some(true), false) if shown.capabilities.is_some() => Some(Finding::bad(
+            "the model is to think before it answers, and can not",
+            "remove \"think\" from the model's settings",
+        )),
+        (None, true) => Some(
+            Finding::good("the model thinks before it answers, which takes time")
+                .with("set \"think\": false for quick answers"),
+        ),
+        _ => None,
+    }
+}
+
+/// What a question, the tools and an answer take.
+fn needed(settings: &ModelSettings, tool_tokens: usize) -> usize {
+    QUESTION + tool_tokens + settings.max_tokens
+}
+
+fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Finding> {
+    let needed = needed(settings, tool_tokens);
+    let mut findings = Vec::new();
+    match shown.context {
+        Some(context) if context < needed => findings.push(Finding::bad(
+            format!("the model holds {context} tokens; with about {tool_tokens} of tools and an answer it needs {needed}"),
+            "set \"maxTools\" so that fewer tools are offered, or take a model with a larger window",
+        )),
+        Some(context) => findings.push(Finding::good(format!(
+            "the model holds {context} tokens; the tools take about {tool_tokens}"
+        ))),
+        None => {}
+    }
+    match settings.context_tokens {
+        Some(fixed) if fixed < needed => findings.push(Finding::bad(
+            format!("\"contextTokens\" is {fixed}: the beginning of a prompt, where the tools are, would be cut"),
+            format!("set \"contextTokens\": {}, or remove it", needed.next_power_of_two()),
+        )),
+        _ => {}
+    }
+    findings
+}
+
+fn asked(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> usize {
+    let window = Window::new(settings.context_tokens);
+    window.learn(shown.context);
+    window.fit(QUESTION + tool_tokens, settings.max_tokens)
+}
+
+fn memory(
+    settings: &ModelSettings,
+    shown: &Shown,
+    loaded: Option<&Loaded>,
+    tool_tokens: usize,
+) -> Finding {
+    let asked = asked(settings, shown, tool_tokens);
+    let model = escape(model_of(settings));
+    let Some(loaded) = loaded else {
+        let own = match shown.num_ctx {
+            Some(own) => format!(" (its own file says {own})"),
+            None => String::new(),
+        };
+        let text = format!(
+            "'{model}' is not loaded; it will be, with a window of {asked} tokens{own}: the first answer takes longer"
+        );
+        return Finding::good(text);
+    };
+    if loaded.size_vram < loaded.size {
+        let part = 100 - u128::from(loaded.size_vram) * 100 / u128::from(loaded.size);
+        let text = format!("{part} % of '{model}' run on the processor: answers are slow");
+        return Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\"");
+    }
+    match loaded.context_length {
+        Some(now) if now != asked => Finding::good(format!(
+            "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
+        )),
+        _ => Finding::good(format!("'{model}' is loaded")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What Ollama means by its errors, and what helps.
+
+use crate::http::Failure;
+use crate::{ModelError, Provider};
+
+/// True if the model can not be asked to think.
+pub(super) fn is_no_thinking(failure: &Failure) -> bool {
+    has(failure, &["does not support thinking"])
+}
+
+/// An error for a person; what is not special to Ollama is left to the usual meanings.
+pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
+    let name = toolgate_core::escape(model);
+    let said = &failure.message;
+    let provider = Provider::Ollama;
+    let recommended = provider.default_model();
+    match failure.status {
+        _ if has(&failure, &["does not support tools"]) => ModelError::Model {
+            reason: format!(
+                "the model '{name}' can not use tools ({said}); get one that can by `ollama pull {recommended}` and set it \
+                 as 'name' of the model"
+            ),
+        },
+        _ if has(&failure, &["no user query found"]) => ModelError::TooLong {
+            model: name,
+            reason: format!(
+                "Ollama cut the question off ({said}); set a larger 'contextTokens' of the model, offer fewer tools \
+                 ('maxTools'), or begin a new conversation"
+            ),
+        },
+        _ if has(&failure, &["requires more system memory", "out of memory"]) => {
+            ModelError::Model {
+                reason: format!(
+                    "there is not enough memory for the model '{name}' ({said}); set a smaller 'contextTokens' of the model, or \
+                 take a smaller model"
+                ),
+            }
+        }
+        404 if has(&failure, &["not found"]) && has(&failure, &["model"]) => ModelError::Model {
+            reason: format!(
+                "Ollama has no model '{name}'; get it by `ollama pull {name}`, or see which there are by `ollama list`"
+            ),
+        },
+        401 | 403 => ModelError::Key {
+            provider,
+            reason: format!("{said}; sign in by `ollama signin`, or set 'key' of the model"),
+        },
+        503 => ModelError::Failed {
+            provider,
+            reason: format!(
+                "{said}; it has more questions than it can take, OLLAMA_MAX_QUEUE sets how many"
+            ),
+            retry_after: failure.retry_after,
+        },
+        _ => failure.usual(model),
+    }
+}
+
+fn has(failure: &Failure, any: &[&str]) -> bool {
+    let said = failure.message.to_lowercase();
+    any.iter().any(|words| said.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(status: u16, message: &str) -> Failure {
+        Failure {
+            provider: Provider::Ollama,
+            url: "http://127.0.0.1:11434/api/chat".to_owned(),
+            status,
+            retry_after: None,
+            message: message.to_owned(),
+            kind: String::new(),
+            code: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_helps_and_whether_asking_again_does() {
+        for (status, said, helps, again) in [
+            (
+                400,
+                "registry.ollama.ai/library/gemma:2b does not support tools",
+                "`ollama pull qwen3:4b-instruct`",
+                false,
+            ),
+            (404, "model 'tiny' not found", "`ollama pull tiny`", false),
+            (
+                404,
+                "model \"tiny\" not found, try pulling it first",
+                "`ollama pull tiny`",
+                false,
+            ),
+            (404, "404 page not found", "check 'url' of the model", false),
+            (401, "unauthorized", "`ollama signin`", false),
+            (
+                429,
+                "you have reached your hourly usage limit",
+                "try again",
+                true,
+            ),
+            (
+                500,
+                "no user query found in messages",
+                "a larger 'contextTokens'",
+                false,
+            ),
+            (
+                500,
+                "model requires more system memory (9.1 GiB) than is available (4.0 GiB)",
+                "a smaller model",
+                false,
+            ),
+            (
+                500,
+                "llama runner process has terminated: exit status 2",
+                "llama runner process",
+                true,
+            ),
+            (
+                503,
+                "server busy, please try again. maximum pending requests exceeded",
+                "OLLAMA_MAX_QUEUE",
+                true,
+            ),
+            (400, "invalid options: num_ctx", "invalid options", false),
+        ] {
+            let error = explain("tiny", failure(status, said));
+            assert!(error.to_string().contains(helps), "{error}");
+            assert_eq!(error.is_retryable(), again, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_question_that_was_cut_off_is_too_long() {
+        let error = explain("tiny", failure(500, "no user query found in messages"));
+        assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
+    }
+}

@@ -1,0 +1,217 @@
+//! What goes to `/api/chat`.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolgate_core::Arguments;
+
+use crate::tokens::estimate;
+use crate::{AssistantMessage, Image, Message, ModelSettings, Offer, Part, Request, ToolResult};
+
+/// What a template writes around each message, about.
+const AROUND_MESSAGE: usize = 8;
+
+/// A conversation in Ollama's words.
+pub(super) struct Prompt<'a> {
+    messages: Vec<Wire<'a>>,
+    tools: Option<&'a Offer>,
+    /// About how many tokens it has, tools included.
+    pub(super) tokens: usize,
+}
+
+/// What is asked for beside the prompt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// The size of the window.
+    pub(super) window: usize,
+    /// Whether the model thinks; `None`: as it likes.
+    pub(super) think: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: &'a [Wire<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Offer>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<bool>,
+    options: Options,
+    keep_alive: i64,
+}
+
+#[derive(Serialize)]
+struct Options {
+    num_ctx: usize,
+    num_predict: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+}
+
+#[derive(Serialize, Default)]
+struct Wire<'a> {
+    role: &'static str,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    index: usize,
+    name: Cow<'a, str>,
+    /// A text instead of an object would be refused.
+    arguments: Arguments,
+}
+
+impl<'a> Prompt<'a> {
+    /// `pictures`: whether the model can look at them; else they are told in words.
+    pub(super) fn new(request: &Request<'a>, keep_thinking: bool, pictures: bool) -> Self {
+        let tools = request.tools;
+        let mut messages = Vec::with_capacity(request.messages.len() + 1);
+        if !request.system.is_empty() {
+            messages.push(Wire::said("system", request.system));
+        }
+        for message in request.messages {
+            match message {
+                Message::User { text } => messages.push(Wire::said("user", text)),
+                Message::Assistant(said) => messages.extend(assistant(said, tools, keep_thinking)),
+                Message::Tool { results } => {
+                    messages.extend(results.iter().map(|result| tool(result, tools, pictures)));
+                }
+            }
+        }
+        // There is no way to offer tools and forbid them: a model that must answer in words is not told of any.
+        let tools = Some(tools).filter(|tools| !request.words_only && !tools.is_empty());
+        let said: usize = messages.iter().map(Wire::tokens).sum();
+        Self {
+            tokens: said + tools.map_or(0, Offer::tokens),
+            messages,
+            tools,
+        }
+    }
+
+    /// The bytes that are sent.
+    pub(super) fn body(
+        &self,
+        model: &str,
+        settings: &ModelSettings,
+        wanted: Wanted,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Body {
+            model,
+            messages: &self.messages,
+            tools: self.tools,
+            stream: true,
+            think: wanted.think,
+            options: Options {
+                num_ctx: wanted.window,
+                // An answer that fills the window pushes its question out of it.
+                num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
+                temperature: settings.temperature,
+                seed: settings.seed,
+            },
+            keep_alive: settings.keep_alive,
+        })
+    }
+}
+
+impl<'a> Wire<'a> {
+    fn said(role: &'static str, content: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            ..Self::default()
+        }
+    }
+
+    fn tokens(&self) -> usize {
+        let calls = self.tool_calls.iter().map(|call| {
+            let arguments = serde_json::to_string(&call.function.arguments).unwrap_or_default();
+            AROUND_MESSAGE + estimate(&call.function.name) + estimate(&arguments)
+        });
+        let words = estimate(&self.content) + estimate(&self.thinking);
+        AROUND_MESSAGE + words + calls.sum::<usize>()
+    }
+}
+
+/// Nothing where nothing is left: another provider's blocks mean nothing here.
+fn assistant<'a>(
+    said: &'a AssistantMessage,
+    tools: &'a Offer,
+    keep_thinking: bool,
+) -> Option<Wire<'a>> {
+    let calls = said.calls().enumerate().map(|(index, call)| WireCall {
+        id: &call.id,
+        function: WireFunction {
+            index,
+            name: tools.catalog().wire_name(&call.name),
+            arguments: call.arguments.to_object(),
+        },
+    });
+    let mut message = Wire {
+        tool_calls: calls.collect(),
+        ..Wire::said("assistant", said.to_text())
+    };
+    if keep_thinking {
+        let thoughts = said.parts.iter().filter_map(|part| match part {
+            Part::Thinking { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        message.thinking = Cow::Owned(thoughts.collect());
+    }
+    let empty =
+        message.content.is_empty() && message.thinking.is_empty() && message.tool_calls.is_empty();
+    (!empty).then_some(message)
+}
+
+/// Calls of the same tool are matched by their order, which the history keeps.
+fn tool<'a>(result: &'a ToolResult, tools: &'a Offer, pictures: bool) -> Wire<'a> {
+    let mut message = Wire {
+        tool_name: Some(tools.catalog().wire_name(&result.name)),
+        tool_call_id: Some(&result.id),
+        ..Wire::said("tool", result.text.as_str())
+    };
+    if pictures {
+        message.images = result
+            .images
+            .iter()
+            .map(|image| image.data.as_str())
+            .collect();
+        return message;
+    }
+    for image in &result.images {
+        let content = message.content.to_mut();
+        if !content.is_empty() {
+            content.push('\n');
+        }
+        content.push_str(&not_shown(image));
+    }
+    message
+}
+
+fn not_shown(image: &Image) -> String {
+    let kind = toolgate_core::escape(&image.mime_type);
+    let kilobytes = (image.data.len() / 4 * 3).div_ceil(1024);
+    format!("[image {kind}, {kilobytes} KB, not shown]")
+}
+
+#[cfg(test)]
+mod tests;

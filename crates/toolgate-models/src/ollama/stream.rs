@@ -1,0 +1,316 @@
+//! What comes back from `/api/chat`: one JSON object per line, until one says that it is done.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::think::{Piece, Splitter};
+use crate::rescue::{Hold, rescue};
+use crate::{CallArguments, Event, Listener, ModelCall, Offer, Stop, Usage};
+
+/// More calls at once than any model means.
+const MOST_CALLS: usize = 256;
+
+/// What is understood of an answer so far.
+pub(super) struct Stream<'a> {
+    tools: &'a Offer,
+    /// Whether calls are looked for in what was said.
+    rescue: bool,
+    splitter: Splitter,
+    text: Hold,
+    thoughts: String,
+    calls: Vec<ModelCall>,
+    begun: bool,
+    done: Option<Done>,
+}
+
+/// A whole answer.
+#[derive(Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) thoughts: String,
+    pub(super) text: String,
+    pub(super) calls: Vec<ModelCall>,
+    pub(super) stop: Stop,
+    pub(super) usage: Usage,
+}
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// The server said so.
+    Said(Value),
+    /// It sent something else.
+    Garbled(String),
+    /// It stopped before it was done.
+    Cut,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    length: bool,
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default)]
+    message: Option<Said<'a>>,
+    #[serde(default)]
+    done: bool,
+    #[serde(borrow, default)]
+    done_reason: Option<Cow<'a, str>>,
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
+    #[serde(default)]
+    eval_count: Option<u64>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<WireCall<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct WireCall<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function: Option<WireFunction<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+struct WireFunction<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    /// As they were written: whether a key stands there twice is seen only in the text.
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(tools: &'a Offer, rescue: bool) -> Self {
+        Self {
+            tools,
+            rescue,
+            splitter: Splitter::default(),
+            text: Hold::new(rescue),
+            thoughts: String::new(),
+            calls: Vec::new(),
+            begun: false,
+            done: None,
+        }
+    }
+
+    /// True once there were words, thoughts or a call.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// True once the server said that it is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+
+    /// One line of the answer. An empty one means nothing.
+    pub(super) fn line(&mut self, line: &[u8], listener: &mut dyn Listener) -> Result<(), Trouble> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let read = match serde_json::from_slice::<Line<'_>>(line) {
+            Ok(read) if read.is_error() => return Err(said(line)),
+            Ok(read) => read,
+            Err(error) => return Err(odd(line, &error)),
+        };
+        self.done = read.to_done();
+        match read.message {
+            Some(message) => self.message(message, listener),
+            None if self.is_done() => Ok(()),
+            None => odd_key(line),
+        }
+    }
+
+    /// Nothing more comes. A call that was written as text is found here, when all of it can be read.
+    pub(super) fn finish(mut self, listener: &mut dyn Listener) -> Result<Answer, Trouble> {
+        self.split(None, listener);
+        let Some(done) = self.done.take() else {
+            return Err(Trouble::Cut);
+        };
+        if done.length {
+            // The end is missing: what is no object may be the first half of one.
+            self.calls
+                .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
+        }
+        let offer = Some(self.tools).filter(|_| self.rescue && self.calls.is_empty());
+        let (text, rescued) = self.text.finish(offer, listener);
+        self.calls.extend(rescued);
+        if let Some(offer) = offer
+            && self.calls.is_empty()
+            && text.trim().is_empty()
+        {
+            self.calls = from_thoughts(&self.thoughts, offer, listener);
+        }
+        let stop = match done.length {
+            _ if !self.calls.is_empty() => Stop::Calls,
+            true => Stop::Length,
+            false => Stop::End,
+        };
+        Ok(Answer {
+            thoughts: self.thoughts,
+            text,
+            calls: self.calls,
+            stop,
+            usage: done.usage,
+        })
+    }
+
+    fn message(&mut self, said: Said<'_>, listener: &mut dyn Listener) -> Result<(), Trouble> {
+        if let Some(thinking) = said.thinking.filter(|thinking| !thinking.is_empty()) {
+            self.splitter.thinking_came_apart();
+            self.piece(&Piece::Thinking(&thinking), listener);
+        }
+        if let Some(content) = said.content.filter(|content| !content.is_empty()) {
+            self.split(Some(&content), listener);
+        }
+        for call in said.tool_calls.into_iter().flatten() {
+            self.call(&call)?;
+        }
+        Ok(())
+    }
+
+    /// More words, or the end of them.
+    fn split(&mut self, content: Option<&str>, listener: &mut dyn Listener) {
+        let mut splitter = std::mem::take(&mut self.splitter);
+        let mut each = |piece: Piece<'_>| self.piece(&piece, listener);
+        match content {
+            Some(content) => splitter.feed(content, &mut each),
+            None => splitter.finish(&mut each),
+        }
+        self.splitter = splitter;
+    }
+
+    fn piece(&mut self, piece: &Piece<'_>, listener: &mut dyn Listener) {
+        self.begun = true;
+        match *piece {
+            Piece::Text(text) => self.text.push(text, listener),
+            Piece::Thinking(text) => {
+                self.thoughts.push_str(text);
+                listener.event(Event::Thinking(text));
+            }
+            Piece::AllWasThinking => {
+                let said = std::mem::replace(&mut self.text, Hold::new(self.rescue));
+                let (said, _) = said.finish(None, &mut |_: Event<'_>| ());
+                if !said.is_empty() {
+                    listener.event(Event::Void);
+                    listener.event(Event::Thinking(&said));
+                }
+                self.thoughts.push_str(&said);
+            }
+        }
+    }
+
+    fn call(&mut self, wire: &WireCall<'_>) -> Result<(), Trouble> {
+        self.begun = true;
+        let mut call = self.read(wire);
+        if !call.id.is_empty() && self.calls.contains(&call) {
+            // Said again, not asked again.
+            return Ok(());
+        }
+        if self.calls.len() >= MOST_CALLS {
+            let reason = format!("it asks for more than {MOST_CALLS} tools at once");
+            return Err(Trouble::Garbled(reason));
+        }
+        if call.id.is_empty() || self.calls.iter().any(|other| other.id == call.id) {
+            call.id = new_id();
+        }
+        self.calls.push(call);
+        Ok(())
+    }
+
+    fn read(&self, wire: &WireCall<'_>) -> ModelCall {
+        let function = wire.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref());
+        let name = name.unwrap_or_default();
+        let tool = self.tools.catalog().by_wire_name(name);
+        let arguments = function.and_then(|function| function.arguments);
+        let id = wire
+            .id
+            .map(RawValue::get)
+            .map(serde_json::from_str::<String>);
+        ModelCall {
+            id: id.and_then(Result::ok).unwrap_or_default(),
+            name: tool
+                .map_or(name, |tool| tool.tool.definition().name())
+                .to_owned(),
+            arguments: CallArguments::read(arguments.map_or("", RawValue::get)),
+        }
+    }
+}
+
+impl Line<'_> {
+    fn is_error(&self) -> bool {
+        self.error.is_some_and(|error| error.get() != "null")
+    }
+
+    fn to_done(&self) -> Option<Done> {
+        self.done.then(|| Done {
+            length: self.done_reason.as_deref() == Some("length"),
+            usage: Usage {
+                input: self.prompt_eval_count.unwrap_or(0),
+                output: self.eval_count.unwrap_or(0),
+                cached: 0,
+            },
+        })
+    }
+}
+
+/// Some models make their call while they think, and then say nothing.
+fn from_thoughts(thoughts: &str, offer: &Offer, listener: &mut dyn Listener) -> Vec<ModelCall> {
+    let calls = rescue(thoughts, offer).map_or_else(Vec::new, |rescued| rescued.calls);
+    for call in &calls {
+        listener.event(Event::Notice(&format!(
+            "the model left its call of '{}' inside its thinking; it was understood",
+            toolgate_core::escape(&call.name)
+        )));
+    }
+    calls
+}
+
+/// Not counted up: results are kept by the id of their call, over all rounds.
+fn new_id() -> String {
+    format!("call_{:016x}", fastrand::u64(..))
+}
+
+/// A line that is JSON but not of the usual shape is an error of a proxy or the like, in its own words.
+fn odd(line: &[u8], error: &serde_json::Error) -> Trouble {
+    let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    if value.get("message").is_some_and(Value::is_string) || value.get("error").is_some() {
+        return Trouble::Said(value);
+    }
+    Trouble::Garbled(format!("a line is no message of a chat ({error})"))
+}
+
+/// A line without a message means nothing, unless it complains.
+fn odd_key(line: &[u8]) -> Result<(), Trouble> {
+    const COMPLAINTS: [&str; 5] = ["detail", "errors", "error_message", "msg", "title"];
+    let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    if COMPLAINTS.iter().any(|key| value.get(key).is_some()) {
+        return Err(Trouble::Said(value));
+    }
+    Ok(())
+}
+
+fn said(line: &[u8]) -> Trouble {
+    Trouble::Said(serde_json::from_slice(line).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

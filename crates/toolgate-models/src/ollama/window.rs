@@ -1,0 +1,179 @@
+//! How large a window the server is asked for, and whether it kept to it.
+//!
+//! A server that is not asked uses its own size, often 4096 tokens, and cuts what is longer from the front: the tools go
+//! first, without a word. A server that is asked for another size loads the model anew, which takes seconds. So the size is
+//! asked for with every request, in few steps, and never gets smaller again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The smallest window: room for a few tools and an answer.
+const LEAST: usize = 8192;
+/// The largest window that is asked for without being told to: memory grows with it, by gigabytes in models of usual size.
+const MOST: usize = 32_768;
+
+/// The window of one model.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// As configured: then it is exactly that.
+    fixed: Option<usize>,
+    /// What the model was trained for, once that is known; else 0.
+    of_model: AtomicUsize,
+    /// The largest so far.
+    asked: AtomicUsize,
+    reading: Mutex<Reading>,
+}
+
+/// What the server read so far.
+#[derive(Debug, Default)]
+struct Reading {
+    /// Of the request before, which the server may keep in its cache.
+    before: usize,
+    warned: bool,
+}
+
+impl Window {
+    pub(super) fn new(fixed: Option<usize>) -> Self {
+        Self {
+            fixed,
+            of_model: AtomicUsize::new(0),
+            asked: AtomicUsize::new(0),
+            reading: Mutex::default(),
+        }
+    }
+
+    /// What the model was trained for.
+    pub(super) fn learn(&self, of_model: Option<usize>) {
+        self.of_model
+            .store(of_model.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The largest it may get.
+    pub(super) fn most(&self) -> usize {
+        let of_model = match self.of_model.load(Ordering::Relaxed) {
+            0 => MOST,
+            known => known,
+        };
+        self.fixed.unwrap_or(of_model.min(MOST))
+    }
+
+    /// What to ask for, so that a prompt and its answer have room: 8192 tokens or twice as much and so on, and not less than
+    /// before.
+    pub(super) fn fit(&self, prompt: usize, answer: usize) -> usize {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
+        let step = prompt.saturating_add(answer).clamp(LEAST, MOST);
+        let wanted = step.next_power_of_two().min(self.most());
+        self.asked.fetch_max(wanted, Ordering::Relaxed).max(wanted)
+    }
+
+    /// Compares what the server says it read with what was sent; a sentence for the person where most of it is missing.
+    ///
+    /// The estimate is no count, so only a gap of more than half is one. Some versions count only what their cache does not
+    /// hold: what they read for the request before is given to them. The first request of a program may still meet a cache
+    /// that another one filled, and the sentence says so. It is said once.
+    pub(super) fn check(&self, estimate: usize, window: usize, read: u64) -> Option<String> {
+        const SMALL: usize = 1024;
+        let read = usize::try_from(read).unwrap_or(usize::MAX);
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let with_cache = read.saturating_add(reading.before);
+        reading.before = with_cache.min(estimate).max(read);
+        let missing = estimate.saturating_sub(with_cache);
+        let cut = read > 0 && missing > SMALL && missing > estimate / 5 * 3;
+        if !cut || std::mem::replace(&mut reading.warned, true) {
+            return None;
+        }
+        Some(format!(
+            "Ollama read only {read} of about {estimate} tokens: it seems to have cut the beginning of the prompt, where the \
+             tools are. It was asked for a window of {window} tokens; if the server allows less, start it with \
+             OLLAMA_CONTEXT_LENGTH={window}, or offer fewer tools ('maxTools' of the model). An Ollama that still has the \
+             beginning in its cache may count too little; then all is well."
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_fits_prompt_and_answer_in_few_steps() {
+        for (prompt, answer, expected) in [
+            (100, 1000, 8192),
+            (4000, 4096, 8192),
+            (5000, 4096, 16_384),
+            (14_000, 4096, 32_768),
+            (500_000, 4096, 32_768),
+            (usize::MAX, 4096, 32_768),
+        ] {
+            assert_eq!(Window::new(None).fit(prompt, answer), expected, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn a_window_never_shrinks_so_that_the_model_stays_loaded() {
+        let window = Window::new(None);
+        let sizes = [1000, 9000, 1000].map(|prompt| window.fit(prompt, 4096));
+        assert_eq!(sizes, [8192, 16_384, 16_384]);
+    }
+
+    #[test]
+    fn a_configured_window_is_exactly_that() {
+        let window = Window::new(Some(3000));
+        window.learn(Some(2048));
+        assert_eq!(
+            [window.fit(10, 10), window.fit(90_000, 10), window.most()],
+            [3000; 3]
+        );
+    }
+
+    #[test]
+    fn a_window_is_not_larger_than_the_model() {
+        for (of_model, most) in [
+            (Some(4096), 4096),
+            (Some(20_000), 20_000),
+            (Some(262_144), 32_768),
+            (None, 32_768),
+        ] {
+            let window = Window::new(None);
+            window.learn(of_model);
+            assert_eq!((window.most(), window.fit(90_000, 4096)), (most, most));
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_was_cut_is_told_once_with_numbers() {
+        let window = Window::new(None);
+        let told = window.check(15_700, 16_384, 2048).unwrap();
+        for part in [
+            "only 2048 of about 15700",
+            "window of 16384",
+            "OLLAMA_CONTEXT_LENGTH=16384",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert_eq!(window.check(15_900, 16_384, 2048), None);
+    }
+
+    #[test]
+    fn a_bad_guess_and_a_cache_are_no_cut() {
+        let rounds: [&[(usize, u64)]; 5] = [
+            &[(15_700, 9000)],
+            &[(900, 100)],
+            &[(15_700, 0)],
+            &[(15_700, 11_000), (16_000, 200), (16_400, 300)],
+            &[(3000, 2800), (15_700, 10_000), (15_800, 20)],
+        ];
+        for rounds in rounds {
+            let window = Window::new(None);
+            for (estimate, read) in rounds {
+                assert_eq!(
+                    window.check(*estimate, 16_384, *read),
+                    None,
+                    "{estimate} {read}"
+                );
+            }
+        }
+    }
+}
