@@ -35,7 +35,7 @@ mod toolbox;
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
-pub use conversation::{Conversation, Round, Turn, TurnEnd};
+pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};

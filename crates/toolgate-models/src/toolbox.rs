@@ -9,8 +9,11 @@ use toolgate_core::{Pattern, Tool, ToolExecutor, Tools};
 pub struct Toolbox {
     executor: ToolExecutor,
     only: Arc<[Pattern]>,
-    current: Arc<Mutex<Option<(Arc<Tools>, Arc<ToolList>)>>>,
+    /// The list, and what it was made of.
+    current: Arc<Mutex<Option<Made>>>,
 }
+
+type Made = (Arc<Tools>, Arc<ToolList>);
 
 /// The tools at one moment. Its identity is that of the moment: what is made of a list can be kept by its `Arc`.
 pub struct ToolList {
@@ -65,6 +68,13 @@ impl Toolbox {
         let list = Arc::new(ToolList::new(chosen.collect()));
         *current = Some((tools, Arc::clone(&list)));
         list
+    }
+
+    /// False if a call of this name would run a tool that is not among the chosen ones. What does not exist at all is for
+    /// the executor to tell.
+    pub fn lets_use(&self, name: &str) -> bool {
+        let found = || self.executor.find(name);
+        self.only.is_empty() || found().map_or(true, |tool| self.has(&tool))
     }
 
     fn has(&self, tool: &Arc<dyn Tool>) -> bool {

@@ -1,0 +1,270 @@
+//! Running the calls of a reply: all at once, each of them once, each with one result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use toolgate_core::{Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, escape, nearest};
+
+use super::cut;
+use super::running::Running;
+use crate::{CallArguments, Catalog, Event, ModelCall, Toolbox};
+
+/// More calls in one reply are no plan but an accident.
+const MOST_CALLS: usize = 128;
+
+/// A tool that a model used, as it is told to programs: the envelope, with the model's id of the call and its arguments.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct UsedTool {
+    /// The model's id of the call.
+    pub id: String,
+    /// As the model wrote them; a text if they were no JSON object.
+    #[serde(serialize_with = "as_written")]
+    pub arguments: CallArguments,
+    /// What came of it.
+    #[serde(flatten, serialize_with = "envelope")]
+    pub outcome: Arc<ToolOutcome>,
+}
+
+fn as_written<S: Serializer>(arguments: &CallArguments, serializer: S) -> Result<S::Ok, S::Error> {
+    match arguments {
+        CallArguments::Object(object) => object.serialize(serializer),
+        CallArguments::Unusable(text) => text.serialize(serializer),
+    }
+}
+
+fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<S::Ok, S::Error> {
+    outcome.as_ref().serialize(serializer)
+}
+
+/// What was called in this turn.
+#[derive(Default)]
+pub(super) struct Made {
+    calls: Vec<MadeCall>,
+}
+
+struct MadeCall {
+    /// All ids that a model gave to this call.
+    ids: Vec<String>,
+    name: String,
+    arguments: CallArguments,
+    times: usize,
+}
+
+/// Whether a call is made.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is.
+    Make,
+    /// The same call, by its id, was made before: a model or a proxy stutters.
+    Stutter,
+    /// The same was called this often before.
+    Repetition(usize),
+}
+
+impl Made {
+    /// Whether a call with this name, these arguments and this id of the provider is to be made, and if so, that it was.
+    pub(super) fn judge(&mut self, id: &str, call: &ModelCall, most: usize) -> Verdict {
+        let same =
+            |made: &&mut MadeCall| made.name == call.name && made.arguments == call.arguments;
+        let Some(made) = self.calls.iter_mut().find(same) else {
+            self.calls.push(MadeCall {
+                ids: vec![id.to_owned()],
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+                times: 1,
+            });
+            return Verdict::Make;
+        };
+        if !id.is_empty() && made.ids.iter().any(|other| other == id) {
+            return Verdict::Stutter;
+        }
+        if made.times >= most {
+            return Verdict::Repetition(made.times);
+        }
+        made.times += 1;
+        made.ids.push(id.to_owned());
+        Verdict::Make
+    }
+}
+
+/// A call that was judged, in the order of the model.
+pub(super) struct Planned {
+    verdict: Verdict,
+    is_beyond_the_limit: bool,
+}
+
+impl Planned {
+    pub(super) fn new(place: usize, verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            is_beyond_the_limit: place >= MOST_CALLS,
+        }
+    }
+
+    pub(super) fn is_repetition(&self) -> bool {
+        matches!(self.verdict, Verdict::Repetition(_))
+    }
+
+    /// What the executor gets. Also a call that is not made goes through it, so that it is on record.
+    fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
+        let refused =
+            |error| ToolCall::refused(call.name.as_str(), as_value(&call.arguments), error);
+        let denied = |reason: String| {
+            let tool = call.name.clone();
+            refused(ToolError::Denied { tool, reason })
+        };
+        match self.verdict {
+            _ if self.is_beyond_the_limit => refused(ToolError::Overloaded {
+                tool: call.name.clone(),
+                limit: MOST_CALLS,
+            }),
+            Verdict::Stutter => denied(
+                "was called with this very id before and was not called again; the result stands above".to_owned(),
+            ),
+            Verdict::Repetition(times) => denied(format!(
+                "was called {times} times with these arguments in this turn and was not called again: use the results \
+                 above, do something else, or answer"
+            )),
+            Verdict::Make if !toolbox.lets_use(&call.name) => refused(not_found(&call.name, catalog)),
+            Verdict::Make => call.arguments.to_call(&call.name),
+        }
+    }
+}
+
+impl Running<'_> {
+    /// Runs the calls of the last message at the same time. Dropping the future stops those that run; what is done by then
+    /// stays in history.
+    pub(super) async fn run(&mut self, plan: &[Planned]) {
+        let catalog = Arc::clone(&self.catalog);
+        let left = self.left_for_tools();
+        let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
+        let mut running = JoinSet::new();
+        for (place, (planned, call)) in plan
+            .iter()
+            .zip(self.conversation.history.calls())
+            .enumerate()
+        {
+            let toolbox = &self.conversation.toolbox;
+            let tool_call = planned.to_call(call, toolbox, &catalog);
+            let id = tool_call.id();
+            self.listener.event(Event::Calling { call, id });
+            let work = execute(
+                toolbox.executor(),
+                tool_call,
+                self.conversation.origin,
+                left,
+            );
+            running.spawn(async move { (place, work.await) });
+        }
+        while let Some(done) = running.join_next().await {
+            // A task that panicked or was aborted leaves its place open: it counts as interrupted.
+            if let Ok((place, outcome)) = done {
+                used[place] = self.called(place, outcome, &catalog);
+            }
+        }
+        self.conversation.history.settle();
+        if let Some(round) = self.rounds.last_mut() {
+            round.calls = used.into_iter().flatten().collect();
+        }
+    }
+
+    fn called(
+        &mut self,
+        place: usize,
+        mut outcome: ToolOutcome,
+        catalog: &Catalog,
+    ) -> Option<UsedTool> {
+        let conversation = &mut *self.conversation;
+        let call = conversation.history.calls().nth(place)?;
+        if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
+            // The executor knows more tools than this model, and by other names.
+            *error = not_found(&call.name, catalog);
+        }
+        self.listener.event(Event::Called {
+            call,
+            outcome: &outcome,
+        });
+        let outcome = Arc::new(outcome);
+        let wire_name = catalog.wire_name(&call.name);
+        let most = conversation.settings.max_result;
+        let result = cut::result(
+            call,
+            &wire_name,
+            &outcome,
+            most,
+            &mut conversation.full_results,
+        );
+        let used = UsedTool {
+            id: call.id.clone(),
+            arguments: call.arguments.clone(),
+            outcome,
+        };
+        if used.outcome.is_success() && !conversation.used_tools.contains(&call.name) {
+            conversation.used_tools.push(call.name.clone());
+        }
+        conversation.history.result(place, result);
+        Some(used)
+    }
+
+    /// How long a tool may take so that there is time for an answer behind it.
+    fn left_for_tools(&self) -> Duration {
+        let now = Instant::now();
+        let until_the_last_round = self.tools_until.saturating_duration_since(now);
+        let half = self.deadline.saturating_duration_since(now) / 2;
+        until_the_last_round.max(half)
+    }
+}
+
+/// One call within its own limit and what is left of the turn.
+fn execute(
+    executor: &ToolExecutor,
+    call: ToolCall,
+    origin: Origin,
+    left: Duration,
+) -> impl Future<Output = ToolOutcome> + Send + use<> {
+    /// The executor's own limit comes first, so that its record says the same.
+    const GRACE: Duration = Duration::from_millis(500);
+    let tool = executor.find(call.name());
+    let own = tool.map(|tool| tool.definition().timeout(executor.limits()));
+    let mut call = call.origin(origin);
+    if own.is_ok_and(|own| left < own) {
+        // A limit that comes with a call is not moved by progress: it is set only where the turn is shorter than the tool.
+        call = call.timeout(left);
+    }
+    let error = ToolError::TimedOut {
+        tool: call.name().to_owned(),
+        after: left,
+    };
+    let mut overdue = ToolOutcome::refused(&call, error);
+    overdue.elapsed = left;
+    let executor = executor.clone();
+    async move {
+        let work = executor.execute(call);
+        let done = tokio::time::timeout(left + GRACE, work).await;
+        done.unwrap_or(overdue)
+    }
+}
+
+fn as_value(arguments: &CallArguments) -> Value {
+    match arguments {
+        CallArguments::Object(object) => Value::Object(object.clone()),
+        CallArguments::Unusable(text) => Value::String(text.clone()),
+    }
+}
+
+/// For a tool that does not exist for this model: the names that it knows, those that look alike first.
+fn not_found(name: &str, catalog: &Catalog) -> ToolError {
+    const LONGEST: usize = 200;
+    let shown = &name[..name.floor_char_boundary(LONGEST)];
+    let names = || catalog.tools().iter().map(|tool| tool.wire_name.as_str());
+    ToolError::NotFound {
+        name: escape(shown),
+        nearest: nearest(shown, names(), 3),
+        known: names().map(str::to_owned).collect(),
+    }
+}

@@ -1,0 +1,246 @@
+//! What a model is told of a call: words it can read, no more than it can take, nothing that hides.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_core::{Content, ToolError, ToolOutcome, ToolOutput, is_unseen};
+
+use crate::{Image, ModelCall, ToolResult};
+
+/// The most base64 of a picture that a model is shown; Anthropic takes 5 MB.
+const LARGEST_IMAGE: usize = 4 << 20;
+
+/// The most pictures of one result.
+const MOST_IMAGES: usize = 8;
+
+/// Results that were too large for the model, whole. The oldest go when there are too many.
+#[derive(Default)]
+pub(super) struct FullResults {
+    kept: VecDeque<(usize, Arc<ToolOutcome>)>,
+    bytes: usize,
+}
+
+impl FullResults {
+    const MOST: usize = 100;
+    const MOST_BYTES: usize = 64 << 20;
+
+    fn fits(bytes: usize) -> bool {
+        bytes <= Self::MOST_BYTES
+    }
+
+    fn keep(&mut self, bytes: usize, outcome: &Arc<ToolOutcome>) {
+        self.kept.push_back((bytes, Arc::clone(outcome)));
+        self.bytes += bytes;
+        while self.kept.len() > Self::MOST || self.bytes > Self::MOST_BYTES {
+            let Some((bytes, _)) = self.kept.pop_front() else {
+                return;
+            };
+            self.bytes -= bytes;
+        }
+    }
+
+    pub(super) fn get(&self, call_id: &str) -> Option<&Arc<ToolOutcome>> {
+        let mut kept = self.kept.iter().map(|(_, outcome)| outcome);
+        kept.find(|outcome| outcome.call_id.to_string() == call_id)
+    }
+}
+
+/// The result of a call for a model that knows the tool by `wire_name`; what does not fit `most` bytes goes to `full`.
+pub(super) fn result(
+    call: &ModelCall,
+    wire_name: &str,
+    outcome: &Arc<ToolOutcome>,
+    most: usize,
+    full: &mut FullResults,
+) -> ToolResult {
+    let id = outcome.call_id.to_string();
+    let (text, images) = match &outcome.result {
+        Ok(output) => (output_text(output), images(output)),
+        Err(error) => (error_text(outcome, error, wire_name), Vec::new()),
+    };
+    let text = if text.len() > most {
+        let kept = FullResults::fits(text.len());
+        if kept {
+            full.keep(text.len(), outcome);
+        }
+        cut(&text, most, kept.then_some(id.as_str()))
+    } else {
+        match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(text) => text,
+        }
+    };
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        text,
+        images,
+        is_error: !outcome.is_success(),
+        call_id: Some(id),
+    }
+}
+
+/// Blocks that are no text become a line each; the rest is as everywhere.
+fn output_text(output: &ToolOutput) -> String {
+    let is_text = |block: &Content| block.as_text().is_some();
+    if output.structured.is_some() || output.content.iter().all(is_text) {
+        return output.to_text();
+    }
+    let lines = output.content.iter().map(line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn line(block: &Content) -> Cow<'_, str> {
+    if let Some(text) = block.as_text() {
+        return Cow::Borrowed(text);
+    }
+    let value = block.as_value();
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let size = |pointer: &str| size(text(pointer).map_or(0, str::len) / 4 * 3);
+    let mime = text("/mimeType").unwrap_or("of an unknown kind");
+    Cow::Owned(match block.kind() {
+        "image" if image(block).is_some() => format!("[image: {mime}, {}]", size("/data")),
+        "image" => format!("[image: {mime}, {}, can not be shown]", size("/data")),
+        "audio" => format!("[audio: {mime}, {}, can not be played]", size("/data")),
+        "resource_link" => {
+            let uri = text("/uri").unwrap_or("?");
+            let about = text("/description").or_else(|| text("/title"));
+            let about = about.or_else(|| text("/name")).unwrap_or("no description");
+            format!("[resource {uri}: {about}]")
+        }
+        "resource" => {
+            let uri = text("/resource/uri").unwrap_or("?");
+            match text("/resource/text") {
+                Some(text) => format!("[resource {uri}]\n{text}"),
+                None => format!("[resource {uri}: {}, not text]", size("/resource/blob")),
+            }
+        }
+        _ => value.to_string(),
+    })
+}
+
+fn images(output: &ToolOutput) -> Vec<Image> {
+    let images = output.content.iter().filter_map(image);
+    images.take(MOST_IMAGES).collect()
+}
+
+/// A picture that models take.
+fn image(block: &Content) -> Option<Image> {
+    const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    let value = block.as_value();
+    let (mime_type, data) = (
+        value.get("mimeType")?.as_str()?,
+        value.get("data")?.as_str()?,
+    );
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let shown = block.kind() == "image"
+        && KINDS.contains(&mime_type)
+        && (1..=LARGEST_IMAGE).contains(&data.len())
+        && data.bytes().all(base64);
+    shown.then(|| Image {
+        mime_type: mime_type.to_owned(),
+        data: data.to_owned(),
+    })
+}
+
+/// An error names the tool by the name that the model knows.
+fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> String {
+    if outcome.tool_name == wire_name {
+        return outcome.to_model_text();
+    }
+    let mut error = error.clone();
+    if let ToolError::Denied { tool, .. }
+    | ToolError::Unavailable { tool, .. }
+    | ToolError::TimedOut { tool, .. }
+    | ToolError::Cancelled { tool }
+    | ToolError::Panicked { tool, .. }
+    | ToolError::TooLarge { tool, .. }
+    | ToolError::Overloaded { tool, .. }
+    | ToolError::Interrupted { tool } = &mut error
+    {
+        wire_name.clone_into(tool);
+    }
+    let mut told = outcome.clone();
+    told.result = Err(error);
+    told.to_model_text()
+}
+
+/// The beginning of a text with a mark that says what is missing, together `most` bytes.
+fn cut(text: &str, most: usize, kept_as: Option<&str>) -> String {
+    let whole = size(text.len());
+    let mark = |left_out: usize| {
+        let left_out = size(left_out);
+        match kept_as {
+            Some(id) => format!(
+                "\n… [cut: {left_out} of {whole} left out; the full result is kept under call id {id}]"
+            ),
+            None => format!("\n… [cut: {left_out} of {whole} left out]"),
+        }
+    };
+    // A few bytes more for a number that may become longer.
+    let room = most.saturating_sub(mark(text.len()).len() + 4);
+    let end = text.floor_char_boundary(room);
+    let mut out = clean(&text[..end]).into_owned();
+    out.push_str(&mark(text.len() - end));
+    out
+}
+
+/// As people read sizes.
+pub(super) fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// Without what nobody sees: orders to a terminal, and characters that hide words from a person but not from a model.
+pub(super) fn clean(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\t');
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_hidden) {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        if let Some(behind) = rest.strip_prefix('\u{1b}') {
+            rest = behind_escape(behind);
+        } else {
+            let mut chars = rest.chars();
+            match chars.next() {
+                Some('\u{2028}' | '\u{2029}') => out.push('\n'),
+                Some('\r') if !chars.as_str().starts_with('\n') => out.push('\n'),
+                _ => {}
+            }
+            rest = chars.as_str();
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// What follows an escape sequence whose first character is gone.
+fn behind_escape(text: &str) -> &str {
+    let end = match text.as_bytes() {
+        // Parameters, then one letter.
+        [b'[', parameters @ ..] => {
+            let is_parameter = |byte: &&u8| (b' '..=b'?').contains(*byte);
+            let letter = 1 + parameters.iter().take_while(is_parameter).count();
+            let has_letter = text
+                .as_bytes()
+                .get(letter)
+                .is_some_and(u8::is_ascii_graphic);
+            letter + usize::from(has_letter)
+        }
+        // Any text up to a bell or an escape; the escape is looked at next.
+        [b']' | b'P' | b'X' | b'^' | b'_', ..] => text.find(['\u{7}', '\u{1b}', '\n']).unwrap_or(1),
+        [b'(' | b')', set, ..] if set.is_ascii_graphic() => 2,
+        [b'\\' | b'=' | b'>' | b'c' | b'7' | b'8', ..] => 1,
+        _ => 0,
+    };
+    &text[end..]
+}

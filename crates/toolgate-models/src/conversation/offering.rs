@@ -1,0 +1,64 @@
+//! Which tools a model is offered in a turn.
+
+use std::sync::Arc;
+
+use super::Conversation;
+use super::running::Running;
+use crate::{Catalog, Event, Listener, Offer};
+
+impl Running<'_> {
+    /// Looks whether there are other tools now; the model is offered the same ones as long as that is not so.
+    pub(super) fn refresh_tools(&mut self) {
+        let tools = self.conversation.toolbox.current();
+        let catalog = self.conversation.client.catalog(&tools);
+        if !Arc::ptr_eq(&catalog, &self.catalog) {
+            self.offer = choose(self.conversation, &catalog, self.text, self.listener);
+            self.catalog = catalog;
+        }
+    }
+}
+
+/// All tools, or those that suit the person's words best where all would be too many.
+pub(super) fn choose(
+    conversation: &mut Conversation,
+    catalog: &Arc<Catalog>,
+    text: &str,
+    listener: &mut dyn Listener,
+) -> Offer {
+    let _ = text;
+    let offer = Offer::all(Arc::clone(catalog));
+    tell_once(conversation, catalog, &offer, listener);
+    offer
+}
+
+/// Tells which tools are missing, once for each list of tools.
+fn tell_once(
+    conversation: &mut Conversation,
+    catalog: &Arc<Catalog>,
+    offer: &Offer,
+    listener: &mut dyn Listener,
+) {
+    let told = conversation.told.as_ref();
+    if told.is_some_and(|told| Arc::ptr_eq(told, catalog)) {
+        return;
+    }
+    conversation.told = Some(Arc::clone(catalog));
+    let provider = conversation.client.provider();
+    if let Some(first) = catalog.left_out().first() {
+        let others = match catalog.left_out().len() - 1 {
+            0 => String::new(),
+            others => format!(", and {others} more"),
+        };
+        listener.event(Event::Notice(&format!(
+            "{provider} can not be offered the tool '{}': {}{others}",
+            first.name, first.reason
+        )));
+    }
+    let (offered, all) = (offer.len(), catalog.tools().len());
+    if offered < all {
+        listener.event(Event::Notice(&format!(
+            "Of {all} tools, each question goes out with the {offered} that suit it best: more would not leave the model \
+             enough room (model.maxTools, model.maxToolTokens)."
+        )));
+    }
+}

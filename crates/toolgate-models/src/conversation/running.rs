@@ -1,0 +1,393 @@
+//! A turn that goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::calls::{Made, Planned};
+use super::offering::choose;
+use super::{Conversation, Round, SYSTEM, Turn, TurnEnd};
+use crate::{
+    AssistantMessage, Catalog, Event, Listener, ModelError, Offer, Part, Reply, Request, Stop,
+    Usage,
+};
+
+/// How often a model that makes a pause is asked to go on.
+const MOST_PAUSES: usize = 10;
+
+/// A client keeps the deadline itself; this is for one that does not.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A limit longer than this is as good as none, and a clock can hold it.
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
+
+/// One turn. Dropped at any moment, it leaves history in order.
+pub(super) struct Running<'a> {
+    pub(super) conversation: &'a mut Conversation,
+    pub(super) listener: &'a mut dyn Listener,
+    pub(super) text: &'a str,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) offer: Offer,
+    pub(super) rounds: Vec<Round>,
+    pub(super) deadline: Instant,
+    /// From then on no tool is begun, so that there is time for an answer.
+    pub(super) tools_until: Instant,
+    started: Instant,
+    usage: Usage,
+    made: Made,
+    tool_rounds: usize,
+    rounds_with_repetition: usize,
+    pauses: usize,
+    was_cut: bool,
+    was_empty: bool,
+    /// For the model alone, with the next question.
+    aside: Option<&'static str>,
+}
+
+/// What a reply leads to.
+pub(super) enum Next {
+    /// Tools.
+    Run(Vec<Planned>),
+    /// The same question, or one with a hint.
+    AskAgain,
+    /// The last message is the answer, or there is none.
+    End(TurnEnd),
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.conversation.settings.keep_thinking {
+            self.conversation.history.drop_thinking();
+        }
+        self.conversation.history.close();
+    }
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn begin(
+        conversation: &'a mut Conversation,
+        text: &'a str,
+        listener: &'a mut dyn Listener,
+    ) -> Self {
+        let started = Instant::now();
+        let limit = conversation.settings.timeout.min(LONGEST);
+        conversation.history.begin(text.to_owned());
+        let catalog = conversation.client.catalog(&conversation.toolbox.current());
+        let offer = choose(conversation, &catalog, text, listener);
+        Self {
+            catalog,
+            offer,
+            conversation,
+            listener,
+            text,
+            rounds: Vec::new(),
+            deadline: started + limit,
+            tools_until: started + limit / 5 * 4,
+            started,
+            usage: Usage::default(),
+            made: Made::default(),
+            tool_rounds: 0,
+            rounds_with_repetition: 0,
+            pauses: 0,
+            was_cut: false,
+            was_empty: false,
+            aside: None,
+        }
+    }
+
+    /// Why tools, after some were used, may not be used any more.
+    pub(super) fn limit(&self) -> Option<TurnEnd> {
+        if self.tool_rounds == 0 {
+            None
+        } else if self.tool_rounds >= self.conversation.settings.max_tool_rounds {
+            Some(TurnEnd::RoundLimit)
+        } else if self.rounds_with_repetition > 1 {
+            Some(TurnEnd::Repetition)
+        } else if Instant::now() >= self.tools_until {
+            Some(TurnEnd::Deadline)
+        } else {
+            None
+        }
+    }
+
+    fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
+        limit.is_some() || self.conversation.settings.max_tool_rounds == 0
+    }
+
+    /// Asks the model.
+    pub(super) async fn ask(&mut self, limit: Option<TurnEnd>) -> Result<Reply, ModelError> {
+        const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
+        self.refresh_tools();
+        self.fit()?;
+        if let Some(aside) = self.aside.take().or(limit.map(|_| LAST)) {
+            self.conversation.history.say_aside(aside);
+        }
+        let words_only = self.is_words_only(limit);
+        let reply = match self.ask_once(words_only).await {
+            // The model counts in another way than we do.
+            Err(error @ ModelError::TooLong { .. }) => {
+                if self.conversation.history.halve().turns == 0 {
+                    return Err(error);
+                }
+                self.notice(
+                    "The conversation is too long for the model: its older half is left out.",
+                );
+                self.ask_once(words_only).await
+            }
+            reply => reply,
+        };
+        self.conversation.history.end_aside();
+        reply
+    }
+
+    async fn ask_once(&mut self, words_only: bool) -> Result<Reply, ModelError> {
+        let round = self.rounds.len() + 1;
+        self.listener.event(Event::Asking {
+            round,
+            tools: if words_only { 0 } else { self.offer.len() },
+        });
+        let asked = Instant::now();
+        let client = Arc::clone(&self.conversation.client);
+        let settings = &self.conversation.settings;
+        let request = Request {
+            system: if settings.system.is_empty() {
+                SYSTEM
+            } else {
+                &settings.system
+            },
+            messages: self.conversation.history.sent(),
+            tools: &self.offer,
+            words_only,
+            deadline: self.deadline,
+        };
+        let reply = client.reply(request, self.listener);
+        let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
+        let reply = reply.unwrap_or_else(|_| {
+            Err(ModelError::TimedOut {
+                provider: client.provider(),
+                what: "finish",
+                after: settings.timeout,
+            })
+        })?;
+        self.replied(round, &reply, asked.elapsed());
+        Ok(reply)
+    }
+
+    fn replied(&mut self, round: usize, reply: &Reply, took: Duration) {
+        let Reply {
+            stop,
+            usage,
+            first_token,
+            ..
+        } = *reply;
+        self.listener.event(Event::Replied {
+            round,
+            stop,
+            usage,
+            first_token,
+            took,
+        });
+        self.usage += usage;
+        self.rounds.push(Round {
+            stop,
+            usage,
+            first_token_ms: first_token.map(millis),
+            model_ms: millis(took),
+            calls: Vec::new(),
+        });
+    }
+
+    /// Takes a reply into history and says what comes next.
+    pub(super) fn take(&mut self, reply: Reply, limit: Option<TurnEnd>) -> Next {
+        let Reply {
+            mut message, stop, ..
+        } = reply;
+        if self.is_words_only(limit) || stop == Stop::Refusal {
+            // Whatever it still wants to call is not going to happen.
+            message.parts.retain(|part| !matches!(part, Part::Call(_)));
+        }
+        if message.calls().next().is_some() {
+            return Next::Run(self.plan(message));
+        }
+        let has_words = has_words(&message);
+        if has_words || stop == Stop::Pause && !message.parts.is_empty() {
+            self.conversation.history.reply(message);
+        } else if !message.parts.is_empty() {
+            self.listener.event(Event::Void);
+        }
+        match stop {
+            Stop::Refusal => Next::End(TurnEnd::Refusal),
+            Stop::Pause if self.pauses < MOST_PAUSES => {
+                self.pauses += 1;
+                Next::AskAgain
+            }
+            Stop::Length if has_words => Next::End(TurnEnd::Length),
+            _ if has_words => Next::End(limit.unwrap_or(TurnEnd::Answered)),
+            Stop::Length if !self.was_cut => {
+                self.was_cut = true;
+                self.ask_again(
+                    "(Your last reply reached the limit of its length before it said anything or finished a call, and is \
+                     lost. Be brief: answer in few words, or make one call with short arguments.)",
+                )
+            }
+            Stop::Length => Next::End(TurnEnd::Length),
+            _ if !self.was_empty => {
+                self.was_empty = true;
+                self.ask_again("(Your last reply was empty. Answer in words.)")
+            }
+            _ => Next::End(limit.unwrap_or(TurnEnd::Empty)),
+        }
+    }
+
+    fn ask_again(&mut self, aside: &'static str) -> Next {
+        self.aside = Some(aside);
+        Next::AskAgain
+    }
+
+    /// Judges the calls of a reply and puts it into history, each call with an id of its own.
+    fn plan(&mut self, mut message: AssistantMessage) -> Vec<Planned> {
+        let Self {
+            conversation, made, ..
+        } = self;
+        let most = conversation.settings.max_same_calls.max(1);
+        drop_echoes(&mut message);
+        let mut plan = Vec::new();
+        for part in &mut message.parts {
+            if let Part::Call(call) = part {
+                let verdict = made.judge(&call.id, call, most);
+                plan.push(Planned::new(plan.len(), verdict));
+                if let Some(id) = conversation.history.claim_id(&call.id) {
+                    call.id = id;
+                }
+            }
+        }
+        conversation.history.reply(message);
+        self.tool_rounds += 1;
+        self.rounds_with_repetition += usize::from(plan.iter().any(Planned::is_repetition));
+        plan
+    }
+
+    /// Keeps what is sent within the model's window, with room for the answer.
+    fn fit(&mut self) -> Result<(), ModelError> {
+        let Conversation {
+            client,
+            settings,
+            history,
+            ..
+        } = &mut *self.conversation;
+        let window = client.window();
+        let system = if settings.system.is_empty() {
+            SYSTEM
+        } else {
+            &settings.system
+        };
+        let tools = self.offer.tokens();
+        let room = settings.max_tokens.min(window / 4);
+        let around = room + tools + crate::tokens::estimate(system);
+        let fit = history.fit(window.saturating_sub(around));
+        if fit.tokens + around > window {
+            let (model, needed) = (client.model().to_owned(), fit.tokens + around);
+            let reason = format!(
+                "it takes about {needed} tokens, {tools} of them for tools, and the model holds {window}. Ask for less at \
+                 once, offer fewer tools, or raise model.contextTokens if the model can hold more"
+            );
+            return Err(ModelError::TooLong { model, reason });
+        }
+        if fit.turns > 0 {
+            let turns = counted(fit.turns, "turn");
+            self.notice(&format!(
+                "The conversation is longer than the model can hold: the oldest {turns} left out from now on."
+            ));
+        }
+        if fit.results > 0 {
+            let results = counted(fit.results, "result");
+            self.notice(&format!(
+                "This turn is longer than the model can hold: {results} shortened."
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn notice(&mut self, text: &str) {
+        tracing::debug!("{text}");
+        self.listener.event(Event::Notice(text));
+    }
+
+    /// The record of a turn whose last message is the answer, or that has none.
+    pub(super) fn end(&mut self, end: TurnEnd) -> Turn {
+        let answer = self
+            .conversation
+            .history
+            .answer()
+            .filter(|answer| !answer.trim().is_empty());
+        let answer = answer.unwrap_or_else(|| {
+            let answer = match end {
+                TurnEnd::Refusal => "The model declined to answer.",
+                TurnEnd::Length => {
+                    "The model used up its tokens before it said anything: raise model.maxTokens."
+                }
+                _ => "The model gave no answer, also when it was asked again.",
+            };
+            self.listener.event(Event::Text(answer));
+            answer.to_owned()
+        });
+        self.record(answer, end, None)
+    }
+
+    /// The record of a turn that met a limit, and then the model failed too.
+    pub(super) fn end_with_error(&mut self, limit: TurnEnd, error: &ModelError) -> Turn {
+        let why = match limit {
+            TurnEnd::RoundLimit => "the model used tools as often as it may",
+            TurnEnd::Repetition => "the model made the same call again and again",
+            _ => "the time of this turn was used up",
+        };
+        let answer = format!(
+            "There is no answer: {why}, and when it was asked for one, this happened: {error}."
+        );
+        self.listener.event(Event::Void);
+        self.listener.event(Event::Text(&answer));
+        self.record(answer, limit, Some(error.to_string()))
+    }
+
+    fn record(&mut self, answer: String, end: TurnEnd, error: Option<String>) -> Turn {
+        Turn {
+            answer,
+            end,
+            error,
+            rounds: std::mem::take(&mut self.rounds),
+            usage: self.usage,
+            took_ms: millis(self.started.elapsed()),
+        }
+    }
+}
+
+/// A call that stands there twice, id and all, is one call.
+fn drop_echoes(message: &mut AssistantMessage) {
+    let mut index = 0;
+    while index < message.parts.len() {
+        let (before, behind) = message.parts.split_at(index);
+        let is_echo = matches!(&behind[0], Part::Call(call) if !call.id.is_empty() && before.contains(&behind[0]));
+        if is_echo {
+            message.parts.remove(index);
+        } else {
+            index += 1;
+        }
+    }
+}
+
+fn has_words(message: &AssistantMessage) -> bool {
+    let mut parts = message.parts.iter();
+    parts.any(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
+}
+
+fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("{what} is"),
+        _ => format!("{number} {what}s are"),
+    }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}
