@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A kind of model client.
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!("ollama".parse(), Ok(Provider::Ollama));
 /// assert_eq!(Provider::OpenAi.to_string(), "openai");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(description = "Who answers")]
 #[non_exhaustive]
 pub enum Provider {
     /// Claude, by the Messages API.

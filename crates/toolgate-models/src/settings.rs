@@ -1,14 +1,38 @@
 //! The configuration's `model`.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
 
 use crate::Provider;
 
-/// Which model, and how it is used.
-#[derive(Debug, Clone, PartialEq)]
+/// More attempts help nobody: the deadline would end them anyway.
+const MOST_ATTEMPTS: u32 = 20;
+/// A longer loop of calls is no answer any more.
+const MOST_ROUNDS: usize = 1000;
+/// Less than this holds no question and no tool.
+const SMALLEST_WINDOW: usize = 512;
+
+/// Which model, and how it is used. The defaults are the documented ones of the configuration's `model`.
+///
+/// ```
+/// use toolgate_models::{ModelSettings, Provider};
+///
+/// let settings: ModelSettings = serde_json::from_str(r#"{ "provider": "ollama", "keepAlive": "5m", "key": "s3cret" }"#).unwrap();
+/// assert_eq!((settings.provider, settings.keep_alive, settings.max_tool_rounds), (Some(Provider::Ollama), 300, 10));
+/// assert!(!format!("{settings:?}").contains("s3cret"));
+/// ```
+#[derive(Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(description = "The model that uses the tools")]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// Who answers; `None`: whoever is there.
+    /// Who answers; left out: whoever is there.
+    #[serde(deserialize_with = "some")]
+    #[schemars(with = "Provider")]
     pub provider: Option<Provider>,
     /// Which model; empty: the provider's usual one.
     pub name: String,
@@ -18,23 +42,39 @@ pub struct ModelSettings {
     pub key: String,
     /// What the model should know before anything else.
     pub system: String,
-    /// How many tokens the model may hold; `None`: what the provider says, else 8192.
+    /// How many tokens the model may hold, the answer included; left out: what the provider says, else 8192.
+    #[serde(deserialize_with = "window")]
+    #[schemars(with = "usize", range(min = 512))]
     pub context_tokens: Option<usize>,
     /// The most tokens of one answer.
+    #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub max_tokens: usize,
-    /// Whether the model should think before it answers; `None`: as it likes.
+    /// Whether the model should think before it answers; left out: as it likes.
+    #[serde(deserialize_with = "some")]
+    #[schemars(with = "bool")]
     pub think: Option<bool>,
     /// Whether its thinking is shown and kept in history.
     pub keep_thinking: bool,
-    /// How long Ollama keeps the model loaded, in seconds; -1: for ever.
+    /// How long Ollama keeps the model loaded: seconds, or a duration such as `5m`; -1: for ever.
+    #[serde(deserialize_with = "keep_alive")]
+    #[schemars(schema_with = "keep_alive_schema")]
     pub keep_alive: i64,
-    /// Sampling temperature; `None`: not sent, as new models refuse it.
+    /// Sampling temperature; left out: not sent, as new models refuse it.
+    #[serde(deserialize_with = "temperature")]
+    #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
     /// The same seed, the same answer, where a provider can do that.
+    #[serde(deserialize_with = "some")]
+    #[schemars(with = "i64")]
     pub seed: Option<i64>,
     /// Rounds of calls in one turn; then the model has to answer in words.
+    #[serde(deserialize_with = "rounds")]
+    #[schemars(range(min = 1, max = 1000))]
     pub max_tool_rounds: usize,
     /// The same call with the same arguments, how often in one turn.
+    #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub max_same_calls: usize,
     /// Offer only the best tools for a request, at most this many; 0: all.
     pub max_tools: usize,
@@ -42,17 +82,27 @@ pub struct ModelSettings {
     pub max_tool_tokens: usize,
     /// Tools that are always offered.
     pub pinned_tools: Vec<String>,
-    /// Bytes of a tool's result that a model is given; the rest is cut, visibly.
+    /// How much of a tool's result a model is given; the rest is cut, visibly.
+    #[serde(deserialize_with = "bytes")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
     pub max_result: usize,
     /// Whether a call that a model wrote as text is understood.
     pub rescue: bool,
     /// Whether sentences that `intents` understands are answered without the model.
     pub intents_first: bool,
+    /// Files with sentences of your own for `intents`.
+    pub intents: Vec<PathBuf>,
     /// Attempts of one question to the model.
+    #[serde(deserialize_with = "attempts")]
+    #[schemars(range(min = 1, max = 20))]
     pub attempts: u32,
     /// How long to wait for the first byte of an answer; a model may have to be loaded first.
+    #[serde(rename = "firstByteTimeout", deserialize_with = "duration")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub first_byte: Duration,
     /// How long one turn may take, tools included.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub timeout: Duration,
 }
 
@@ -79,9 +129,243 @@ impl Default for ModelSettings {
             max_result: 64 * 1024,
             rescue: true,
             intents_first: false,
+            intents: Vec::new(),
             attempts: 3,
             first_byte: Duration::from_secs(120),
             timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+impl ModelSettings {
+    /// What must never be shown: the key, and a login inside the address.
+    pub fn secrets(&self) -> Vec<String> {
+        let login = login(&self.url).map(|login| {
+            login
+                .split_once(':')
+                .map_or(login, |(_, password)| password)
+        });
+        [Some(self.key.as_str()), login]
+            .into_iter()
+            .flatten()
+            .filter(|secret| !secret.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// `name:password` of an address.
+fn login(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once('@').map(|(login, _)| login)
+}
+
+/// An address as it may be shown: without a login.
+pub(crate) fn shown(url: &str) -> String {
+    let url = match login(url) {
+        Some(login) => url.replacen(&format!("{login}@"), "", 1),
+        None => url.to_owned(),
+    };
+    toolgate_core::escape(&url)
+}
+
+impl fmt::Debug for ModelSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = if self.key.is_empty() { "" } else { "…" };
+        f.debug_struct("ModelSettings")
+            .field("provider", &self.provider)
+            .field("name", &self.name)
+            .field("url", &shown(&self.url))
+            .field("key", &key)
+            .field("context_tokens", &self.context_tokens)
+            .field("think", &self.think)
+            .field("max_tool_rounds", &self.max_tool_rounds)
+            .field("max_tools", &self.max_tools)
+            .field("intents_first", &self.intents_first)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A key that is there has a value: `null` is no way to leave it out.
+fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    match usize::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+fn rounds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    match usize::deserialize(deserializer)? {
+        rounds @ 1..=MOST_ROUNDS => Ok(rounds),
+        _ => Err(de::Error::custom(format!(
+            "must be from 1 to {MOST_ROUNDS}"
+        ))),
+    }
+}
+
+fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    match usize::deserialize(deserializer)? {
+        tokens if tokens < SMALLEST_WINDOW => Err(de::Error::custom(format!(
+            "must be at least {SMALLEST_WINDOW}"
+        ))),
+        tokens => Ok(Some(tokens)),
+    }
+}
+
+fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    match f64::deserialize(deserializer)? {
+        degrees if (0.0..=2.0).contains(&degrees) => Ok(Some(degrees)),
+        _ => Err(de::Error::custom("must be from 0 to 2")),
+    }
+}
+
+fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        attempts @ 1..=MOST_ATTEMPTS => Ok(attempts),
+        _ => Err(de::Error::custom(format!(
+            "must be from 1 to {MOST_ATTEMPTS}"
+        ))),
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    toolgate_core::parse_duration(&text).map_err(de::Error::custom)
+}
+
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    toolgate_core::parse_bytes(&text).map_err(de::Error::custom)
+}
+
+/// Ollama itself takes seconds as a number and anything else as text.
+fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let wrong = || {
+        de::Error::custom("must be a number of seconds, a duration such as \"5m\", or -1 for ever")
+    };
+    match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::Number(number) => {
+            number.as_i64().filter(|it| *it >= -1).ok_or_else(wrong)
+        }
+        serde_json::Value::String(text) => {
+            let duration = toolgate_core::parse_duration(&text).map_err(de::Error::custom)?;
+            i64::try_from(duration.as_secs()).map_err(|_| wrong())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn keep_alive_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [
+            { "type": "integer", "minimum": -1 },
+            { "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$" },
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(value: Value) -> Result<ModelSettings, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_section_is_the_defaults() {
+        assert_eq!(read(json!({})), Ok(ModelSettings::default()));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let read = read(json!({
+            "provider": "openai", "name": "m", "url": "http://h/v1", "key": "k", "system": "s",
+            "contextTokens": 4096, "maxTokens": 64, "think": false, "keepThinking": true, "keepAlive": 60,
+            "temperature": 0.5, "seed": 7, "maxToolRounds": 2, "maxSameCalls": 1, "maxTools": 5,
+            "maxToolTokens": 900, "pinnedTools": ["a"], "maxResult": "1KiB", "rescue": false,
+            "intentsFirst": true, "intents": ["own.json"], "attempts": 1, "firstByteTimeout": "5s",
+            "timeout": "1m",
+        }));
+        let expected = ModelSettings {
+            provider: Some(Provider::OpenAi),
+            name: "m".to_owned(),
+            url: "http://h/v1".to_owned(),
+            key: "k".to_owned(),
+            system: "s".to_owned(),
+            context_tokens: Some(4096),
+            max_tokens: 64,
+            think: Some(false),
+            keep_thinking: true,
+            keep_alive: 60,
+            temperature: Some(0.5),
+            seed: Some(7),
+            max_tool_rounds: 2,
+            max_same_calls: 1,
+            max_tools: 5,
+            max_tool_tokens: 900,
+            pinned_tools: vec!["a".to_owned()],
+            max_result: 1024,
+            rescue: false,
+            intents_first: true,
+            intents: vec!["own.json".into()],
+            attempts: 1,
+            first_byte: Duration::from_secs(5),
+            timeout: Duration::from_secs(60),
+        };
+        assert_eq!(read, Ok(expected));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (wrong, expected) in [
+            (
+                json!({ "provider": "chatgpt" }),
+                "unknown variant `chatgpt`",
+            ),
+            (json!({ "models": "x" }), "unknown field `models`"),
+            (json!({ "maxToolRounds": 0 }), "must be from 1 to 1000"),
+            (json!({ "contextTokens": 10 }), "must be at least 512"),
+            (json!({ "temperature": 3 }), "must be from 0 to 2"),
+            (json!({ "attempts": 0 }), "must be from 1 to 20"),
+            (json!({ "timeout": 30 }), "expected a string"),
+            (json!({ "maxResult": "64" }), "is no size"),
+            (json!({ "keepAlive": -2 }), "must be a number of seconds"),
+            (json!({ "keepAlive": "soon" }), "is no duration"),
+        ] {
+            let error = read(wrong.clone()).unwrap_err();
+            assert!(error.contains(expected), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_key_and_a_login_are_secrets() {
+        for (url, expected) in [
+            ("https://ada:pa55word@host/v1", vec!["k3y", "pa55word"]),
+            ("https://t0ken@host/v1", vec!["k3y", "t0ken"]),
+            ("https://host/v1?mail=a@b", vec!["k3y"]),
+            ("", vec!["k3y"]),
+        ] {
+            let settings = ModelSettings {
+                url: url.to_owned(),
+                key: "k3y".to_owned(),
+                ..ModelSettings::default()
+            };
+            assert_eq!(settings.secrets(), expected, "{url}");
+            let shown = format!("{settings:?}");
+            assert!(
+                expected.iter().all(|secret| !shown.contains(secret)),
+                "{shown}"
+            );
         }
     }
 }
