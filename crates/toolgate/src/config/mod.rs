@@ -15,6 +15,7 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::{Limits, Policy, escape, nearest};
 use toolgate_mcp::RetryPolicy;
+use toolgate_models::ModelSettings;
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
@@ -37,6 +38,7 @@ pub(crate) struct Config {
     pub(crate) retry: RetryPolicy,
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
+    pub(crate) model: ModelSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
     /// In the order of the file, disabled ones too.
@@ -88,11 +90,12 @@ impl fmt::Display for ConfigError {
 }
 
 /// Every key at the root.
-const ROOT_KEYS: [&str; 9] = [
+const ROOT_KEYS: [&str; 10] = [
     "$schema",
     "documents",
     "limits",
     "mcpServers",
+    "model",
     "policy",
     "retry",
     "search",
@@ -132,12 +135,14 @@ impl Config {
         config.retry = sections.needed("retry")?;
         config.search = sections.read("search")?;
         config.documents = sections.read("documents")?;
+        config.model = sections.read("model")?;
         config.unset = sections.unset;
         let read = servers::read(&document, environment)?;
         config.servers = read.servers;
         config.server_problems = read.problems;
         let folder = document.path().parent().unwrap_or(Path::new(""));
-        for path in &mut config.documents.folders {
+        let paths = config.documents.folders.iter_mut();
+        for path in paths.chain(&mut config.model.intents) {
             *path = resolved(path, folder, environment);
         }
         config.document = Some(document);
@@ -174,11 +179,27 @@ impl Config {
 
     /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
     pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
-        let uses = |section: &str| tool == section || self.is_made_of(tool, section);
+        let uses = |section: &str| {
+            section != "model" && (tool == section || self.is_made_of(tool, section))
+        };
         self.unset
             .iter()
             .find(|(section, _)| uses(section))
             .map(|(_, error)| error)
+    }
+
+    /// An unset variable that matters to a command which asks a model.
+    pub(crate) fn unset_for_model(&self) -> Option<&ConfigError> {
+        let mut unset = self.unset.iter();
+        unset
+            .find(|(section, _)| *section == "model")
+            .map(|(_, error)| error)
+    }
+
+    /// An error about a key of the section `model`.
+    pub(crate) fn model_error(&self, key: &str, text: &str) -> Option<ConfigError> {
+        let document = self.document.as_ref()?;
+        Some(document.error_at(&["model", key], format!("model.{key}: {text}")))
     }
 
     /// True if the file makes a tool of this name out of a handler.
@@ -217,6 +238,7 @@ impl Config {
             .flatten()
             .filter(|secret| !secret.is_empty())
             .map(str::to_owned)
+            .chain(self.model.secrets())
             .chain(servers.flat_map(|server| server.settings.secrets()))
             .collect()
     }
@@ -346,6 +368,8 @@ fn in_plain_words(problem: &str) -> String {
         ("struct ToolLimits", "an object"),
         ("usize", "a whole number"),
         ("u32", "a whole number"),
+        ("i64", "a whole number"),
+        ("f64", "a number"),
     ];
     // The line of a value read from memory says nothing.
     let problem = problem.split(" at line ").next().unwrap_or(problem);

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
 use toolgate_mcp::{RetryPolicy, ServerSettings};
+use toolgate_models::ModelSettings;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
@@ -25,6 +26,7 @@ fn schema() -> Value {
     let retry = section::<RetryPolicy>(&mut generator);
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
+    let model = section::<ModelSettings>(&mut generator);
     let server = ServerSettings::entry_schema();
     let implementation = |kind: &str, key: &str, value: Value| json!({ "properties": { "type": { "const": kind }, key: value }, "required": ["type", key] });
     let name = json!({ "type": "string", "description": "Name of the handler" });
@@ -56,6 +58,7 @@ fn schema() -> Value {
             "retry": retry,
             "search": search,
             "documents": documents,
+            "model": model,
         },
     })
 }
