@@ -1,0 +1,124 @@
+//! As much HTTP/1.1 as a client of a provider needs, with nothing done behind a test's back.
+
+use std::io;
+
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// No request of a test is longer.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// `POST` and the like.
+    pub method: String,
+    /// Where to.
+    pub path: String,
+    /// Names in small letters, in order.
+    pub headers: Vec<(String, String)>,
+    /// The bytes of the body.
+    pub body: Vec<u8>,
+    /// Why it was refused, if it was.
+    pub refused: Option<String>,
+}
+
+impl Recorded {
+    /// The value of a header, by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// The next request of a connection; `None` once the client has closed it.
+pub(crate) async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<Recorded>> {
+    let head = loop {
+        if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if !more(stream, buffer).await? {
+            return Ok(None);
+        }
+    };
+    let mut request = parse_head(&buffer[..head])?;
+    let length = request.header("content-length").unwrap_or("0").parse();
+    let length: usize = length.map_err(|_| bad("content-length"))?;
+    if length > LONGEST || request.header("transfer-encoding").is_some() {
+        return Err(bad("content-length"));
+    }
+    while buffer.len() < head + length {
+        if !more(stream, buffer).await? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    request.body = buffer[head..head + length].to_vec();
+    buffer.drain(..head + length);
+    Ok(Some(request))
+}
+
+async fn more(stream: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> io::Result<bool> {
+    Ok(stream.read_buf(buffer).await? > 0)
+}
+
+fn bad(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn parse_head(head: &[u8]) -> io::Result<Recorded> {
+    let text = str::from_utf8(head).map_err(|_| bad("head"))?;
+    let mut lines = text.trim_end().split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (Some(method), Some(path), Some("HTTP/1.1")) = (words.next(), words.next(), words.next())
+    else {
+        return Err(bad("request line"));
+    };
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(':').ok_or_else(|| bad("header"))?;
+        Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
+    });
+    Ok(Recorded {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        headers: headers.collect::<io::Result<_>>()?,
+        body: Vec::new(),
+        refused: None,
+    })
+}
+
+/// The head of an answer; its body comes in chunks.
+pub(crate) async fn write_head(
+    stream: &mut (impl AsyncWrite + Unpin),
+    status: u16,
+    headers: &[(String, String)],
+    content_type: &str,
+) -> io::Result<()> {
+    let mut head = format!("HTTP/1.1 {status} Scripted\r\ntransfer-encoding: chunked\r\n");
+    if !headers.iter().any(|(name, _)| name == "content-type") {
+        head += &format!("content-type: {content_type}\r\n");
+    }
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes()).await
+}
+
+/// One chunk of a body, in one write.
+pub(crate) async fn write_chunk(
+    stream: &mut (impl AsyncWrite + Unpin),
+    bytes: &[u8],
+) -> io::Result<()> {
+    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+    chunk.extend_from_slice(bytes);
+    chunk.extend_from_slice(b"\r\n");
+    stream.write_all(&chunk).await?;
+    stream.flush().await
+}

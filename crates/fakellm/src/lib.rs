@@ -1,0 +1,21 @@
+//! Doubles of the providers' HTTP interfaces, for tests.
+//!
+//! ```text
+//!  a client ─▶ http ─▶ rules ─▶ 400 in the provider's own form, naming what is off
+//!                        │
+//!                        └────▶ the next answer of the script, in the provider's stream: whole, in pieces, late, cut
+//! ```
+//!
+//! One listener on the loopback speaks Anthropic's Messages, Ollama's `/api/chat` and OpenAI's chat completions: the path
+//! decides. Every request is kept with its bytes.
+
+mod answer;
+mod http;
+mod rules;
+mod server;
+mod speak;
+
+pub use answer::{Answer, Script};
+pub use http::Recorded;
+pub use rules::Api;
+pub use server::{FakeLlm, Model};

@@ -1,0 +1,204 @@
+//! What the providers refuse. Written by hand from their documentation and from what their users ran into, stricter than the
+//! providers where that proves more: a key nobody documents is refused everywhere.
+
+mod anthropic;
+mod ollama;
+mod openai;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::Recorded;
+use crate::answer::Say;
+
+/// What a request speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Messages.
+    Anthropic,
+    /// `/api/chat`.
+    Ollama,
+    /// Chat completions.
+    OpenAi,
+}
+
+impl Api {
+    /// Of a request that asks a model.
+    pub(crate) fn of_chat(path: &str) -> Option<Self> {
+        match path {
+            "/v1/messages" => Some(Self::Anthropic),
+            "/api/chat" => Some(Self::Ollama),
+            "/v1/chat/completions" => Some(Self::OpenAi),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn of_path(path: &str) -> Self {
+        let other = || match path.starts_with("/api/") {
+            true => Self::Ollama,
+            false => Self::OpenAi,
+        };
+        Self::of_chat(path).unwrap_or_else(other)
+    }
+}
+
+/// `Err` says what is off and where.
+pub(crate) type Checked = Result<(), String>;
+
+/// What the double said earlier and wants back unchanged.
+#[derive(Default)]
+pub(crate) struct Issued {
+    /// By signature.
+    thinking: HashMap<String, String>,
+    /// The signatures that stood before a call, by its id.
+    before_call: HashMap<String, Vec<String>>,
+}
+
+impl Issued {
+    pub(crate) fn note(&mut self, parts: &[Say]) {
+        let mut signatures = Vec::new();
+        for part in parts {
+            match part {
+                Say::Thinking { text, signature } => {
+                    self.thinking.insert(signature.clone(), text.clone());
+                    signatures.push(signature.clone());
+                }
+                Say::Call { id, .. } => {
+                    self.before_call.insert(id.clone(), signatures.clone());
+                }
+                Say::Text(_) => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn check(request: &Recorded, api: Api, issued: &Issued) -> Checked {
+    ensure(request.method == "POST", || {
+        "only POST is allowed".to_owned()
+    })?;
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|error| format!("the body is no JSON: {error}"))?;
+    let body = object(&body, "the body")?;
+    match api {
+        Api::Anthropic => anthropic::check(request, body, issued),
+        Api::Ollama => ollama::check(body),
+        Api::OpenAi => openai::check(request, body),
+    }
+}
+
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(problem()) }
+}
+
+fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
+    value
+        .as_object()
+        .ok_or_else(|| format!("{at}: must be an object"))
+}
+
+fn list<'a>(value: &'a Value, at: &str) -> Result<&'a Vec<Value>, String> {
+    value
+        .as_array()
+        .ok_or_else(|| format!("{at}: must be an array"))
+}
+
+fn text<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
+    let found = value.and_then(Value::as_str);
+    found.ok_or_else(|| format!("{at}: must be a string"))
+}
+
+/// A string with something in it.
+fn words<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
+    let text = text(value, at)?;
+    ensure(!text.trim().is_empty(), || {
+        format!("{at}: must not be empty")
+    })?;
+    Ok(text)
+}
+
+fn only_keys(object: &Map<String, Value>, known: &[&str], at: &str) -> Checked {
+    let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
+    unknown.map_or(Ok(()), |key| {
+        Err(format!("{at}.{key}: extra inputs are not permitted"))
+    })
+}
+
+fn optional_bool(value: Option<&Value>, at: &str) -> Checked {
+    ensure(value.is_none_or(Value::is_boolean), || {
+        format!("{at}: must be a boolean")
+    })
+}
+
+fn positive(value: Option<&Value>, at: &str) -> Checked {
+    let found = value.and_then(Value::as_u64).is_some_and(|count| count > 0);
+    ensure(found, || format!("{at}: must be a positive integer"))
+}
+
+/// `^[a-zA-Z0-9_-]{1,64}$`
+fn legal_name(name: &str, at: &str) -> Checked {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let fits = (1..=64).contains(&name.len()) && name.bytes().all(legal);
+    ensure(fits, || {
+        format!("{at}: '{name}' must match ^[a-zA-Z0-9_-]{{1,64}}$")
+    })
+}
+
+fn unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> Checked {
+    ensure(seen.insert(name), || {
+        format!("{at}: '{name}' must be unique")
+    })
+}
+
+/// The root of a tool's schema: an object, described in one piece.
+fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
+    let root = object(schema, at)?;
+    ensure(root.get("type") == Some(&Value::from("object")), || {
+        format!("{at}.type: must be 'object'")
+    })?;
+    for combinator in ["anyOf", "oneOf", "allOf", "not", "if"] {
+        ensure(!root.contains_key(combinator), || {
+            format!("{at}: does not support oneOf, allOf, or anyOf at the top level ({combinator})")
+        })?;
+    }
+    Ok(root)
+}
+
+/// Every schema in a schema, with what `visit` has to say of each.
+fn each_schema(
+    schema: &Value,
+    at: &str,
+    visit: &mut dyn FnMut(&Map<String, Value>, &str) -> Checked,
+) -> Checked {
+    // `true` and `false` are schemas too.
+    let Some(keywords) = schema.as_object() else {
+        return ensure(schema.is_boolean(), || format!("{at}: must be a schema"));
+    };
+    visit(keywords, at)?;
+    for (keyword, value) in keywords {
+        let at = format!("{at}.{keyword}");
+        match (keyword.as_str(), value) {
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions",
+                Value::Object(schemas),
+            ) => {
+                for (name, schema) in schemas {
+                    each_schema(schema, &format!("{at}.{name}"), visit)?;
+                }
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    each_schema(schema, &format!("{at}.{index}"), visit)?;
+                }
+            }
+            ("items" | "additionalProperties" | "not" | "contains", schema) => {
+                each_schema(schema, &at, visit)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

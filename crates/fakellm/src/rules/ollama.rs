@@ -1,0 +1,279 @@
+//! `POST /api/chat`. Ollama reads into structs of Go: a wrong type is a 400, a key without a field is dropped in silence. The
+//! double refuses those too, as a constraint that is dropped is one that the model never sees.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Checked, ensure, list, object, only_keys, optional_bool, positive, root_schema, text, unique,
+    words,
+};
+
+const KEYS: &[&str] = &[
+    "model",
+    "messages",
+    "tools",
+    "stream",
+    "format",
+    "options",
+    "keep_alive",
+    "think",
+    "truncate",
+    "shift",
+];
+const OPTIONS: &[&str] = &[
+    "num_ctx",
+    "num_predict",
+    "temperature",
+    "seed",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repeat_penalty",
+    "stop",
+];
+const SCHEMA: &[&str] = &[
+    "type",
+    "description",
+    "enum",
+    "items",
+    "properties",
+    "required",
+    "anyOf",
+];
+
+pub(super) fn check(body: &Map<String, Value>) -> Checked {
+    only_keys(body, KEYS, "body")?;
+    words(body.get("model"), "model")?;
+    optional_bool(body.get("stream"), "stream")?;
+    match body.get("keep_alive") {
+        None | Some(Value::Number(_)) => {}
+        Some(Value::String(duration)) => go_duration(duration)?,
+        Some(_) => return Err("keep_alive: must be a number of seconds or a duration".to_owned()),
+    }
+    match body.get("think") {
+        None | Some(Value::Bool(_)) => {}
+        Some(Value::String(level))
+            if ["low", "medium", "high", "max"].contains(&level.as_str()) => {}
+        Some(_) => return Err("think: must be a boolean or low, medium, high, max".to_owned()),
+    }
+    let options = object(body.get("options").unwrap_or(&Value::Null), "options")?;
+    only_keys(options, OPTIONS, "options")?;
+    positive(options.get("num_ctx"), "options.num_ctx")?;
+    if let Some(tools) = body.get("tools") {
+        check_tools(tools)?;
+    }
+    messages(list(
+        body.get("messages").unwrap_or(&Value::Null),
+        "messages",
+    )?)
+}
+
+fn go_duration(text: &str) -> Checked {
+    let number = text
+        .trim_start_matches('-')
+        .trim_end_matches(|last: char| last.is_ascii_alphabetic());
+    let unit = text.trim_start_matches(|first: char| !first.is_ascii_alphabetic());
+    let known = ["ns", "us", "ms", "s", "m", "h"].contains(&unit);
+    ensure(number.parse::<f64>().is_ok() && known, || {
+        format!("keep_alive: '{text}' is no duration")
+    })
+}
+
+fn check_tools(tools: &Value) -> Checked {
+    let mut names = HashSet::new();
+    for (index, tool) in list(tools, "tools")?.iter().enumerate() {
+        let at = format!("tools.{index}");
+        let tool = object(tool, &at)?;
+        only_keys(tool, &["type", "function"], &at)?;
+        ensure(tool.get("type") == Some(&Value::from("function")), || {
+            format!("{at}.type: must be 'function'")
+        })?;
+        let at = format!("{at}.function");
+        let function = object(tool.get("function").unwrap_or(&Value::Null), &at)?;
+        only_keys(function, &["name", "description", "parameters"], &at)?;
+        unique(
+            words(function.get("name"), &format!("{at}.name"))?,
+            &mut names,
+            "tools: names",
+        )?;
+        text(function.get("description"), &format!("{at}.description"))?;
+        let at = format!("{at}.parameters");
+        let parameters = root_schema(function.get("parameters").unwrap_or(&Value::Null), &at)?;
+        only_keys(parameters, &["type", "properties", "required"], &at)?;
+        ensure(parameters.contains_key("properties"), || {
+            format!("{at}.properties: is missing")
+        })?;
+        schema(parameters, &at)?;
+    }
+    Ok(())
+}
+
+/// One property: what Ollama has fields for, and in their types.
+fn schema(keywords: &Map<String, Value>, at: &str) -> Checked {
+    only_keys(keywords, SCHEMA, at)?;
+    let is_type = |value: &Value| value.as_str().is_some_and(is_known_type);
+    let typed = match keywords.get("type") {
+        None => true,
+        Some(Value::Array(types)) => !types.is_empty() && types.iter().all(is_type),
+        Some(one) => is_type(one),
+    };
+    ensure(typed, || {
+        format!("{at}.type: must be a type or a list of types")
+    })?;
+    if let Some(description) = keywords.get("description") {
+        text(Some(description), &format!("{at}.description"))?;
+    }
+    if let Some(values) = keywords.get("enum") {
+        list(values, &format!("{at}.enum"))?;
+    }
+    if let Some(properties) = keywords.get("properties") {
+        for (name, property) in object(properties, &format!("{at}.properties"))? {
+            let at = format!("{at}.properties.{name}");
+            schema(object(property, &at)?, &at)?;
+        }
+    }
+    required(keywords, at)?;
+    if let Some(items) = keywords.get("items") {
+        schema(
+            object(items, &format!("{at}.items"))?,
+            &format!("{at}.items"),
+        )?;
+    }
+    for (index, form) in keywords
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        let at = format!("{at}.anyOf.{index}");
+        schema(object(form, &at)?, &at)?;
+    }
+    Ok(())
+}
+
+fn is_known_type(name: &str) -> bool {
+    [
+        "string", "number", "integer", "boolean", "array", "object", "null",
+    ]
+    .contains(&name)
+}
+
+fn required(keywords: &Map<String, Value>, at: &str) -> Checked {
+    let Some(required) = keywords.get("required") else {
+        return Ok(());
+    };
+    let properties = keywords.get("properties").and_then(Value::as_object);
+    for name in list(required, &format!("{at}.required"))? {
+        let name = text(Some(name), &format!("{at}.required"))?;
+        let known = properties.is_some_and(|known| known.contains_key(name));
+        ensure(known, || format!("{at}.required: '{name}' is no property"))?;
+    }
+    Ok(())
+}
+
+/// Calls of an assistant message that wait for their results, in order.
+type Open<'a> = std::collections::VecDeque<(&'a str, Option<&'a str>)>;
+
+fn messages(messages: &[Value]) -> Checked {
+    let mut open = Open::new();
+    for (index, message) in messages.iter().enumerate() {
+        let at = format!("messages.{index}");
+        let message = object(message, &at)?;
+        let known = &[
+            "role",
+            "content",
+            "thinking",
+            "images",
+            "tool_calls",
+            "tool_name",
+            "tool_call_id",
+        ];
+        only_keys(message, known, &at)?;
+        let content = text(message.get("content"), &format!("{at}.content"))?;
+        let role = text(message.get("role"), &format!("{at}.role"))?;
+        if role == "tool" {
+            result(message, &at, &mut open)?;
+            continue;
+        }
+        ensure(open.is_empty(), || {
+            format!("{at}: {} calls before it have no result", open.len())
+        })?;
+        for key in ["tool_name", "tool_call_id"] {
+            ensure(!message.contains_key(key), || {
+                format!("{at}.{key}: belongs to a tool message")
+            })?;
+        }
+        match role {
+            "assistant" => {
+                open = calls(message, &at)?;
+                let says =
+                    !content.is_empty() || !open.is_empty() || message.contains_key("thinking");
+                ensure(says, || {
+                    format!("{at}: an assistant message must say something")
+                })?;
+            }
+            "system" | "user" => {
+                ensure(!message.contains_key("tool_calls"), || {
+                    format!("{at}.tool_calls: belong to the assistant")
+                })?;
+                ensure(!content.is_empty(), || {
+                    format!("{at}.content: must not be empty")
+                })?;
+            }
+            other => {
+                return Err(format!(
+                    "{at}.role: '{other}' must be system, user, assistant or tool"
+                ));
+            }
+        }
+    }
+    ensure(open.is_empty(), || {
+        format!("messages: {} calls have no result", open.len())
+    })?;
+    let asked = messages.iter().any(|message| message["role"] == "user");
+    ensure(asked, || "no user query found in messages".to_owned())
+}
+
+fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Open<'a>, String> {
+    let mut open = Open::new();
+    let Some(calls) = message.get("tool_calls") else {
+        return Ok(open);
+    };
+    for (index, call) in list(calls, &format!("{at}.tool_calls"))?.iter().enumerate() {
+        let at = format!("{at}.tool_calls.{index}");
+        only_keys(object(call, &at)?, &["id", "function"], &at)?;
+        let id = call
+            .get("id")
+            .map(|id| words(Some(id), &format!("{at}.id")))
+            .transpose()?;
+        let at = format!("{at}.function");
+        let function = object(&call["function"], &at)?;
+        only_keys(function, &["index", "name", "arguments"], &at)?;
+        let name = words(function.get("name"), &format!("{at}.name"))?;
+        ensure(
+            function.get("arguments").is_some_and(Value::is_object),
+            || format!("{at}.arguments: Value looks like a string but an object is needed"),
+        )?;
+        open.push_back((name, id));
+    }
+    Ok(open)
+}
+
+fn result(message: &Map<String, Value>, at: &str, open: &mut Open<'_>) -> Checked {
+    let name = words(message.get("tool_name"), &format!("{at}.tool_name"))?;
+    let (called, id) = open
+        .pop_front()
+        .ok_or_else(|| format!("{at}: a result without a call"))?;
+    ensure(name == called, || {
+        format!("{at}.tool_name: '{name}', but the call was of '{called}'")
+    })?;
+    match (message.get("tool_call_id"), id) {
+        (Some(given), Some(id)) if given != id => Err(format!(
+            "{at}.tool_call_id: {given}, but the call was '{id}'"
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,231 @@
+//! `POST /v1/chat/completions`.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Checked, each_schema, ensure, legal_name, list, object, only_keys, optional_bool, positive,
+    root_schema, text, unique, words,
+};
+use crate::Recorded;
+
+const KEYS: &[&str] = &[
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "stream",
+    "stream_options",
+    "temperature",
+    "top_p",
+    "seed",
+    "max_tokens",
+    "max_completion_tokens",
+    "reasoning_effort",
+    "stop",
+    "response_format",
+];
+
+pub(super) fn check(request: &Recorded, body: &Map<String, Value>) -> Checked {
+    ensure(
+        request.header("content-type") == Some("application/json"),
+        || "content-type: must be application/json".to_owned(),
+    )?;
+    let bearer = |value: &str| {
+        value
+            .strip_prefix("Bearer ")
+            .is_some_and(|key| !key.trim().is_empty())
+    };
+    ensure(request.header("authorization").is_none_or(bearer), || {
+        "authorization: must be a bearer token".to_owned()
+    })?;
+    only_keys(body, KEYS, "body")?;
+    let model = words(body.get("model"), "model")?;
+    sampling(body, model)?;
+    optional_bool(body.get("stream"), "stream")?;
+    if let Some(options) = body.get("stream_options") {
+        ensure(body.get("stream") == Some(&Value::Bool(true)), || {
+            "stream_options: is only allowed when stream is enabled".to_owned()
+        })?;
+        only_keys(
+            object(options, "stream_options")?,
+            &["include_usage"],
+            "stream_options",
+        )?;
+        optional_bool(options.get("include_usage"), "stream_options.include_usage")?;
+    }
+    let has_tools = tools(body.get("tools"))?;
+    for key in ["tool_choice", "parallel_tool_calls"] {
+        ensure(has_tools || !body.contains_key(key), || {
+            format!("{key}: is only allowed when tools are specified")
+        })?;
+    }
+    messages(list(
+        body.get("messages").unwrap_or(&Value::Null),
+        "messages",
+    )?)
+}
+
+/// Models that reason want another name for the same limit, and sample as they like.
+fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
+    for key in ["max_tokens", "max_completion_tokens"] {
+        if body.contains_key(key) {
+            positive(body.get(key), key)?;
+        }
+    }
+    let reasons = ["gpt-5", "o1", "o3", "o4"]
+        .iter()
+        .any(|start| model.starts_with(start));
+    if !reasons {
+        return Ok(());
+    }
+    ensure(!body.contains_key("max_tokens"), || {
+        "max_tokens: is not supported with this model. Use 'max_completion_tokens' instead."
+            .to_owned()
+    })?;
+    ensure(!body.contains_key("temperature"), || {
+        "temperature: is not supported with this model".to_owned()
+    })
+}
+
+fn tools(tools: Option<&Value>) -> Result<bool, String> {
+    let Some(tools) = tools else {
+        return Ok(false);
+    };
+    let tools = list(tools, "tools")?;
+    ensure((1..=128).contains(&tools.len()), || {
+        "tools: must have 1 to 128 items".to_owned()
+    })?;
+    let mut names = HashSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        let at = format!("tools.{index}");
+        let tool = object(tool, &at)?;
+        only_keys(tool, &["type", "function"], &at)?;
+        ensure(tool.get("type") == Some(&Value::from("function")), || {
+            format!("{at}.type: must be 'function'")
+        })?;
+        let at = format!("{at}.function");
+        let function = object(tool.get("function").unwrap_or(&Value::Null), &at)?;
+        only_keys(
+            function,
+            &["name", "description", "parameters", "strict"],
+            &at,
+        )?;
+        let name = text(function.get("name"), &format!("{at}.name"))?;
+        legal_name(name, &format!("{at}.name"))?;
+        unique(name, &mut names, "tools: names")?;
+        let at = format!("{at}.parameters");
+        let schema = function.get("parameters").unwrap_or(&Value::Null);
+        let root = root_schema(schema, &at)?;
+        ensure(root.contains_key("properties"), || {
+            format!("{at}: object schema missing properties")
+        })?;
+        each_schema(schema, &at, &mut |schema, at| {
+            let array = schema.get("type") == Some(&Value::from("array"));
+            ensure(!array || schema.contains_key("items"), || {
+                format!("{at}: array schema missing items")
+            })?;
+            ensure(!schema.contains_key("$ref"), || {
+                format!("{at}: $ref is not resolved here")
+            })
+        })?;
+    }
+    Ok(true)
+}
+
+fn messages<'a>(messages: &'a [Value]) -> Checked {
+    ensure(!messages.is_empty(), || {
+        "messages: must not be empty".to_owned()
+    })?;
+    let mut open: Vec<&'a str> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let at = format!("messages.{index}");
+        let message = object(message, &at)?;
+        let role = text(message.get("role"), &format!("{at}.role"))?;
+        if role == "tool" {
+            only_keys(message, &["role", "content", "tool_call_id"], &at)?;
+            text(message.get("content"), &format!("{at}.content"))?;
+            let id = words(message.get("tool_call_id"), &format!("{at}.tool_call_id"))?;
+            let place = open.iter().position(|open| *open == id).ok_or_else(|| {
+                format!("{at}: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ({id})")
+            })?;
+            open.remove(place);
+            continue;
+        }
+        answered(&open, &at)?;
+        match role {
+            "system" | "developer" | "user" => {
+                only_keys(message, &["role", "content"], &at)?;
+                content(message.get("content"), &at)?;
+            }
+            "assistant" => open = assistant(message, &at)?,
+            other => return Err(format!("{at}.role: '{other}' is none")),
+        }
+    }
+    answered(&open, "messages")
+}
+
+fn answered(open: &[&str], at: &str) -> Checked {
+    ensure(open.is_empty(), || {
+        let ids = open.join(", ");
+        format!(
+            "{at}: an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id': {ids}"
+        )
+    })
+}
+
+/// Words, or words and pictures.
+fn content(content: Option<&Value>, at: &str) -> Checked {
+    match content {
+        Some(Value::Array(parts)) => {
+            for part in parts {
+                match part["type"].as_str() {
+                    Some("text") => words(part.get("text"), at).map(drop)?,
+                    Some("image_url") => words(part["image_url"].get("url"), at).map(drop)?,
+                    other => return Err(format!("{at}.content: {other:?} is not known")),
+                }
+            }
+            Ok(())
+        }
+        content => text(content, &format!("{at}.content")).map(drop),
+    }
+}
+
+fn assistant<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Vec<&'a str>, String> {
+    only_keys(message, &["role", "content", "tool_calls"], at)?;
+    let Some(calls) = message.get("tool_calls") else {
+        words(message.get("content"), &format!("{at}.content"))?;
+        return Ok(Vec::new());
+    };
+    if let Some(content) = message.get("content").filter(|content| !content.is_null()) {
+        text(Some(content), &format!("{at}.content"))?;
+    }
+    let calls = list(calls, &format!("{at}.tool_calls"))?;
+    ensure(!calls.is_empty(), || {
+        format!("{at}.tool_calls: must not be empty")
+    })?;
+    let mut ids = HashSet::new();
+    let mut open = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        let at = format!("{at}.tool_calls.{index}");
+        only_keys(object(call, &at)?, &["id", "type", "function"], &at)?;
+        ensure(call["type"] == "function", || {
+            format!("{at}.type: must be 'function'")
+        })?;
+        let id = words(call.get("id"), &format!("{at}.id"))?;
+        unique(id, &mut ids, &format!("{at}.id"))?;
+        let at = format!("{at}.function");
+        let function = object(&call["function"], &at)?;
+        only_keys(function, &["name", "arguments"], &at)?;
+        legal_name(text(function.get("name"), &at)?, &format!("{at}.name"))?;
+        let arguments = text(function.get("arguments"), &format!("{at}.arguments"))?;
+        let parsed: Option<Value> = serde_json::from_str(arguments).ok();
+        ensure(parsed.is_some_and(|value| value.is_object()), || {
+            format!("{at}.arguments: must be the text of a JSON object")
+        })?;
+        open.push(id);
+    }
+    Ok(open)
+}

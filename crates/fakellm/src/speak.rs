@@ -1,0 +1,218 @@
+//! What a model says, in the stream of each provider.
+
+use serde_json::{Value, json};
+
+use crate::Answer;
+use crate::answer::{Body, Said, Say};
+use crate::rules::Api;
+
+/// The body of an answer, event by event.
+pub(crate) fn body(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
+    match &answer.body {
+        Body::Raw(bytes) => vec![bytes.clone()],
+        Body::Error { kind, message } => vec![error(api, kind, message).to_string().into_bytes()],
+        Body::Said(said) => match api {
+            Api::Anthropic => anthropic(said),
+            Api::Ollama => ollama(said),
+            Api::OpenAi => openai(said),
+        },
+    }
+}
+
+fn error(api: Api, kind: &str, message: &str) -> Value {
+    match api {
+        Api::Anthropic => {
+            json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" })
+        }
+        Api::Ollama => json!({ "error": message }),
+        Api::OpenAi => {
+            json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
+        }
+    }
+}
+
+/// In two halves, so that a client has something to put together; one character is one piece.
+fn halves(text: &str) -> Vec<&str> {
+    let middle = text.floor_char_boundary(text.len() / 2);
+    let (first, second) = text.split_at(middle);
+    let parts = [first, second].into_iter();
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+fn has_call(said: &Said) -> bool {
+    said.parts
+        .iter()
+        .any(|part| matches!(part, Say::Call { .. }))
+}
+
+fn anthropic(said: &Said) -> Vec<Vec<u8>> {
+    let event = |name: &str, mut data: Value| {
+        data["type"] = name.into();
+        format!("event: {name}\ndata: {data}\n\n").into_bytes()
+    };
+    let read = said.prompt_tokens.unwrap_or(25);
+    let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": read, "output_tokens": 1 } });
+    let mut events = vec![
+        event("message_start", json!({ "message": message })),
+        event("ping", json!({})),
+    ];
+    for (index, part) in said.parts.iter().enumerate() {
+        let (block, deltas) = anthropic_block(part);
+        events.push(event(
+            "content_block_start",
+            json!({ "index": index, "content_block": block }),
+        ));
+        for delta in deltas {
+            events.push(event(
+                "content_block_delta",
+                json!({ "index": index, "delta": delta }),
+            ));
+        }
+        events.push(event("content_block_stop", json!({ "index": index })));
+    }
+    let usual = if has_call(said) {
+        "tool_use"
+    } else {
+        "end_turn"
+    };
+    let stop = said.stop.as_deref().unwrap_or(usual);
+    events.push(event(
+        "message_delta",
+        json!({ "delta": { "stop_reason": stop, "stop_sequence": null }, "usage": { "output_tokens": 12 } }),
+    ));
+    events.push(event("message_stop", json!({})));
+    events
+}
+
+fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
+    match part {
+        Say::Text(text) => {
+            let deltas = halves(text)
+                .into_iter()
+                .map(|half| json!({ "type": "text_delta", "text": half }));
+            (json!({ "type": "text", "text": "" }), deltas.collect())
+        }
+        Say::Thinking { text, signature } => {
+            let halves = halves(text).into_iter();
+            let deltas = halves.map(|half| json!({ "type": "thinking_delta", "thinking": half }));
+            let signed = json!({ "type": "signature_delta", "signature": signature });
+            (
+                json!({ "type": "thinking", "thinking": "", "signature": "" }),
+                deltas.chain([signed]).collect(),
+            )
+        }
+        Say::Call {
+            id,
+            name,
+            arguments,
+        } => {
+            // As the provider does it: an empty piece first; no arguments are no text at all.
+            let text = if arguments == "{}" { "" } else { arguments };
+            let pieces = [""].into_iter().chain(halves(text));
+            let deltas =
+                pieces.map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }));
+            (
+                json!({ "type": "tool_use", "id": id, "name": name, "input": {} }),
+                deltas.collect(),
+            )
+        }
+    }
+}
+
+fn ollama(said: &Said) -> Vec<Vec<u8>> {
+    let line = |message: Value| {
+        let mut line = json!({ "model": "fake", "created_at": "2026-11-16T00:00:00.000000000Z", "message": message, "done": false });
+        line["message"]["role"] = "assistant".into();
+        format!("{line}\n").into_bytes()
+    };
+    let mut lines = Vec::new();
+    for (index, part) in said.parts.iter().enumerate() {
+        match part {
+            Say::Text(text) => {
+                lines.extend(
+                    halves(text)
+                        .into_iter()
+                        .map(|half| line(json!({ "content": half }))),
+                );
+            }
+            Say::Thinking { text, .. } => {
+                let halves = halves(text).into_iter();
+                lines.extend(halves.map(|half| line(json!({ "content": "", "thinking": half }))));
+            }
+            Say::Call {
+                id,
+                name,
+                arguments,
+            } => {
+                // Text that is no JSON travels as a string.
+                let arguments =
+                    serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
+                let mut call =
+                    json!({ "function": { "index": index, "name": name, "arguments": arguments } });
+                if !id.is_empty() {
+                    call["id"] = json!(id);
+                }
+                lines.push(line(json!({ "content": "", "tool_calls": [call] })));
+            }
+        }
+    }
+    let last = json!({ "model": "fake", "created_at": "2026-11-16T00:00:01.000000000Z",
+        "message": { "role": "assistant", "content": "" }, "done": true,
+        "done_reason": said.stop.as_deref().unwrap_or("stop"), "total_duration": 1_000_000, "load_duration": 1000,
+        "prompt_eval_count": said.prompt_tokens.unwrap_or(25), "eval_count": 12 });
+    lines.push(format!("{last}\n").into_bytes());
+    lines
+}
+
+fn openai(said: &Said) -> Vec<Vec<u8>> {
+    let event = |choices: Value, usage: Value| {
+        let data = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake",
+            "choices": choices, "usage": usage });
+        format!("data: {data}\n\n").into_bytes()
+    };
+    let delta = |delta: Value| {
+        event(
+            json!([{ "index": 0, "delta": delta, "finish_reason": null }]),
+            Value::Null,
+        )
+    };
+    let mut events = vec![delta(json!({ "role": "assistant", "content": null }))];
+    let mut index = 0;
+    for part in &said.parts {
+        match part {
+            Say::Text(text) => {
+                events.extend(
+                    halves(text)
+                        .into_iter()
+                        .map(|half| delta(json!({ "content": half }))),
+                );
+            }
+            Say::Thinking { text, .. } => events.push(delta(json!({ "reasoning_content": text }))),
+            Say::Call {
+                id,
+                name,
+                arguments,
+            } => {
+                let first = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
+                events.push(delta(json!({ "tool_calls": [first] })));
+                events.extend(halves(arguments).into_iter().map(|half| {
+                    delta(json!({ "tool_calls": [{ "index": index, "function": { "arguments": half } }] }))
+                }));
+                index += 1;
+            }
+        }
+    }
+    let usual = if has_call(said) { "tool_calls" } else { "stop" };
+    let stop = said.stop.as_deref().unwrap_or(usual);
+    events.push(event(
+        json!([{ "index": 0, "delta": {}, "finish_reason": stop }]),
+        Value::Null,
+    ));
+    let read = said.prompt_tokens.unwrap_or(25);
+    let usage =
+        json!({ "prompt_tokens": read, "completion_tokens": 12, "total_tokens": read + 12 });
+    events.push(event(json!([]), usage));
+    events.push(b"data: [DONE]\n\n".to_vec());
+    events
+}
