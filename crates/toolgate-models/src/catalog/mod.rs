@@ -1,0 +1,288 @@
+//! The tools in one provider's form: names it accepts, schemas it understands, ready to be sent.
+
+#[cfg(test)]
+mod tests;
+mod wire_names;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq, Serializer};
+use serde_json::value::RawValue;
+use toolgate_core::{Tool, ToolDefinition};
+
+use crate::ranking::Index;
+use crate::{ToolList, tokens};
+
+/// All tools of a list in one provider's form, sorted by name so that a prompt cache sees the same prefix every time.
+pub struct Catalog {
+    tools: Vec<CatalogTool>,
+    by_wire_name: HashMap<String, usize>,
+    by_listed_name: HashMap<String, usize>,
+    left_out: Vec<LeftOut>,
+    longest_name: usize,
+    /// For ranking; made when it is first needed.
+    index: OnceLock<Index>,
+}
+
+/// One tool in a provider's form.
+pub struct CatalogTool {
+    /// Legal for the provider, unique in the catalog.
+    pub wire_name: String,
+    /// The tool itself.
+    pub tool: Arc<dyn Tool>,
+    /// What is sent.
+    pub json: Box<RawValue>,
+    /// About how many tokens that is.
+    pub tokens: usize,
+}
+
+/// A tool that this provider can not be offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The name it is listed under.
+    pub name: String,
+    /// What stands in the way.
+    pub reason: String,
+}
+
+/// What a provider accepts. The functions are pure: a tool goes in, JSON comes out.
+pub(crate) struct Dialect {
+    /// The longest name it takes.
+    pub(crate) longest_name: usize,
+    /// True if a tool of an MCP server goes out under its name there, as far as that is unique.
+    pub(crate) original_names: bool,
+    /// The tool as it is sent, under this name.
+    pub(crate) convert: fn(&ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String>,
+}
+
+/// Tools that a model may use in one round: all of a catalog or the best of it, in the catalog's order.
+pub struct Offer {
+    catalog: Arc<Catalog>,
+    chosen: Option<Vec<usize>>,
+}
+
+/// Keeps the catalog of the last list of tools, so that a list is converted once.
+#[derive(Default)]
+pub(crate) struct CatalogCache(Mutex<Option<(Arc<ToolList>, Arc<Catalog>)>>);
+
+impl CatalogCache {
+    pub(crate) fn get(&self, tools: &Arc<ToolList>, dialect: &Dialect) -> Arc<Catalog> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, catalog)) = &*kept
+            && Arc::ptr_eq(of, tools)
+        {
+            return Arc::clone(catalog);
+        }
+        let catalog = Arc::new(Catalog::build(tools.tools(), dialect));
+        *kept = Some((Arc::clone(tools), Arc::clone(&catalog)));
+        catalog
+    }
+}
+
+impl Catalog {
+    /// Converts tools. One that can not be converted is left out and named; it costs nothing else.
+    pub(crate) fn build(tools: &[Arc<dyn Tool>], dialect: &Dialect) -> Self {
+        let mut left_out = Vec::new();
+        let mut leave_out = |tool: &Arc<dyn Tool>, reason| {
+            let name = tool.definition().name().to_owned();
+            left_out.push(LeftOut { name, reason });
+        };
+        let mut seen = HashSet::with_capacity(tools.len());
+        let (tools, twice): (Vec<_>, Vec<_>) = tools
+            .iter()
+            .partition(|tool| seen.insert(tool.definition().name()));
+        for tool in twice {
+            leave_out(
+                tool,
+                "another tool is listed under the same name".to_owned(),
+            );
+        }
+        let definitions: Vec<&ToolDefinition> =
+            tools.iter().map(|tool| tool.definition()).collect();
+        let longest = dialect.longest_name;
+        let names = wire_names::assign(&definitions, longest, dialect.original_names);
+        let mut converted = Vec::with_capacity(tools.len());
+        for (tool, wire_name) in tools.into_iter().zip(names) {
+            match convert(tool.definition(), &wire_name, dialect) {
+                Ok(json) => converted.push(CatalogTool {
+                    tokens: tokens::estimate(json.get()),
+                    tool: Arc::clone(tool),
+                    wire_name,
+                    json,
+                }),
+                Err(reason) => leave_out(tool, reason),
+            }
+        }
+        converted.sort_unstable_by(|one, other| one.wire_name.cmp(&other.wire_name));
+        left_out.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let places = |name: fn(&CatalogTool) -> &str| {
+            let named = converted.iter().map(|tool| name(tool).to_owned());
+            named.zip(0..).collect()
+        };
+        Self {
+            by_wire_name: places(|tool| &tool.wire_name),
+            by_listed_name: places(|tool| tool.tool.definition().name()),
+            tools: converted,
+            left_out,
+            longest_name: longest,
+            index: OnceLock::new(),
+        }
+    }
+
+    /// All of them, sorted by their names here.
+    pub fn tools(&self) -> &[CatalogTool] {
+        &self.tools
+    }
+
+    /// Those that could not be converted.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// The tool that the provider knows by exactly this name.
+    pub fn by_wire_name(&self, name: &str) -> Option<&CatalogTool> {
+        self.by_wire_name.get(name).map(|index| &self.tools[*index])
+    }
+
+    /// The tool that a model means by a name: models also write the name under which a tool is listed here, get the case
+    /// wrong, or put before it what stood around the tools in their training.
+    pub fn meant(&self, name: &str) -> Option<&CatalogTool> {
+        const PREFIXES: [&str; 4] = ["functions", "default_api", "tools", "tool"];
+        let name = name.trim();
+        let found = self.alike(name);
+        if found.is_some() {
+            return found;
+        }
+        PREFIXES.iter().find_map(|prefix| {
+            let rest = name.strip_prefix(prefix)?;
+            self.alike(rest.strip_prefix(['.', ':', '/'])?.trim())
+        })
+    }
+
+    fn alike(&self, name: &str) -> Option<&CatalogTool> {
+        let exact = self
+            .by_wire_name
+            .get(name)
+            .or(self.by_listed_name.get(name));
+        if let Some(index) = exact {
+            return self.tools.get(*index);
+        }
+        let is_alike = |tool: &&CatalogTool| {
+            let listed = tool.tool.definition().name();
+            tool.wire_name.eq_ignore_ascii_case(name) || listed.eq_ignore_ascii_case(name)
+        };
+        let mut alike = self.tools.iter().filter(is_alike);
+        alike.next().filter(|_| alike.next().is_none())
+    }
+
+    /// The name under which the provider knows a tool, also one that is not there any more: history is replayed with it.
+    pub fn wire_name<'a>(&'a self, listed_name: &'a str) -> Cow<'a, str> {
+        if let Some(index) = self.by_listed_name.get(listed_name) {
+            return Cow::Borrowed(&self.tools[*index].wire_name);
+        }
+        let legal = wire_names::legal(listed_name, self.longest_name);
+        match self.by_wire_name.get(&*legal) {
+            // It must not seem to be a tool that it was not.
+            Some(_) => Cow::Owned(wire_names::with_suffix(
+                &legal,
+                listed_name,
+                self.longest_name,
+            )),
+            None => legal,
+        }
+    }
+
+    /// What the tools are about.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let definitions = self.tools.iter().map(|tool| tool.tool.definition());
+            Index::of(definitions)
+        })
+    }
+
+    /// The places of tools that are listed or known to the provider by one of these names.
+    pub(crate) fn places<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = usize> + 'a {
+        names.iter().filter_map(|name| {
+            let place = self
+                .by_listed_name
+                .get(name)
+                .or(self.by_wire_name.get(name));
+            place.copied()
+        })
+    }
+}
+
+/// A converter that panics loses its tool and nothing else.
+fn convert(
+    definition: &ToolDefinition,
+    wire_name: &str,
+    dialect: &Dialect,
+) -> Result<Box<RawValue>, String> {
+    let convert = AssertUnwindSafe(|| (dialect.convert)(definition, wire_name));
+    catch_unwind(convert).unwrap_or_else(|_| Err("converting it failed unexpectedly".to_owned()))
+}
+
+impl Offer {
+    /// All tools of a catalog.
+    pub fn all(catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            chosen: None,
+        }
+    }
+
+    /// Some tools of a catalog, by their places in it.
+    pub fn some(catalog: Arc<Catalog>, mut chosen: Vec<usize>) -> Self {
+        chosen.sort_unstable();
+        chosen.dedup();
+        Self {
+            catalog,
+            chosen: Some(chosen),
+        }
+    }
+
+    /// Where they come from.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match &self.chosen {
+            Some(chosen) => chosen.len(),
+            None => self.catalog.tools.len(),
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The tools, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &CatalogTool> {
+        let all = self.catalog.tools.iter().filter(|_| self.chosen.is_none());
+        let chosen = self.chosen.iter().flatten();
+        all.chain(chosen.map(|index| &self.catalog.tools[*index]))
+    }
+
+    /// About how many tokens they take.
+    pub fn tokens(&self) -> usize {
+        self.iter().map(|tool| tool.tokens).sum()
+    }
+}
+
+impl Serialize for Offer {
+    /// The list as it is sent.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.len()))?;
+        for tool in self.iter() {
+            list.serialize_element(&tool.json)?;
+        }
+        list.end()
+    }
+}

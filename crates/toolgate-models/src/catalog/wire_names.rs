@@ -1,0 +1,133 @@
+//! Names that a provider accepts: legal, unique, and the same on every run and machine.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use toolgate_core::ToolDefinition;
+
+/// Length of what makes a name unique: an underscore and eight digits.
+const SUFFIX: usize = 9;
+
+/// A name for each of these tools, in their order.
+pub(super) fn assign(
+    definitions: &[&ToolDefinition],
+    longest: usize,
+    original_names: bool,
+) -> Vec<String> {
+    let wanted = wanted(definitions, original_names);
+    let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| legal(name, longest)).collect();
+    let mut shared: HashMap<&str, Vec<usize>> = HashMap::with_capacity(legal.len());
+    for (index, name) in legal.iter().enumerate() {
+        shared.entry(name).or_default().push(index);
+    }
+    let keeps = |index: usize| match shared.get(&*legal[index]).map(Vec::as_slice) {
+        None | Some([_]) => true,
+        Some(all) => Some(index) == owner(all, &wanted, &legal, definitions),
+    };
+    let mut taken: HashSet<String> = HashSet::with_capacity(legal.len());
+    let kept: Vec<bool> = (0..legal.len()).map(keeps).collect();
+    taken.extend(
+        kept.iter()
+            .zip(&legal)
+            .filter(|(kept, _)| **kept)
+            .map(|(_, name)| name.to_string()),
+    );
+    let mut names: Vec<String> = Vec::with_capacity(legal.len());
+    for (index, kept) in kept.iter().enumerate() {
+        names.push(match kept {
+            true => legal[index].to_string(),
+            false => free(
+                &legal[index],
+                definitions[index].name(),
+                longest,
+                &mut taken,
+            ),
+        });
+    }
+    names
+}
+
+/// The name on the tool's own server where that is wanted and no other tool has it, else the one it is listed under.
+fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    if original_names {
+        for definition in definitions {
+            *count.entry(definition.original_name()).or_default() += 1;
+        }
+    }
+    let wanted = |definition: &&'a ToolDefinition| match count.get(definition.original_name()) {
+        Some(1) => definition.original_name(),
+        _ => definition.name(),
+    };
+    definitions.iter().map(wanted).collect()
+}
+
+/// Of those that would have the same name, the one that has it by right: the name is legal as it stands, and rather the one
+/// it is listed under than the one on its server.
+fn owner(
+    all: &[usize],
+    wanted: &[&str],
+    legal: &[Cow<'_, str>],
+    definitions: &[&ToolDefinition],
+) -> Option<usize> {
+    let rightful = all
+        .iter()
+        .filter(|index| *wanted[**index] == *legal[**index]);
+    rightful.copied().min_by_key(|index| {
+        (
+            *definitions[*index].name() != *legal[*index],
+            definitions[*index].name(),
+        )
+    })
+}
+
+/// The name with other characters replaced and not too long.
+pub(super) fn legal(name: &str, longest: usize) -> Cow<'_, str> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if name.len() <= longest && !name.is_empty() && name.bytes().all(is_legal) {
+        return Cow::Borrowed(name);
+    }
+    let replaced = name.chars().map(|c| match u8::try_from(c) {
+        Ok(byte) if is_legal(byte) => c,
+        _ => '_',
+    });
+    let replaced: String = replaced.collect();
+    match replaced.len() {
+        0 => Cow::Borrowed("_"),
+        length if length <= longest => Cow::Owned(replaced),
+        _ => Cow::Owned(with_suffix(&replaced, name, longest)),
+    }
+}
+
+/// A name that nobody has yet. The first try is nearly always the one.
+pub(super) fn free(
+    legal: &str,
+    listed: &str,
+    longest: usize,
+    taken: &mut HashSet<String>,
+) -> String {
+    let mut seed = listed.to_owned();
+    loop {
+        let name = with_suffix(legal, &seed, longest);
+        if taken.insert(name.clone()) {
+            return name;
+        }
+        seed.push('+');
+    }
+}
+
+/// The name as far as there is room, and a number made of the seed.
+pub(super) fn with_suffix(legal: &str, seed: &str, longest: usize) -> String {
+    let room = legal.len().min(longest.saturating_sub(SUFFIX));
+    format!("{}_{:08x}", &legal[..room], hash(seed))
+}
+
+/// FNV-1a, mixed once more so that names that differ in one letter differ everywhere. Its numbers are in saved
+/// conversations: it must never change.
+fn hash(text: &str) -> u32 {
+    let start = 0xcbf2_9ce4_8422_2325_u64;
+    let hash = text.bytes().fold(start, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ (hash >> 32)) as u32
+}

@@ -1,1 +1,0 @@
-//! The N best tools for a request.

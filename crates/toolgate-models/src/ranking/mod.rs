@@ -1,0 +1,201 @@
+//! The N best tools for a request: small models drown in tools. Words of the request are looked up in what the tools say of
+//! themselves; no service is asked, and the same request finds the same tools every time.
+
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use toolgate_core::ToolDefinition;
+
+use crate::Catalog;
+use words::Words;
+
+/// How many tools may be offered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<'a> {
+    /// At most this many; 0: as many as there are.
+    pub(crate) most: usize,
+    /// Of at most this many tokens together; 0: of any number.
+    pub(crate) tokens: usize,
+    /// These always, by the names they are listed under.
+    pub(crate) pinned: &'a [String],
+}
+
+/// The best tools for a request, as places in the catalog, in its order. `None`: all of them fit.
+pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> Option<Vec<usize>> {
+    let or_all = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+    let (most, budget) = (or_all(choice.most), or_all(choice.tokens));
+    let tools = catalog.tools();
+    let total: usize = tools.iter().map(|tool| tool.tokens).sum();
+    if tools.len() <= most && total <= budget {
+        return None;
+    }
+    let mut chosen: Vec<usize> = catalog.places(choice.pinned).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    let mut spent: usize = chosen.iter().map(|place| tools[*place].tokens).sum();
+    let mut is_chosen = vec![false; tools.len()];
+    for place in &chosen {
+        is_chosen[*place] = true;
+    }
+    for place in catalog.index().ranked(request) {
+        if chosen.len() >= most {
+            break;
+        }
+        let fits = spent.saturating_add(tools[place].tokens) <= budget;
+        if fits && !is_chosen[place] {
+            spent += tools[place].tokens;
+            chosen.push(place);
+        }
+    }
+    chosen.sort_unstable();
+    Some(chosen)
+}
+
+/// What the tools of a catalog are about: for each word the tools that have it, and how much it means there.
+pub(crate) struct Index {
+    postings: HashMap<String, Vec<(usize, f64)>>,
+    /// The weight of all words of each tool.
+    lengths: Vec<f64>,
+    average: f64,
+}
+
+/// A name says more than a sentence.
+const NAME: f64 = 3.0;
+const TITLE: f64 = 2.0;
+const DESCRIPTION: f64 = 1.0;
+const PARAMETER: f64 = 1.0;
+const VALUE: f64 = 0.5;
+
+/// The most words of one tool, and bytes of a text, that are looked at: more only makes a tool match everything.
+const MOST_WORDS: usize = 1_000;
+const MOST_BYTES: usize = 4 << 10;
+
+impl Index {
+    pub(crate) fn of<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> Self {
+        let mut index = Self {
+            postings: HashMap::new(),
+            lengths: Vec::new(),
+            average: 1.0,
+        };
+        for (place, definition) in definitions.enumerate() {
+            let words = Weighed::of(definition);
+            index.lengths.push(words.length);
+            for (word, weight) in words.weights {
+                index
+                    .postings
+                    .entry(word)
+                    .or_default()
+                    .push((place, weight));
+            }
+        }
+        let tools = index.lengths.len().max(1);
+        index.average = (index.lengths.iter().sum::<f64>() / tools as f64).max(1.0);
+        index
+    }
+
+    /// All tools, the best first; those that are equally good in their order.
+    fn ranked(&self, request: &str) -> Vec<usize> {
+        let scores = self.scores(request);
+        let mut places: Vec<usize> = (0..scores.len()).collect();
+        places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
+        places
+    }
+
+    /// BM25: a word counts the more the rarer it is, the more it means in a tool, and the less else the tool speaks of.
+    fn scores(&self, request: &str) -> Vec<f64> {
+        const MANY: f64 = 1.2;
+        const LONG: f64 = 0.6;
+        let mut scores = vec![0.0; self.lengths.len()];
+        let tools = self.lengths.len() as f64;
+        let mut asked = Words::of(&request[..request.floor_char_boundary(MOST_BYTES)]).distinct();
+        asked.truncate(MOST_WORDS);
+        for word in asked {
+            let Some(postings) = self.postings.get(&word) else {
+                continue;
+            };
+            let having = postings.len() as f64;
+            let rarity = (1.0 + (tools - having + 0.5) / (having + 0.5)).ln();
+            for (place, weight) in postings {
+                let length = 1.0 - LONG + LONG * self.lengths[*place] / self.average;
+                scores[*place] += rarity * weight * (MANY + 1.0) / (weight + MANY * length);
+            }
+        }
+        scores
+    }
+}
+
+/// The words of one tool.
+#[derive(Default)]
+struct Weighed {
+    weights: HashMap<String, f64>,
+    length: f64,
+    count: usize,
+}
+
+impl Weighed {
+    fn of(definition: &ToolDefinition) -> Self {
+        let mut words = Self::default();
+        words.add(Words::of(definition.name()), NAME);
+        words.add_text(definition.title().unwrap_or_default(), TITLE);
+        words.add_text(definition.description(), DESCRIPTION);
+        words.add_parameters(definition.parameters());
+        words
+    }
+
+    fn add(&mut self, words: Words, weight: f64) {
+        for word in words.distinct() {
+            self.count += 1;
+            if self.count > MOST_WORDS {
+                return;
+            }
+            *self.weights.entry(word).or_default() += weight;
+            self.length += weight;
+        }
+    }
+
+    fn add_text(&mut self, text: &str, weight: f64) {
+        let text = &text[..text.floor_char_boundary(MOST_BYTES)];
+        self.add(Words::of(text), weight);
+    }
+
+    /// Names, descriptions and values of parameters, of those inside of others too.
+    fn add_parameters(&mut self, schema: &Value) {
+        let mut ahead = vec![schema];
+        while let Some(schema) = ahead.pop() {
+            if self.count > MOST_WORDS {
+                return;
+            }
+            let values = schema.get("enum").and_then(Value::as_array);
+            for value in values
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .take(50)
+            {
+                self.add_text(value, VALUE);
+            }
+            let Value::Object(keywords) = schema else {
+                continue;
+            };
+            for (name, property) in keywords
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                self.add(Words::of(name), PARAMETER);
+                let description = property.get("description").and_then(Value::as_str);
+                self.add_text(description.unwrap_or_default(), VALUE);
+                ahead.push(property);
+            }
+            ahead.extend(keywords.get("items"));
+            let lists = ["anyOf", "oneOf", "allOf"].into_iter();
+            let lists = lists.filter_map(|keyword| keywords.get(keyword)?.as_array());
+            ahead.extend(lists.flatten());
+        }
+    }
+}
