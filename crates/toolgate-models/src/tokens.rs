@@ -60,3 +60,55 @@ impl Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts of real tokenizers, the highest of those known for a text.
+    #[test]
+    fn the_guess_is_not_below_what_tokenizers_need_and_not_far_above() {
+        for (text, needed) in [
+            ("", 0),
+            ("Hello, world!", 4),
+            ("The quick brown fox jumps over the lazy dog.", 10),
+            ("1234567890", 10),
+            ("你好，世界", 5),
+            ("Привет, мир", 5),
+            (
+                r#"{"type":"object","properties":{"city":{"type":"string"}}}"#,
+                18,
+            ),
+        ] {
+            let guess = estimate(text);
+            assert!(guess >= needed, "{text}: {guess} < {needed}");
+            assert!(guess <= needed * 8 / 5 + 1, "{text}: {guess} > {needed}");
+        }
+    }
+
+    #[test]
+    fn prose_takes_about_a_token_for_four_bytes_and_json_for_three() {
+        let prose = "Looks up the current weather for a city and says how warm it is, whether it rains, and how \
+            strong the wind blows. Give the name of the city in English; add the country where two cities share a name.";
+        let json = r#"{"type":"function","function":{"name":"get_weather","description":"Current weather","parameters":
+            {"type":"object","properties":{"city":{"type":"string","description":"Name of the city"},"units":{"enum":
+            ["metric","imperial"]}},"required":["city"]}}}"#;
+        let json: String = json.split("\n            ").collect();
+        for (text, least, most) in [(prose, 3.4, 4.5), (&json, 2.4, 3.4)] {
+            let ratio = text.len() as f64 / estimate(text) as f64;
+            assert!((least..most).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn more_text_is_never_fewer_tokens() {
+        let mut text = String::new();
+        let mut last = 0;
+        for c in "Wörter, 漢字 und 🙂🙂 {\"a\": [1, 22]}\n\n    end".chars() {
+            text.push(c);
+            let guess = estimate(&text);
+            assert!(guess >= last, "{text}");
+            last = guess;
+        }
+    }
+}

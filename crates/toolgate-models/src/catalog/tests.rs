@@ -1,1 +1,273 @@
+use serde_json::json;
+use toolgate_core::{CallContext, Source, ToolFuture, ValidArguments};
 
+use super::*;
+
+struct Fake(ToolDefinition);
+
+impl Tool for Fake {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        unreachable!("no conversion calls a tool")
+    }
+}
+
+fn tool(name: &str, original: Option<&str>) -> Arc<dyn Tool> {
+    let mut builder = ToolDefinition::builder(name, "Does something", json!({ "type": "object" }));
+    if let Some(original) = original {
+        builder = builder
+            .original_name(original)
+            .source(Source::Mcp("s".to_owned()));
+    }
+    Arc::new(Fake(builder.build().unwrap()))
+}
+
+fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
+    names.iter().map(|name| tool(name, None)).collect()
+}
+
+const SHORT: Dialect = Dialect {
+    longest_name: 64,
+    original_names: false,
+    convert: |_, name| serde_json::value::to_raw_value(name).map_err(|error| error.to_string()),
+};
+
+/// The wire name of each tool, by the name it is listed under.
+fn names(catalog: &Catalog) -> Vec<(&str, &str)> {
+    let mut names: Vec<(&str, &str)> = catalog
+        .tools()
+        .iter()
+        .map(|tool| (tool.tool.definition().name(), tool.wire_name.as_str()))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn legal_names_stay_and_others_are_made_legal() {
+    let catalog = Catalog::build(
+        &tools(&["echo", "house.lights", "a/b:c", "get-time_2"]),
+        &SHORT,
+    );
+    let expected = [
+        ("a/b:c", "a_b_c"),
+        ("echo", "echo"),
+        ("get-time_2", "get-time_2"),
+        ("house.lights", "house_lights"),
+    ];
+    assert_eq!(names(&catalog), expected);
+    for (listed, wire) in expected {
+        assert_eq!(catalog.wire_name(listed), wire);
+        let found = catalog.by_wire_name(wire).unwrap();
+        assert_eq!(found.tool.definition().name(), listed);
+    }
+}
+
+#[test]
+fn of_names_that_fall_together_the_one_that_was_legal_keeps_its_own() {
+    let catalog = Catalog::build(&tools(&["a.b", "a/b", "a_b"]), &SHORT);
+    let expected = [
+        ("a.b", "a_b_e27bcb35"),
+        ("a/b", "a_b_e2480c78"),
+        ("a_b", "a_b"),
+    ];
+    assert_eq!(
+        names(&catalog),
+        expected,
+        "these stand in saved conversations"
+    );
+    let turned = Catalog::build(&tools(&["a_b", "a/b", "a.b"]), &SHORT);
+    assert_eq!(names(&turned), expected, "whatever their order");
+    let without = Catalog::build(&tools(&["a.b", "a/b"]), &SHORT);
+    assert_eq!(
+        names(&without),
+        expected[..2],
+        "none has more right to it than the other"
+    );
+}
+
+#[test]
+fn a_made_name_avoids_one_that_is_there() {
+    let catalog = Catalog::build(&tools(&["a_b", "a.b", "a_b_e27bcb35"]), &SHORT);
+    let names = names(&catalog);
+    assert_eq!(
+        (names[1], names[2]),
+        (("a_b", "a_b"), ("a_b_e27bcb35", "a_b_e27bcb35"))
+    );
+    assert!(
+        names[0].1.starts_with("a_b_") && names[0].1 != "a_b_e27bcb35",
+        "{names:?}"
+    );
+}
+
+#[test]
+fn long_names_are_cut_and_stay_apart() {
+    let long = "x".repeat(70);
+    let (one, other) = (format!("{long}.one"), format!("{long}.two"));
+    let catalog = Catalog::build(&tools(&[&one, &other, &"y".repeat(64)]), &SHORT);
+    let names = names(&catalog);
+    assert!(names.iter().all(|(_, wire)| wire.len() == 64), "{names:?}");
+    assert_ne!(names[0].1, names[1].1);
+    assert_eq!(names[2].1, "y".repeat(64));
+}
+
+#[test]
+fn every_name_is_legal_unique_and_leads_back() {
+    let odd: Vec<String> = (0..2_000)
+        .map(|i| {
+            let separator = ["_", ".", "/", ":", "-"][i % 5];
+            format!("s{}{separator}t{}{}", i % 7, i / 10, "long".repeat(i % 40))
+        })
+        .filter(|name| name.len() <= 128)
+        .collect();
+    let odd: HashSet<&str> = odd.iter().map(String::as_str).collect();
+    let odd: Vec<&str> = odd.into_iter().collect();
+    for longest_name in [64, 128] {
+        let dialect = Dialect {
+            longest_name,
+            ..SHORT
+        };
+        let catalog = Catalog::build(&tools(&odd), &dialect);
+        assert_eq!(catalog.tools().len(), odd.len());
+        let wire: HashSet<&str> = catalog
+            .tools()
+            .iter()
+            .map(|tool| tool.wire_name.as_str())
+            .collect();
+        assert_eq!(wire.len(), odd.len());
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(
+            wire.iter()
+                .all(|name| name.len() <= longest_name && name.chars().all(legal))
+        );
+        for listed in &odd {
+            let wire = catalog.wire_name(listed);
+            assert_eq!(
+                catalog
+                    .by_wire_name(&wire)
+                    .unwrap()
+                    .tool
+                    .definition()
+                    .name(),
+                *listed
+            );
+        }
+        assert!(catalog.tools().is_sorted_by_key(|tool| &tool.wire_name));
+    }
+}
+
+#[test]
+fn qw2_the_name_on_the_server_is_used_where_only_one_tool_has_it() {
+    let qwen = Dialect {
+        original_names: true,
+        ..SHORT
+    };
+    let tools = [
+        tool("house_lights", Some("lights")),
+        tool("one_search", Some("search")),
+        tool("two_search", Some("search")),
+        tool("time", None),
+        tool("clock_time", Some("time")),
+        tool("notes", Some("read")),
+        tool("other_notes", Some("notes")),
+        tool("odd", Some("read.me")),
+    ];
+    let catalog = Catalog::build(&tools, &qwen);
+    let expected = [
+        ("clock_time", "clock_time"),
+        ("house_lights", "lights"),
+        ("notes", "read"),
+        ("odd", "read_me"),
+        ("one_search", "one_search"),
+        ("other_notes", "other_notes"),
+        ("time", "time"),
+        ("two_search", "two_search"),
+    ];
+    assert_eq!(names(&catalog), expected);
+}
+
+#[test]
+fn a_tool_that_fails_costs_nothing_but_itself() {
+    let picky = Dialect {
+        convert: |definition, name| match definition.name() {
+            "bad" => Err("its parameters can not be said".to_owned()),
+            "worse" => panic!("a bug"),
+            _ => (SHORT.convert)(definition, name),
+        },
+        ..SHORT
+    };
+    let catalog = Catalog::build(&tools(&["worse", "good", "bad", "good"]), &picky);
+    assert_eq!(names(&catalog), [("good", "good")]);
+    let left_out: Vec<(&str, &str)> = catalog
+        .left_out()
+        .iter()
+        .map(|left| (left.name.as_str(), left.reason.as_str()))
+        .collect();
+    let expected = [
+        ("bad", "its parameters can not be said"),
+        ("good", "another tool is listed under the same name"),
+        ("worse", "converting it failed unexpectedly"),
+    ];
+    assert_eq!(left_out, expected);
+}
+
+#[test]
+fn qw4_no_tools_make_an_empty_list() {
+    let offer = Offer::all(Arc::new(Catalog::build(&[], &SHORT)));
+    assert_eq!(serde_json::to_string(&offer).unwrap(), "[]");
+    assert!(offer.is_empty() && offer.tokens() == 0);
+}
+
+#[test]
+fn the_name_of_a_tool_that_is_gone_is_legal_and_nobody_elses() {
+    let catalog = Catalog::build(&tools(&["a_b"]), &SHORT);
+    assert_eq!(catalog.wire_name("gone"), "gone");
+    assert_eq!(catalog.wire_name("gone.tool"), "gone_tool");
+    assert_eq!(catalog.wire_name("a.b"), "a_b_e27bcb35");
+    assert_eq!(catalog.wire_name(&"é".repeat(100)).len(), 64);
+    assert_eq!(catalog.wire_name(""), "_");
+}
+
+#[test]
+fn models_are_understood_if_they_get_a_name_nearly_right() {
+    let catalog = Catalog::build(
+        &tools(&["house.lights", "getTime", "GETTIME", "echo"]),
+        &SHORT,
+    );
+    for (said, meant) in [
+        ("echo", Some("echo")),
+        ("Echo", Some("echo")),
+        (" echo\n", Some("echo")),
+        ("house_lights", Some("house.lights")),
+        ("house.lights", Some("house.lights")),
+        ("House.Lights", Some("house.lights")),
+        ("functions.echo", Some("echo")),
+        ("default_api:echo", Some("echo")),
+        ("default_api.House_Lights", Some("house.lights")),
+        ("tools/echo", Some("echo")),
+        ("getTime", Some("getTime")),
+        ("gettime", None),
+        ("ech", None),
+        ("functionsecho", None),
+        ("functions.", None),
+        ("", None),
+    ] {
+        let found = catalog
+            .meant(said)
+            .map(|tool| tool.tool.definition().name());
+        assert_eq!(found, meant, "{said:?}");
+    }
+    assert!(catalog.by_wire_name("Echo").is_none());
+}
+
+#[test]
+fn an_offer_keeps_the_catalogs_order() {
+    let catalog = Arc::new(Catalog::build(&tools(&["c", "a", "b"]), &SHORT));
+    let all = Offer::all(Arc::clone(&catalog));
+    assert_eq!(serde_json::to_string(&all).unwrap(), r#"["a","b","c"]"#);
+    let some = Offer::some(catalog, vec![2, 0, 2]);
+    assert_eq!(serde_json::to_string(&some).unwrap(), r#"["a","c"]"#);
+    assert_eq!((some.len(), some.tokens()), (2, 6));
+}

@@ -20,18 +20,14 @@ pub(super) fn assign(
     for (index, name) in legal.iter().enumerate() {
         shared.entry(name).or_default().push(index);
     }
-    let keeps = |index: usize| match shared.get(&*legal[index]).map(Vec::as_slice) {
-        None | Some([_]) => true,
-        Some(all) => Some(index) == owner(all, &wanted, &legal, definitions),
+    // Of those that would have the same name, one may have it by right: no two tools want the same.
+    let keeps = |index: usize| {
+        let alone = shared.get(&*legal[index]).is_none_or(|all| all.len() == 1);
+        alone || *wanted[index] == *legal[index]
     };
-    let mut taken: HashSet<String> = HashSet::with_capacity(legal.len());
     let kept: Vec<bool> = (0..legal.len()).map(keeps).collect();
-    taken.extend(
-        kept.iter()
-            .zip(&legal)
-            .filter(|(kept, _)| **kept)
-            .map(|(_, name)| name.to_string()),
-    );
+    let kept_names = kept.iter().zip(&legal).filter(|(kept, _)| **kept);
+    let mut taken: HashSet<String> = kept_names.map(|(_, name)| name.to_string()).collect();
     let mut names: Vec<String> = Vec::with_capacity(legal.len());
     for (index, kept) in kept.iter().enumerate() {
         names.push(match kept {
@@ -47,12 +43,20 @@ pub(super) fn assign(
     names
 }
 
-/// The name on the tool's own server where that is wanted and no other tool has it, else the one it is listed under.
+/// The name on the tool's own server where that is wanted and can mean no other tool, else the one it is listed under.
 fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
-    let mut count: HashMap<&str, usize> = HashMap::new();
-    if original_names {
-        for definition in definitions {
-            *count.entry(definition.original_name()).or_default() += 1;
+    if !original_names {
+        return definitions
+            .iter()
+            .map(|definition| definition.name())
+            .collect();
+    }
+    let mut count: HashMap<&str, usize> = HashMap::with_capacity(definitions.len());
+    for definition in definitions {
+        let (listed, original) = (definition.name(), definition.original_name());
+        *count.entry(original).or_default() += 1;
+        if listed != original {
+            *count.entry(listed).or_default() += 1;
         }
     }
     let wanted = |definition: &&'a ToolDefinition| match count.get(definition.original_name()) {
@@ -60,25 +64,6 @@ fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&
         _ => definition.name(),
     };
     definitions.iter().map(wanted).collect()
-}
-
-/// Of those that would have the same name, the one that has it by right: the name is legal as it stands, and rather the one
-/// it is listed under than the one on its server.
-fn owner(
-    all: &[usize],
-    wanted: &[&str],
-    legal: &[Cow<'_, str>],
-    definitions: &[&ToolDefinition],
-) -> Option<usize> {
-    let rightful = all
-        .iter()
-        .filter(|index| *wanted[**index] == *legal[**index]);
-    rightful.copied().min_by_key(|index| {
-        (
-            *definitions[*index].name() != *legal[*index],
-            definitions[*index].name(),
-        )
-    })
 }
 
 /// The name with other characters replaced and not too long.
@@ -122,8 +107,7 @@ pub(super) fn with_suffix(legal: &str, seed: &str, longest: usize) -> String {
     format!("{}_{:08x}", &legal[..room], hash(seed))
 }
 
-/// FNV-1a, mixed once more so that names that differ in one letter differ everywhere. Its numbers are in saved
-/// conversations: it must never change.
+/// FNV-1a, folded to half its width. Its numbers are in saved conversations: it must never change.
 fn hash(text: &str) -> u32 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let hash = text.bytes().fold(start, |hash, byte| {

@@ -130,9 +130,8 @@ pub(crate) fn lower<'a>(
     let (mut schema, mut notes) = root::fold(copy);
     if let Some(keywords) = rules.keywords {
         add(&mut notes, &reduce::of_root(&schema));
-        schema.shift_remove("description");
-        schema = reduce::reduce(schema, "", keywords);
         schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));
+        schema = reduce::reduce(schema, "", keywords);
     }
     let mut lowered = Lowered {
         description,

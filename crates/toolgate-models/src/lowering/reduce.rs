@@ -20,7 +20,7 @@ pub(super) fn reduce(
     if !description.is_empty() {
         schema.insert("description".to_owned(), description.into());
     }
-    schema.retain(|keyword, value| kept.contains(&keyword.as_str()) && has_place(keyword, value));
+    schema.retain(|keyword, _| kept.contains(&keyword.as_str()));
     for (keyword, value) in &mut schema {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
@@ -29,6 +29,8 @@ pub(super) fn reduce(
                     reduce_in_place(property, name, kept);
                 }
             }
+            // A flag where the structure wants an object would cost the whole request.
+            ("items", flag @ Value::Bool(_)) => *flag = json!({}),
             ("items", items) => reduce_in_place(items, "", kept),
             ("anyOf", Value::Array(branches)) => {
                 for branch in branches {
@@ -45,11 +47,6 @@ fn reduce_in_place(schema: &mut Value, name: &str, kept: &[&str]) {
     if let Value::Object(keywords) = schema {
         *keywords = reduce(std::mem::take(keywords), name, kept);
     }
-}
-
-/// A flag where the structure wants an object would cost the whole request.
-fn has_place(keyword: &str, value: &Value) -> bool {
-    keyword != "items" || value.is_object()
 }
 
 /// What was said already, what a title adds to it, and what is about to be lost.

@@ -1,0 +1,137 @@
+use super::checker::faults;
+use super::*;
+
+#[test]
+fn nothing_hidden_reaches_a_model() {
+    let hidden = "Reads\u{202e} files\u{200b}\u{e0041}\u{e0101}\u{7}\u{1b}[31m\nof yours";
+    let definition = described(
+        hidden,
+        json!({ "type": "object", "properties": {
+            "a": { "type": "string", "description": hidden, "title": hidden, "x-note": [hidden] },
+            "b": { "enum": ["x", "\u{e0041}y"] },
+            "c\u{200b}": { "type": "string" },
+        } }),
+    );
+    for (provider, rules) in ALL {
+        let (description, schema) = lowered(&definition, rules);
+        assert_eq!(description, "Reads files[31m\nof yours");
+        let text = schema.to_string();
+        let seen = |c: char| c == '\n' || !toolgate_core::is_unseen(c);
+        assert!(
+            text.chars().all(seen) && !text.contains('\u{e0101}'),
+            "{provider}: {text}"
+        );
+        assert!(
+            schema["properties"].get("c").is_none(),
+            "another name is another parameter"
+        );
+        assert_eq!(
+            schema["properties"]["b"],
+            json!({}),
+            "a value must not be changed"
+        );
+    }
+    let required = tool(json!({ "type": "object", "required": ["c\u{200b}"] }));
+    let problem = lower(&required, &Rules::OLLAMA).unwrap_err();
+    assert_eq!(
+        problem,
+        "the name of its required parameter 'c\\u{200b}' has characters that can not be seen"
+    );
+}
+
+#[test]
+fn keywords_of_the_wrong_kind_do_not_reach_a_provider() {
+    let junk = json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "any", "required": true, "enum": [], "description": 5, "minimum": "1" },
+            "b": { "type": ["string", "string", "text"], "anyOf": [], "items": 3, "properties": [] },
+            "c": "string",
+            "d": { "type": "array", "allOf": {}, "minLength": -1, "multipleOf": 0, "pattern": null },
+            "e": { "$ref": 7 },
+        },
+        "required": ["a", 1, "a"],
+        "anyOf": "x",
+    });
+    for (provider, rules) in ALL {
+        let (_, schema) = lowered(&unchecked(junk.clone()), rules);
+        assert_eq!(faults(provider, &schema), [""; 0]);
+        let expected = json!({
+            "a": {},
+            "b": { "type": ["string"] },
+            "c": {},
+            "d": { "type": "array", "items": {} },
+            "e": {},
+        });
+        assert_eq!(schema["properties"], expected, "{provider}");
+        assert_eq!(schema["required"], json!(["a"]));
+    }
+}
+
+#[test]
+fn references_that_multiply_end_at_a_bounded_size() {
+    // Each of twelve schemas has all twelve inside: twelve factorial of them, if nobody counted.
+    let name = |i: usize| format!("d{i}");
+    let all: serde_json::Map<_, _> = (0..12)
+        .map(|i| (name(i), json!({ "$ref": format!("#/$defs/d{i}") })))
+        .collect();
+    let defs: serde_json::Map<_, _> = (0..12)
+        .map(|i| (name(i), json!({ "type": "object", "properties": all })))
+        .collect();
+    let parameters = json!({ "type": "object", "properties": all, "$defs": defs });
+    for (provider, rules) in ALL {
+        let (_, schema) = lowered(&unchecked(parameters.clone()), rules);
+        assert!(schema.to_string().len() < 128 << 10);
+        assert_eq!(faults(provider, &schema), [""; 0]);
+        assert_eq!(schema["properties"].as_object().unwrap().len(), 12);
+    }
+}
+
+#[test]
+fn a_schema_that_leads_back_to_itself_in_place_ends() {
+    for parameters in [
+        json!({ "type": "object", "$ref": "#" }),
+        json!({ "type": "object", "allOf": [{ "$ref": "#" }], "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] }),
+        json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } }),
+    ] {
+        for (provider, rules) in ALL {
+            let (_, schema) = lowered(&unchecked(parameters.clone()), rules);
+            assert_eq!(faults(provider, &schema), [""; 0], "{parameters}");
+        }
+    }
+}
+
+#[test]
+fn a_schema_that_is_too_large_loses_its_depth_before_its_tool() {
+    let mut deep = json!({ "type": "string", "description": "x".repeat(3_000) });
+    for _ in 0..25 {
+        deep = json!({ "type": "object", "description": "y".repeat(3_000), "properties": { "in": deep } });
+    }
+    let definition =
+        tool(json!({ "type": "object", "properties": { "a": deep, "b": { "type": "integer" } } }));
+    let (_, schema) = lowered(&definition, &Rules::ANTHROPIC);
+    assert!(schema.to_string().len() <= 64 << 10);
+    assert_eq!(schema["properties"]["b"], json!({ "type": "integer" }));
+    assert!(schema.to_string().contains("Its details are left out."));
+
+    let wide: serde_json::Map<_, _> = (0..40)
+        .map(|i| (format!("p{i}"), json!({ "description": "z".repeat(3_000) })))
+        .collect();
+    let definition = tool(json!({ "type": "object", "properties": wide }));
+    for (_, rules) in ALL {
+        let problem = lower(&definition, rules).unwrap_err();
+        assert_eq!(problem, "its parameters take more than 64 KiB to describe");
+    }
+}
+
+#[test]
+fn the_deepest_schema_that_core_takes_is_lowered() {
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..62 {
+        deep = json!({ "anyOf": [deep] });
+    }
+    for (provider, rules) in ALL {
+        let (_, schema) = lowered(&unchecked(deep.clone()), rules);
+        assert_eq!(faults(provider, &schema), [""; 0]);
+    }
+}
