@@ -1,0 +1,245 @@
+//! A model that does not come to an end by itself still gives an answer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+fn counting(counter: &Arc<AtomicUsize>) -> Arc<dyn Tool> {
+    let counter = Arc::clone(counter);
+    tool("count", move |_| {
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(ToolOutput::json(number)) }
+    })
+}
+
+fn endless(name: &'static str) -> impl Iterator<Item = Reply> {
+    (0..1000).map(move |n| calls([call(&format!("id{n}"), name, json!({ "n": n }))]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_last_round_of_tools_the_model_answers_in_words() {
+    let runs = Arc::default();
+    let script = Script::new(endless("count").take(3).chain([words("Three.")]));
+    let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
+        settings.max_tool_rounds = 3
+    });
+    let turn = say(&mut conversation, "Count.").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Three.", TurnEnd::RoundLimit)
+    );
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let last = script.last_asked();
+    assert!(last.words_only);
+    assert!(
+        matches!(last.messages.last(), Some(Message::User { text }) if text.contains("Answer now"))
+    );
+    assert!(script.asked()[..3].iter().all(|asked| !asked.words_only));
+    let kept = format!("{:?}", conversation.history());
+    assert!(
+        !kept.contains("Answer now"),
+        "what was said to the model alone is not kept: {kept}"
+    );
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_never_stops_calling_is_stopped() {
+    let runs = Arc::default();
+    let script = Script::new(endless("count"));
+    let mut conversation = conversation(&script, [counting(&runs)]);
+    let turn = say(&mut conversation, "Count.").await;
+    assert_eq!(turn.end, TurnEnd::RoundLimit);
+    assert_eq!(
+        turn.answer,
+        "The model gave no answer, also when it was asked again."
+    );
+    assert_eq!(runs.load(Ordering::SeqCst), 10);
+    assert_eq!(script.asked().len(), 12);
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_beside_a_call_in_the_last_round_are_the_answer() {
+    let late = calls([text_part("It is 1."), call("z", "count", json!({ "n": 9 }))]);
+    let script = Script::new(endless("count").take(1).chain([late]));
+    let runs = Arc::default();
+    let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
+        settings.max_tool_rounds = 1
+    });
+    let turn = say(&mut conversation, "?").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("It is 1.", TurnEnd::RoundLimit)
+    );
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_rounds_of_tools_there_are_only_words() {
+    let script = Script::new([words("Hello.")]);
+    let mut conversation =
+        conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 0);
+    let turn = say(&mut conversation, "Hi").await;
+    assert_eq!(turn.end, TurnEnd::Answered);
+    let asked = script.last_asked();
+    assert!(asked.words_only);
+    assert_eq!(
+        asked.messages,
+        [Message::User {
+            text: "Hi".to_owned()
+        }]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_call_is_not_made_for_ever() {
+    let runs = Arc::default();
+    let same = |n: usize| {
+        calls([call(
+            &format!("id{n}"),
+            "count",
+            json!({ "a": 1, "b": [2] }),
+        )])
+    };
+    let other_order = calls([call("id9", "count", json!({ "b": [2], "a": 1 }))]);
+    let script = Script::new([
+        same(0),
+        same(1),
+        same(2),
+        other_order,
+        same(4),
+        words("Enough."),
+    ]);
+    let mut conversation = conversation(&script, [counting(&runs)]);
+    let turn = say(&mut conversation, "?").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Enough.", TurnEnd::Repetition)
+    );
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let refused = &turn.rounds[3].calls[0].outcome;
+    assert_eq!(
+        refused.error().unwrap(),
+        "Tool 'count' was called 3 times with these arguments in this turn and was not called again: use the results above, \
+         do something else, or answer"
+    );
+    assert!(script.last_asked().words_only);
+    // The next turn is a new one.
+    let script = Script::new([same(20), words("Again.")]);
+    conversation.set_client(script);
+    assert_eq!(say(&mut conversation, "again").await.end, TurnEnd::Answered);
+    assert_eq!(runs.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_heeds_the_warning_may_use_other_tools() {
+    let same = |n: usize| calls([call(&format!("id{n}"), "echo", json!({}))]);
+    let script = Script::new([
+        same(0),
+        same(1),
+        same(2),
+        same(3),
+        calls([call("other", "echo", json!({ "x": 1 }))]),
+        words("Good."),
+    ]);
+    let turn = say(&mut conversation(&script, [echo()]), "?").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Good.", TurnEnd::Answered)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_little_time_is_left_no_tool_is_begun() {
+    let slow = || {
+        tool("slow", async |_| {
+            tokio::time::sleep(Duration::from_secs(25)).await;
+            Ok(ToolOutput::text("slept"))
+        })
+    };
+    let script = Script::new(endless("slow").take(4).chain([words("Tired.")]));
+    let mut conversation = conversation_with(&script, [slow()], |settings| {
+        settings.timeout = Duration::from_secs(120);
+    });
+    let turn = say(&mut conversation, "?").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Tired.", TurnEnd::Deadline)
+    );
+    // The fourth begins at 75 s and is stopped at 96 s, four fifths of the time.
+    assert_eq!(turn.rounds.len(), 5);
+    assert_eq!(
+        turn.rounds[3].calls[0].outcome.error().unwrap(),
+        "Tool 'slow' timed out after 21 s"
+    );
+    assert!(turn.took_ms < 100_000.0, "{}", turn.took_ms);
+    assert!(script.last_asked().words_only);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_late_gets_half_of_the_time_that_is_left() {
+    let late = Answer::Late(
+        Duration::from_secs(90),
+        calls([call("a", "hang", json!({}))]),
+    );
+    let script = Script::new([late, words("Sorry.").into()]);
+    let mut conversation = conversation_with(&script, [hang()], |settings| {
+        settings.timeout = Duration::from_secs(100);
+    });
+    let turn = say(&mut conversation, "?").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Sorry.", TurnEnd::Deadline)
+    );
+    assert_eq!(
+        turn.rounds[0].calls[0].outcome.error().unwrap(),
+        "Tool 'hang' timed out after 5 s"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_the_last_round_fails_too_the_answer_says_so() {
+    let script = Script::new([
+        calls([call("a", "echo", json!({}))]).into(),
+        Answer::Fail(failure()),
+    ]);
+    let mut conversation =
+        conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 1);
+    let mut heard = Heard::default();
+    let turn = conversation.turn("?", &mut heard).await.unwrap();
+    assert_eq!(turn.end, TurnEnd::RoundLimit);
+    assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
+    assert!(
+        turn.answer.contains("as often as it may"),
+        "{}",
+        turn.answer
+    );
+    assert!(
+        turn.answer.contains("openai failed: on fire"),
+        "{}",
+        turn.answer
+    );
+    assert_eq!(heard.0.last(), Some(&format!("text {}", turn.answer)));
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_ignores_the_deadline_is_left() {
+    let script = Script::new([Answer::Never]);
+    let mut conversation = conversation(&script, []);
+    let error = conversation
+        .turn("?", &mut Heard::default())
+        .await
+        .unwrap_err();
+    assert_eq!(error.to_string(), "openai did not finish within 300 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_time_limit_is_no_overflow() {
+    let script = Script::new([words("Hello.")]);
+    let endless = |settings: &mut ModelSettings| settings.timeout = Duration::MAX;
+    let mut conversation = conversation_with(&script, [], endless);
+    assert_eq!(say(&mut conversation, "Hi").await.answer, "Hello.");
+}

@@ -1,0 +1,128 @@
+//! The names a model knows, and the tools it may use.
+
+use toolgate_core::{Pattern, Policy};
+
+use super::*;
+
+fn dotted() -> Arc<dyn Tool> {
+    tool("house.lamp", async |_| {
+        Err(ToolError::TimedOut {
+            tool: "house.lamp".to_owned(),
+            after: Duration::from_secs(3),
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_speak_of_tools_by_the_names_the_model_knows() {
+    let script = Script::new([calls([
+        call("a", "house.lamp", json!({})),
+        call("b", "house_lomp", json!({})),
+    ])]);
+    let mut conversation = conversation(&script, [dotted(), echo()]);
+    say(&mut conversation, "?").await;
+    let wire_name = script.asked()[0].tools[1].clone();
+    assert!(!wire_name.contains('.'), "{wire_name}");
+    let results = last_results(&conversation);
+    assert_eq!(
+        results[0].text,
+        format!("Tool '{wire_name}' timed out after 3 s")
+    );
+    assert_eq!(
+        results[1].text,
+        format!(
+            "Unknown tool: 'house_lomp'. Did you mean '{wire_name}'? Available tools: echo, {wire_name}"
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
+    let many = (0..300).map(|n| tool(&format!("tool_{n:03}"), async |_| Ok(ToolOutput::text(""))));
+    let last = tool("weather", async |_| Ok(ToolOutput::text("")));
+    let script = Script::new([calls([call("a", "get_wether", json!({}))])]);
+    let mut conversation = conversation(&script, many.chain([last]));
+    say(&mut conversation, "?").await;
+    let text = &last_results(&conversation)[0].text;
+    assert!(
+        text.starts_with(
+            "Unknown tool: 'get_wether'. Did you mean 'weather'? Available tools: tool_000"
+        ),
+        "{text}"
+    );
+    assert!(text.ends_with(" and 251 more"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absurd_name_is_told_in_part() {
+    let name = "n\n".repeat(100_000);
+    let script = Script::new([calls([call("a", &name, json!({}))])]);
+    let mut conversation = conversation(&script, [echo()]);
+    say(&mut conversation, "?").await;
+    let text = &last_results(&conversation)[0].text;
+    assert!(
+        text.starts_with("Unknown tool: 'n\\nn\\n") && text.len() < 500,
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_was_not_chosen_does_not_run() {
+    let secret = || tool("secret", async |_| panic!("it ran"));
+    let executor = ToolExecutor::new(manager([echo(), secret()]));
+    let toolbox = Toolbox::new(executor).only([Pattern::new("ec*")]);
+    let script = Script::new([calls([
+        call("a", "secret", json!({})),
+        call("b", "echo", json!({})),
+    ])]);
+    let mut conversation = Conversation::new(script.clone(), toolbox, ModelSettings::default());
+    say(&mut conversation, "?").await;
+    let results = last_results(&conversation);
+    assert_eq!(
+        results[0].text,
+        "Unknown tool: 'secret'. Available tools: echo"
+    );
+    assert_eq!(results[1].text, "{}");
+    assert_eq!(script.asked()[0].tools, ["echo"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_the_policy_hides_is_neither_offered_nor_named_nor_run() {
+    let mut policy = Policy::default();
+    policy.deny = vec![Pattern::new("secret")];
+    let secret = tool("secret", async |_| panic!("it ran"));
+    let executor = ToolExecutor::builder(manager([echo(), secret]))
+        .policy(policy)
+        .build();
+    let script = Script::new([calls([call("a", "secret", json!({}))])]);
+    let mut conversation = Conversation::new(
+        script.clone(),
+        Toolbox::new(executor),
+        ModelSettings::default(),
+    );
+    say(&mut conversation, "?").await;
+    assert_eq!(
+        last_results(&conversation)[0].text,
+        "Unknown tool: 'secret'. Available tools: echo"
+    );
+    assert_eq!(script.asked()[0].tools, ["echo"]);
+}
+
+#[test]
+fn a_list_of_tools_is_the_same_until_something_changes() {
+    let manager = manager([echo()]);
+    let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(&manager)));
+    let first = toolbox.current();
+    assert!(Arc::ptr_eq(&first, &toolbox.current()));
+    assert!(
+        Arc::ptr_eq(&first, &toolbox.clone().current()),
+        "clones share it"
+    );
+    manager.add_all([hang()]);
+    let second = toolbox.current();
+    assert_eq!((first.tools().len(), second.tools().len()), (1, 2));
+    let only = toolbox.clone().only([Pattern::new("hang")]);
+    assert_eq!(only.current().tools().len(), 1);
+    assert_eq!(toolbox.current().tools().len(), 2);
+    assert!(only.lets_use("hang") && only.lets_use("nope") && !only.lets_use("echo"));
+}
