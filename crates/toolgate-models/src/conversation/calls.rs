@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use toolgate_core::{Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, escape, nearest};
 
 use super::cut;
+use super::offering::remember;
 use super::running::Running;
 use crate::{CallArguments, Catalog, Event, ModelCall, Toolbox};
 
@@ -204,8 +205,8 @@ impl Running<'_> {
             arguments: call.arguments.clone(),
             outcome,
         };
-        if used.outcome.is_success() && !conversation.used_tools.contains(&call.name) {
-            conversation.used_tools.push(call.name.clone());
+        if used.outcome.is_success() {
+            remember(&mut conversation.used_tools, &call.name);
         }
         conversation.history.result(place, result);
         Some(used)

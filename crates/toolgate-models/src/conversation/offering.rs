@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Conversation;
 use super::running::Running;
+use crate::ranking::{self, Choice};
 use crate::{Catalog, Event, Listener, Offer};
 
 impl Running<'_> {
@@ -25,10 +26,37 @@ pub(super) fn choose(
     text: &str,
     listener: &mut dyn Listener,
 ) -> Offer {
-    let _ = text;
-    let offer = Offer::all(Arc::clone(catalog));
+    let settings = &conversation.settings;
+    let tokens = match settings.max_tool_tokens {
+        0 => conversation.client.window() / 2,
+        tokens => tokens,
+    };
+    let pinned = settings.pinned_tools.iter().chain(&conversation.used_tools);
+    let choice = Choice {
+        most: settings.max_tools,
+        tokens,
+        pinned: &pinned.cloned().collect::<Vec<_>>(),
+    };
+    let offer = match ranking::choose(catalog, text, &choice) {
+        Some(best) => Offer::some(Arc::clone(catalog), best),
+        None => Offer::all(Arc::clone(catalog)),
+    };
     tell_once(conversation, catalog, &offer, listener);
     offer
+}
+
+/// A model that used a tool should find it again in the next turn, where the person may say no more than "and the other one".
+pub(super) fn remember(used_tools: &mut Vec<String>, name: &str) {
+    /// More would leave no place for others.
+    const MOST: usize = 8;
+    if used_tools.last().is_some_and(|last| last == name) {
+        return;
+    }
+    used_tools.retain(|used| used != name);
+    used_tools.push(name.to_owned());
+    if used_tools.len() > MOST {
+        used_tools.remove(0);
+    }
 }
 
 /// Tells which tools are missing, once for each list of tools.

@@ -19,6 +19,9 @@ const MOST_PAUSES: usize = 10;
 /// A client keeps the deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// No tool has a longer name; what a model makes up goes no further than this.
+const LONGEST_NAME: usize = 500;
+
 /// A limit longer than this is as good as none, and a clock can hold it.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
@@ -255,6 +258,8 @@ impl<'a> Running<'a> {
         let mut plan = Vec::new();
         for part in &mut message.parts {
             if let Part::Call(call) = part {
+                call.name
+                    .truncate(call.name.floor_char_boundary(LONGEST_NAME));
                 let verdict = made.judge(&call.id, call, most);
                 plan.push(Planned::new(plan.len(), verdict));
                 if let Some(id) = conversation.history.claim_id(&call.id) {
@@ -295,13 +300,19 @@ impl<'a> Running<'a> {
             return Err(ModelError::TooLong { model, reason });
         }
         if fit.turns > 0 {
-            let turns = counted(fit.turns, "turn");
+            let turns = match fit.turns {
+                1 => "turn is".to_owned(),
+                turns => format!("{turns} turns are"),
+            };
             self.notice(&format!(
                 "The conversation is longer than the model can hold: the oldest {turns} left out from now on."
             ));
         }
         if fit.results > 0 {
-            let results = counted(fit.results, "result");
+            let results = match fit.results {
+                1 => "a result of a tool is".to_owned(),
+                results => format!("{results} results of tools are"),
+            };
             self.notice(&format!(
                 "This turn is longer than the model can hold: {results} shortened."
             ));
@@ -379,13 +390,6 @@ fn drop_echoes(message: &mut AssistantMessage) {
 fn has_words(message: &AssistantMessage) -> bool {
     let mut parts = message.parts.iter();
     parts.any(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
-}
-
-fn counted(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("{what} is"),
-        _ => format!("{number} {what}s are"),
-    }
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -316,6 +316,7 @@ async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
         say(&mut conversation, "What happened?").await.answer,
         "I see."
     );
+    tokio::task::yield_now().await;
     let records = records.0.lock().unwrap().clone();
     let expected = [("chat", "ok"), ("chat", "cancelled")];
     assert_eq!(

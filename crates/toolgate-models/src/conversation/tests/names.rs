@@ -40,13 +40,13 @@ async fn errors_speak_of_tools_by_the_names_the_model_knows() {
 async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
     let many = (0..300).map(|n| tool(&format!("tool_{n:03}"), async |_| Ok(ToolOutput::text(""))));
     let last = tool("weather", async |_| Ok(ToolOutput::text("")));
-    let script = Script::new([calls([call("a", "get_wether", json!({}))])]);
+    let script = Script::new([calls([call("a", "wether", json!({}))])]);
     let mut conversation = conversation(&script, many.chain([last]));
     say(&mut conversation, "?").await;
     let text = &last_results(&conversation)[0].text;
     assert!(
         text.starts_with(
-            "Unknown tool: 'get_wether'. Did you mean 'weather'? Available tools: tool_000"
+            "Unknown tool: 'wether'. Did you mean 'weather'? Available tools: tool_000"
         ),
         "{text}"
     );

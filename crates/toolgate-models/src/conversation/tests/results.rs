@@ -119,14 +119,14 @@ async fn d6_a_result_that_just_fits_is_not_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn d6_a_picture_that_is_too_large_is_named_and_nothing_is_sent_twice() {
-    let data = "A".repeat(20_000_000);
+    let data = "A".repeat(7_000_000);
     let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
     let (result, _) = told(ToolOutput::blocks(vec![block(image.clone())]), 1000).await;
-    assert_eq!(result.text, "[image: image/png, 15.0 MB, can not be shown]");
+    assert_eq!(result.text, "[image: image/png, 5.2 MB, can not be shown]");
     assert!(result.images.is_empty());
 
     let mut both = ToolOutput::blocks(vec![block(image)]);
-    both.structured = Some(json!({ "data": "A".repeat(5_000_000) }));
+    both.structured = Some(json!({ "data": "A".repeat(1_000_000) }));
     let (result, _) = told(both, 1000).await;
     assert!(result.text.len() <= 1000 && result.images.is_empty());
 }
@@ -142,9 +142,9 @@ async fn d6_ten_thousand_pictures_are_not_all_sent() {
 #[tokio::test(start_paused = true)]
 async fn only_the_last_large_results_are_kept() {
     let large = tool("large", async |_| {
-        Ok(ToolOutput::text("x".repeat(20_000_000)))
+        Ok(ToolOutput::text("x".repeat(7_000_000)))
     });
-    let asked: Vec<Part> = (0..5)
+    let asked: Vec<Part> = (0..12)
         .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
         .collect();
     let script = Script::new([calls(asked)]);
@@ -155,7 +155,7 @@ async fn only_the_last_large_results_are_kept() {
         .iter()
         .map(|used| used.outcome.call_id.to_string());
     let kept = ids.filter(|id| conversation.full_result(id).is_some());
-    assert_eq!(kept.count(), 3, "64 MiB hold three of them");
+    assert_eq!(kept.count(), 9, "64 MiB hold nine of them");
 }
 
 #[tokio::test(start_paused = true)]
