@@ -69,8 +69,10 @@ pub enum Stop {
     End,
     /// It waits for tools.
     Calls,
-    /// It ran out of tokens: what it said is cut, and calls that were cut are not in the message.
+    /// It ran out of tokens in mid-sentence.
     Length,
+    /// It ran out of tokens in the middle of a call, which is not in the message.
+    CutCall,
     /// It will not answer this.
     Refusal,
     /// It made a pause and wants to be asked again with what it said so far.

@@ -254,7 +254,7 @@ impl<'a> Stream<'a> {
         if stop == "model_context_window_exceeded" {
             return Err(Trouble::Full);
         }
-        let stop = match stop {
+        let mut stop = match stop {
             "max_tokens" => Stop::Length,
             "refusal" => Stop::Refusal,
             "pause_turn" => Stop::Pause,
@@ -269,7 +269,11 @@ impl<'a> Stream<'a> {
             let was_cut = stop == Stop::Length && index == last;
             // What a model refuses to finish is not done by halves.
             let is_void = stop == Stop::Refusal && block.is_call();
-            if is_void || was_cut && block.is_half_a_call() {
+            if was_cut && block.is_half_a_call() {
+                stop = Stop::CutCall;
+                continue;
+            }
+            if is_void {
                 continue;
             }
             if !block.closed && block.is_half_a_call() {

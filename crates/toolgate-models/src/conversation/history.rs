@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::{AssistantMessage, CallArguments, Message, ModelCall, Part, ToolResult, tokens};
+use super::window::{Size, size};
+use crate::{AssistantMessage, Message, ModelCall, Part, ToolResult};
 
 /// In place of an answer that never came.
 const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
@@ -11,18 +12,14 @@ const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
 /// In place of a result that never came.
 const NO_RESULT: &str = "interrupted: the turn was stopped while this call ran, its outcome is unknown. Look before you call it again.";
 
-/// A conversation is kept up to here; beyond, turns that no model is sent any more are forgotten.
-pub(super) const MOST_MESSAGES: usize = 20_000;
-pub(super) const MOST_BYTES: usize = 32 << 20;
-
 /// All that was said, and what of it a model is sent.
 #[derive(Default)]
 pub(super) struct History {
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
     /// Of each message.
-    sizes: Vec<Size>,
+    pub(super) sizes: Vec<Size>,
     /// The first message that is still sent; the person's words, always.
-    start: usize,
+    pub(super) start: usize,
     /// What came of the calls of the last message so far, in their order.
     open: Vec<Option<ToolResult>>,
     aside: Aside,
@@ -38,23 +35,6 @@ enum Aside {
     Message,
     /// Behind the person's words, which were this long: two messages of a person in a row are not taken everywhere.
     Behind(usize),
-}
-
-#[derive(Clone, Copy, Default)]
-struct Size {
-    tokens: usize,
-    bytes: usize,
-}
-
-/// What had to be done so that a conversation fits.
-#[derive(Debug, PartialEq, Eq, Default)]
-pub(super) struct Fit {
-    /// Turns that are not sent any more.
-    pub(super) turns: usize,
-    /// Results of this turn that were shortened.
-    pub(super) results: usize,
-    /// About how many tokens there are, all done.
-    pub(super) tokens: usize,
 }
 
 impl History {
@@ -236,102 +216,13 @@ impl History {
         }
     }
 
-    /// Everything is sent again: another model may hold more.
-    pub(super) fn send_all(&mut self) {
-        self.start = 0;
-    }
-
-    /// Makes what is sent fit: leaves out the oldest turns, whole; if the last one alone is too long, shortens its results.
-    ///
-    /// More is left out than is needed at the moment, so that not every turn begins with another prompt: the model's cache
-    /// of it would never serve.
-    pub(super) fn fit(&mut self, budget: usize) -> Fit {
-        let mut fit = Fit {
-            tokens: self.tokens(),
-            ..Fit::default()
-        };
-        if fit.tokens > budget {
-            fit.turns = self.leave_out(&mut fit.tokens, budget / 4 * 3);
-            for index in self.turn()..self.messages.len() {
-                if fit.tokens > budget {
-                    fit.results += self.shorten(index);
-                    fit.tokens = self.tokens();
-                }
-            }
-        }
-        fit
-    }
-
-    /// Sends only the newer half of it: the model counts in another way than we do.
-    pub(super) fn halve(&mut self) -> Fit {
-        let mut tokens = self.tokens();
-        let goal = tokens / 2;
-        Fit {
-            turns: self.leave_out(&mut tokens, goal),
-            results: 0,
-            tokens,
-        }
-    }
-
-    fn leave_out(&mut self, tokens: &mut usize, goal: usize) -> usize {
-        let (last, mut turns) = (self.turn(), 0);
-        while self.start < last && *tokens > goal {
-            let next = self.next_turn(self.start);
-            *tokens -= sum(&self.sizes[self.start..next]).tokens;
-            self.start = next;
-            turns += 1;
-        }
-        turns
-    }
-
-    fn shorten(&mut self, index: usize) -> usize {
-        const KEPT: usize = 300;
-        let Message::Tool { results } = &mut self.messages[index] else {
-            return 0;
-        };
-        let mut shortened = 0;
-        for result in results {
-            if result.text.len() > 2 * KEPT || !result.images.is_empty() {
-                let kept = result.text.floor_char_boundary(KEPT);
-                result.text.truncate(kept);
-                result
-                    .text
-                    .push_str("… [shortened: the conversation is too long for the model]");
-                result.images.clear();
-                shortened += 1;
-            }
-        }
-        self.measure(index);
-        shortened
-    }
-
-    /// Keeps the whole within its bounds.
-    fn forget(&mut self) {
-        let mut bytes = sum(&self.sizes).bytes;
-        let mut gone = 0;
-        while gone < self.turn()
-            && (self.messages.len() - gone > MOST_MESSAGES || bytes > MOST_BYTES)
-        {
-            let next = self.next_turn(gone);
-            bytes -= sum(&self.sizes[gone..next]).bytes;
-            gone = next;
-        }
-        self.messages.drain(..gone);
-        self.sizes.drain(..gone);
-        self.start = self.start.saturating_sub(gone);
-    }
-
-    fn tokens(&self) -> usize {
-        sum(&self.sizes[self.start..]).tokens
-    }
-
     /// Where the last turn begins.
-    fn turn(&self) -> usize {
+    pub(super) fn turn(&self) -> usize {
         let mut messages = self.messages().iter();
         messages.rposition(is_user_message).unwrap_or(0)
     }
 
-    fn next_turn(&self, turn: usize) -> usize {
+    pub(super) fn next_turn(&self, turn: usize) -> usize {
         let behind = self.messages[turn + 1..].iter();
         let next = behind.clone().position(is_user_message);
         turn + 1 + next.unwrap_or(behind.len())
@@ -348,7 +239,7 @@ impl History {
         }
     }
 
-    fn measure(&mut self, index: usize) {
+    pub(super) fn measure(&mut self, index: usize) {
         self.sizes[index] = size(&self.messages[index]);
     }
 }
@@ -366,64 +257,4 @@ fn interrupted(call: &ModelCall) -> ToolResult {
 
 fn is_user_message(message: &Message) -> bool {
     matches!(message, Message::User { .. })
-}
-
-fn sum(sizes: &[Size]) -> Size {
-    sizes.iter().fold(Size::default(), |sum, size| Size {
-        tokens: sum.tokens + size.tokens,
-        bytes: sum.bytes + size.bytes,
-    })
-}
-
-/// About how much a message is.
-fn size(message: &Message) -> Size {
-    /// What a picture costs with those who can look.
-    const IMAGE: usize = 1600;
-    /// Roles, ids, brackets.
-    const AROUND: usize = 8;
-    let mut size = Size {
-        tokens: AROUND,
-        bytes: 0,
-    };
-    match message {
-        Message::User { text } => size.add(text),
-        Message::Assistant(message) => {
-            for part in &message.parts {
-                match part {
-                    Part::Text { text } => size.add(text),
-                    Part::Thinking { text, signature } => {
-                        size.add(text);
-                        size.add(signature.as_deref().unwrap_or_default());
-                    }
-                    Part::Opaque { value, .. } => size.add(&value.to_string()),
-                    Part::Call(call) => {
-                        size.tokens += AROUND;
-                        size.add(&call.name);
-                        match &call.arguments {
-                            CallArguments::Object(object) => {
-                                size.add(&serde_json::to_string(object).unwrap_or_default());
-                            }
-                            CallArguments::Unusable(text) => size.add(text),
-                        }
-                    }
-                }
-            }
-        }
-        Message::Tool { results } => {
-            for result in results {
-                size.tokens += AROUND + IMAGE * result.images.len();
-                size.add(&result.text);
-                let images = result.images.iter().map(|image| image.data.len());
-                size.bytes += images.sum::<usize>();
-            }
-        }
-    }
-    size
-}
-
-impl Size {
-    fn add(&mut self, text: &str) {
-        self.tokens += tokens::estimate(text);
-        self.bytes += text.len();
-    }
 }

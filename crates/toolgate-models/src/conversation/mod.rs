@@ -1,8 +1,10 @@
 //! The loop that lets a model use tools. Start reading at [`Conversation::turn`].
 //!
-//! `running` is a turn that goes on, `calls` runs what the model asks for, `cut` says what it is told of the results,
-//! `history` keeps all of it in order, `saved` is its form in a file.
+//! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
+//! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
+//! `window` says how much of it is sent, `saved` is its form in a file.
 
+mod asking;
 mod calls;
 mod cut;
 mod history;
@@ -11,6 +13,7 @@ mod running;
 mod saved;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::sync::Arc;
 
@@ -152,6 +155,13 @@ impl Conversation {
     /// The outcome of a call, by the executor's id, whose result was too large for the model. Only the last of them are kept.
     pub fn full_result(&self, call_id: &str) -> Option<&ToolOutcome> {
         self.full_results.get(call_id).map(Arc::as_ref)
+    }
+
+    fn system(&self) -> &str {
+        match self.settings.system.as_str() {
+            "" => SYSTEM,
+            own => own,
+        }
     }
 
     /// Goes on with another model.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolgate_core::escape;
+
 use super::Conversation;
 use super::running::Running;
 use crate::ranking::{self, Choice};
@@ -79,7 +81,8 @@ fn tell_once(
         };
         listener.event(Event::Notice(&format!(
             "{provider} can not be offered the tool '{}': {}{others}",
-            first.name, first.reason
+            escape(&first.name),
+            escape(&first.reason)
         )));
     }
     let (offered, all) = (offer.len(), catalog.tools().len());

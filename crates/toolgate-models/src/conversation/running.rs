@@ -16,9 +16,6 @@ use crate::{
 /// How often a model that makes a pause is asked to go on.
 const MOST_PAUSES: usize = 10;
 
-/// A client keeps the deadline itself; this is for one that does not.
-const GRACE: Duration = Duration::from_secs(1);
-
 /// No tool has a longer name; what a model makes up goes no further than this.
 const LONGEST_NAME: usize = 500;
 
@@ -37,7 +34,7 @@ pub(super) struct Running<'a> {
     /// From then on no tool is begun, so that there is time for an answer.
     pub(super) tools_until: Instant,
     started: Instant,
-    usage: Usage,
+    pub(super) usage: Usage,
     made: Made,
     tool_rounds: usize,
     rounds_with_repetition: usize,
@@ -45,7 +42,7 @@ pub(super) struct Running<'a> {
     was_cut: bool,
     was_empty: bool,
     /// For the model alone, with the next question.
-    aside: Option<&'static str>,
+    pub(super) aside: Option<&'static str>,
 }
 
 /// What a reply leads to.
@@ -114,93 +111,6 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
-        limit.is_some() || self.conversation.settings.max_tool_rounds == 0
-    }
-
-    /// Asks the model.
-    pub(super) async fn ask(&mut self, limit: Option<TurnEnd>) -> Result<Reply, ModelError> {
-        const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
-        self.refresh_tools();
-        self.fit()?;
-        if let Some(aside) = self.aside.take().or(limit.map(|_| LAST)) {
-            self.conversation.history.say_aside(aside);
-        }
-        let words_only = self.is_words_only(limit);
-        let reply = match self.ask_once(words_only).await {
-            // The model counts in another way than we do.
-            Err(error @ ModelError::TooLong { .. }) => {
-                if self.conversation.history.halve().turns == 0 {
-                    return Err(error);
-                }
-                self.notice(
-                    "The conversation is too long for the model: its older half is left out.",
-                );
-                self.ask_once(words_only).await
-            }
-            reply => reply,
-        };
-        self.conversation.history.end_aside();
-        reply
-    }
-
-    async fn ask_once(&mut self, words_only: bool) -> Result<Reply, ModelError> {
-        let round = self.rounds.len() + 1;
-        self.listener.event(Event::Asking {
-            round,
-            tools: if words_only { 0 } else { self.offer.len() },
-        });
-        let asked = Instant::now();
-        let client = Arc::clone(&self.conversation.client);
-        let settings = &self.conversation.settings;
-        let request = Request {
-            system: if settings.system.is_empty() {
-                SYSTEM
-            } else {
-                &settings.system
-            },
-            messages: self.conversation.history.sent(),
-            tools: &self.offer,
-            words_only,
-            deadline: self.deadline,
-        };
-        let reply = client.reply(request, self.listener);
-        let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
-        let reply = reply.unwrap_or_else(|_| {
-            Err(ModelError::TimedOut {
-                provider: client.provider(),
-                what: "finish",
-                after: settings.timeout,
-            })
-        })?;
-        self.replied(round, &reply, asked.elapsed());
-        Ok(reply)
-    }
-
-    fn replied(&mut self, round: usize, reply: &Reply, took: Duration) {
-        let Reply {
-            stop,
-            usage,
-            first_token,
-            ..
-        } = *reply;
-        self.listener.event(Event::Replied {
-            round,
-            stop,
-            usage,
-            first_token,
-            took,
-        });
-        self.usage += usage;
-        self.rounds.push(Round {
-            stop,
-            usage,
-            first_token_ms: first_token.map(millis),
-            model_ms: millis(took),
-            calls: Vec::new(),
-        });
-    }
-
     /// Takes a reply into history and says what comes next.
     pub(super) fn take(&mut self, reply: Reply, limit: Option<TurnEnd>) -> Next {
         let Reply {
@@ -213,7 +123,9 @@ impl<'a> Running<'a> {
         if message.calls().next().is_some() {
             return Next::Run(self.plan(message));
         }
-        let has_words = has_words(&message);
+        // Words that lead up to a call that was cut are no answer yet.
+        let leads_nowhere = stop == Stop::CutCall && !self.was_cut;
+        let has_words = has_words(&message) && !leads_nowhere;
         if has_words || stop == Stop::Pause && !message.parts.is_empty() {
             self.conversation.history.reply(message);
         } else if !message.parts.is_empty() {
@@ -225,16 +137,16 @@ impl<'a> Running<'a> {
                 self.pauses += 1;
                 Next::AskAgain
             }
-            Stop::Length if has_words => Next::End(TurnEnd::Length),
+            Stop::Length | Stop::CutCall if has_words => Next::End(TurnEnd::Length),
             _ if has_words => Next::End(limit.unwrap_or(TurnEnd::Answered)),
-            Stop::Length if !self.was_cut => {
+            Stop::Length | Stop::CutCall if !self.was_cut => {
                 self.was_cut = true;
                 self.ask_again(
                     "(Your last reply reached the limit of its length before it said anything or finished a call, and is \
                      lost. Be brief: answer in few words, or make one call with short arguments.)",
                 )
             }
-            Stop::Length => Next::End(TurnEnd::Length),
+            Stop::Length | Stop::CutCall => Next::End(TurnEnd::Length),
             _ if !self.was_empty => {
                 self.was_empty = true;
                 self.ask_again("(Your last reply was empty. Answer in words.)")
@@ -271,58 +183,6 @@ impl<'a> Running<'a> {
         self.tool_rounds += 1;
         self.rounds_with_repetition += usize::from(plan.iter().any(Planned::is_repetition));
         plan
-    }
-
-    /// Keeps what is sent within the model's window, with room for the answer.
-    fn fit(&mut self) -> Result<(), ModelError> {
-        let Conversation {
-            client,
-            settings,
-            history,
-            ..
-        } = &mut *self.conversation;
-        let window = client.window();
-        let system = if settings.system.is_empty() {
-            SYSTEM
-        } else {
-            &settings.system
-        };
-        let tools = self.offer.tokens();
-        let room = settings.max_tokens.min(window / 4);
-        let around = room + tools + crate::tokens::estimate(system);
-        let fit = history.fit(window.saturating_sub(around));
-        if fit.tokens + around > window {
-            let (model, needed) = (client.model().to_owned(), fit.tokens + around);
-            let reason = format!(
-                "it takes about {needed} tokens, {tools} of them for tools, and the model holds {window}. Ask for less at \
-                 once, offer fewer tools, or raise model.contextTokens if the model can hold more"
-            );
-            return Err(ModelError::TooLong { model, reason });
-        }
-        if fit.turns > 0 {
-            let turns = match fit.turns {
-                1 => "turn is".to_owned(),
-                turns => format!("{turns} turns are"),
-            };
-            self.notice(&format!(
-                "The conversation is longer than the model can hold: the oldest {turns} left out from now on."
-            ));
-        }
-        if fit.results > 0 {
-            let results = match fit.results {
-                1 => "a result of a tool is".to_owned(),
-                results => format!("{results} results of tools are"),
-            };
-            self.notice(&format!(
-                "This turn is longer than the model can hold: {results} shortened."
-            ));
-        }
-        Ok(())
-    }
-
-    pub(super) fn notice(&mut self, text: &str) {
-        tracing::debug!("{text}");
-        self.listener.event(Event::Notice(text));
     }
 
     /// The record of a turn whose last message is the answer, or that has none.
@@ -392,6 +252,6 @@ fn has_words(message: &AssistantMessage) -> bool {
     parts.any(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()))
 }
 
-fn millis(duration: Duration) -> f64 {
+pub(super) fn millis(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1000.0
 }

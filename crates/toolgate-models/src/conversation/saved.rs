@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{MOST_BYTES, MOST_MESSAGES};
+use super::window::{MOST_BYTES, MOST_MESSAGES};
 use crate::{Message, Provider};
 
 /// The form that is written today.

@@ -197,6 +197,30 @@ async fn a_call_that_was_cut_is_asked_for_once_more_and_never_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
+    let cut = || reply(Stop::CutCall, vec![text_part("I will write it.")]);
+    let script = Script::new([cut(), words("Written.")]);
+    let mut heard = Heard::default();
+    let mut conversation = conversation(&script, []);
+    let turn = conversation.turn("Write.", &mut heard).await.unwrap();
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("Written.", TurnEnd::Answered)
+    );
+    assert_eq!(heard.0[3], "void");
+    assert_eq!(conversation.history().len(), 2);
+
+    let script = Script::new([cut(), cut()]);
+    conversation.set_client(script);
+    let turn = say(&mut conversation, "Again.").await;
+    assert_eq!(
+        (turn.answer.as_str(), turn.end),
+        ("I will write it.", TurnEnd::Length)
+    );
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_that_came_whole_are_run_though_the_reply_was_cut_behind_them() {
     let cut = reply(Stop::Length, vec![call("a", "echo", json!({}))]);
     let script = Script::new([cut, words("Done.")]);

@@ -1,0 +1,149 @@
+//! One question to the model: what it is sent, and what is told of its reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::running::{Running, millis};
+use super::{Round, TurnEnd};
+use crate::{Event, ModelError, Reply, Request, tokens};
+
+/// A client keeps the deadline itself; this is for one that does not.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl Running<'_> {
+    pub(super) fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
+        limit.is_some() || self.conversation.settings.max_tool_rounds == 0
+    }
+
+    /// Asks the model.
+    pub(super) async fn ask(&mut self, limit: Option<TurnEnd>) -> Result<Reply, ModelError> {
+        const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
+        self.refresh_tools();
+        self.fit()?;
+        if let Some(aside) = self.aside.take().or(limit.map(|_| LAST)) {
+            self.conversation.history.say_aside(aside);
+        }
+        let words_only = self.is_words_only(limit);
+        let reply = match self.ask_once(words_only).await {
+            // The model counts in another way than we do.
+            Err(error @ ModelError::TooLong { .. }) => {
+                if self.conversation.history.halve().turns == 0 {
+                    return Err(error);
+                }
+                self.notice(
+                    "The conversation is too long for the model: its older half is left out.",
+                );
+                self.ask_once(words_only).await
+            }
+            reply => reply,
+        };
+        self.conversation.history.end_aside();
+        reply
+    }
+
+    async fn ask_once(&mut self, words_only: bool) -> Result<Reply, ModelError> {
+        let round = self.rounds.len() + 1;
+        self.listener.event(Event::Asking {
+            round,
+            tools: if words_only { 0 } else { self.offer.len() },
+        });
+        let asked = Instant::now();
+        let client = Arc::clone(&self.conversation.client);
+        let request = Request {
+            system: self.conversation.system(),
+            messages: self.conversation.history.sent(),
+            tools: &self.offer,
+            words_only,
+            deadline: self.deadline,
+        };
+        let reply = client.reply(request, self.listener);
+        let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
+        let reply = reply.unwrap_or_else(|_| {
+            Err(ModelError::TimedOut {
+                provider: client.provider(),
+                what: "finish",
+                after: self.conversation.settings.timeout,
+            })
+        })?;
+        self.replied(round, &reply, asked.elapsed());
+        Ok(reply)
+    }
+
+    fn replied(&mut self, round: usize, reply: &Reply, took: Duration) {
+        let Reply {
+            stop,
+            usage,
+            first_token,
+            ..
+        } = *reply;
+        tracing::debug!(
+            round,
+            ?stop,
+            read = usage.input,
+            written = usage.output,
+            ?first_token,
+            ?took,
+            "the model replied"
+        );
+        self.listener.event(Event::Replied {
+            round,
+            stop,
+            usage,
+            first_token,
+            took,
+        });
+        self.usage += usage;
+        self.rounds.push(Round {
+            stop,
+            usage,
+            first_token_ms: first_token.map(millis),
+            model_ms: millis(took),
+            calls: Vec::new(),
+        });
+    }
+
+    /// Keeps what is sent within the model's window, with room for the answer.
+    fn fit(&mut self) -> Result<(), ModelError> {
+        let conversation = &mut *self.conversation;
+        let window = conversation.client.window();
+        let tools = self.offer.tokens();
+        let room = conversation.settings.max_tokens.min(window / 4);
+        let around = room + tools + tokens::estimate(conversation.system());
+        let fit = conversation.history.fit(window.saturating_sub(around));
+        if fit.tokens + around > window {
+            let model = conversation.client.model().to_owned();
+            let needed = fit.tokens + around;
+            let reason = format!(
+                "it takes about {needed} tokens, {tools} of them for tools, and the model holds {window}. Ask for less at \
+                 once, offer fewer tools, or raise model.contextTokens if the model can hold more"
+            );
+            return Err(ModelError::TooLong { model, reason });
+        }
+        if fit.turns > 0 {
+            let turns = match fit.turns {
+                1 => "turn is".to_owned(),
+                turns => format!("{turns} turns are"),
+            };
+            self.notice(&format!(
+                "The conversation is longer than the model can hold: the oldest {turns} left out from now on."
+            ));
+        }
+        if fit.results > 0 {
+            let results = match fit.results {
+                1 => "a result of a tool is".to_owned(),
+                results => format!("{results} results of tools are"),
+            };
+            self.notice(&format!(
+                "This turn is longer than the model can hold: {results} shortened."
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn notice(&mut self, text: &str) {
+        tracing::debug!("{text}");
+        self.listener.event(Event::Notice(text));
+    }
+}
