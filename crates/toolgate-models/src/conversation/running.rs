@@ -7,10 +7,9 @@ use tokio::time::Instant;
 
 use super::calls::{Made, Planned};
 use super::offering::choose;
-use super::{Conversation, Round, SYSTEM, Turn, TurnEnd};
+use super::{Conversation, Round, Turn, TurnEnd};
 use crate::{
-    AssistantMessage, Catalog, Event, Listener, ModelError, Offer, Part, Reply, Request, Stop,
-    Usage,
+    AssistantMessage, Catalog, Event, Listener, ModelError, Offer, Part, Reply, Stop, Usage,
 };
 
 /// How often a model that makes a pause is asked to go on.

@@ -21,7 +21,7 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
     let runs = Arc::default();
     let script = Script::new(endless("count").take(3).chain([words("Three.")]));
     let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
-        settings.max_tool_rounds = 3
+        settings.max_tool_rounds = 3;
     });
     let turn = say(&mut conversation, "Count.").await;
     assert_eq!(
@@ -65,7 +65,7 @@ async fn words_beside_a_call_in_the_last_round_are_the_answer() {
     let script = Script::new(endless("count").take(1).chain([late]));
     let runs = Arc::default();
     let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
-        settings.max_tool_rounds = 1
+        settings.max_tool_rounds = 1;
     });
     let turn = say(&mut conversation, "?").await;
     assert_eq!(

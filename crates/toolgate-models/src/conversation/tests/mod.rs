@@ -4,6 +4,7 @@ mod calls;
 mod history;
 mod limits;
 mod names;
+mod offering;
 mod orders;
 mod property;
 mod results;
@@ -184,11 +185,15 @@ pub(super) fn thought(text: &str) -> Part {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is written as json!({}) everywhere"
+)]
 pub(super) fn call(id: &str, name: &str, arguments: Value) -> Part {
     Part::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
-        arguments: CallArguments::read(&arguments.to_string()),
+        arguments: CallArguments::Object(arguments.as_object().unwrap().clone()),
     })
 }
 

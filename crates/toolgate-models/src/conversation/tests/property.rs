@@ -184,7 +184,7 @@ async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn history_is_always_in_order(

@@ -1,0 +1,109 @@
+//! Which tools a model is offered.
+
+use super::*;
+
+fn described(name: &str, description: &str) -> Arc<dyn Tool> {
+    let parameters = json!({ "type": "object" });
+    let definition = ToolDefinition::builder(name, description, parameters);
+    defined(definition, async |_| Ok(ToolOutput::text("ran")))
+}
+
+fn house() -> Vec<Arc<dyn Tool>> {
+    vec![
+        described("get_weather", "The weather in a city"),
+        described("play_music", "Plays a song"),
+        described("set_lamp", "Switches a lamp on or off"),
+        described("set_timer", "Rings after some minutes"),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_tools_are_offered_unless_there_are_too_many() {
+    let script = Script::new(Vec::<Reply>::new());
+    let mut heard = Heard::default();
+    let mut conversation = conversation(&script, house());
+    conversation
+        .turn("Is it raining?", &mut heard)
+        .await
+        .unwrap();
+    assert_eq!(script.last_asked().tools.len(), 4);
+    assert!(heard.notices().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
+    let script = Script::new([
+        calls([call("a", "set_lamp", json!({}))]),
+        words("It is on."),
+        words("Bad."),
+    ]);
+    let mut conversation = conversation_with(&script, house(), |settings| {
+        settings.max_tools = 3;
+        settings.pinned_tools = vec!["set_timer".to_owned()];
+    });
+    let mut heard = Heard::default();
+    conversation
+        .turn("Switch the lamp on", &mut heard)
+        .await
+        .unwrap();
+    let offered = script.last_asked().tools;
+    assert!(offered.contains(&"set_lamp".to_owned()) && offered.contains(&"set_timer".to_owned()));
+    assert_eq!(offered.len(), 3);
+
+    conversation
+        .turn("How is the weather in Oslo?", &mut heard)
+        .await
+        .unwrap();
+    assert_eq!(
+        script.last_asked().tools,
+        ["get_weather", "set_lamp", "set_timer"]
+    );
+    let notices = heard.notices();
+    assert_eq!(
+        notices.len(),
+        1,
+        "told once for a list of tools: {notices:?}"
+    );
+    assert!(
+        notices[0].starts_with("Of 4 tools, each question goes out with the 3 that suit it best"),
+        "{notices:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn within_a_turn_the_offer_stays_the_same() {
+    let script = Script::new([
+        calls([call("a", "play_music", json!({}))]),
+        calls([call("b", "set_lamp", json!({}))]),
+    ]);
+    let mut conversation = conversation_with(&script, house(), |settings| settings.max_tools = 1);
+    say(&mut conversation, "Lamp").await;
+    let offered: Vec<_> = script
+        .asked()
+        .into_iter()
+        .map(|asked| asked.tools)
+        .collect();
+    assert!(
+        offered.iter().all(|tools| *tools == ["set_lamp"]),
+        "{offered:?}"
+    );
+    // What was only left out for want of room may be used all the same.
+    let Message::Tool { results } = &conversation.history()[2] else {
+        panic!("no results");
+    };
+    assert_eq!(results[0].text, "ran");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_take_at_most_half_of_the_window() {
+    let many = (0..200).map(|n| described(&format!("tool_{n}"), &"many words ".repeat(20)));
+    let script = Script::with_window(4000, Vec::<Reply>::new());
+    let mut heard = Heard::default();
+    conversation(&script, many)
+        .turn("Hello", &mut heard)
+        .await
+        .unwrap();
+    let offered = script.last_asked().tools.len();
+    assert!((5..100).contains(&offered), "{offered}");
+    assert_eq!(heard.notices().len(), 1);
+}
