@@ -208,11 +208,11 @@ impl<'a> Transcript<'a> {
 
     fn mark_last(&mut self) {
         let last = self.messages.last_mut();
-        match last.and_then(|message| message.content.last_mut()) {
-            Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) => {
-                *cache_control = Some(CACHE)
-            }
-            _ => {}
+        let last = last.and_then(|message| message.content.last_mut());
+        if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) =
+            last
+        {
+            *cache_control = Some(CACHE);
         }
     }
 }

@@ -106,7 +106,7 @@ async fn play(mut socket: TcpStream, script: Vec<Step>, left: mpsc::UnboundedSen
     }
 }
 
-async fn read_request(socket: &mut TcpStream) -> String {
+pub(crate) async fn read_request(socket: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     loop {

@@ -1,1 +1,351 @@
+use serde_json::json;
+use tokio::time::Instant;
 
+use super::super::tests::{call, offer, result, tool};
+use super::*;
+use crate::{AssistantMessage, CallArguments, Image, Message, Part, Provider, ToolResult};
+
+fn options() -> Options {
+    Options {
+        model: "claude-x".to_owned(),
+        max_tokens: 100,
+        think: false,
+        temperature: None,
+    }
+}
+
+fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
+    Request {
+        system,
+        messages,
+        tools,
+        words_only: false,
+        deadline: Instant::now(),
+    }
+}
+
+fn sent(options: &Options, request: &Request<'_>) -> String {
+    String::from_utf8(body(options, request).unwrap()).unwrap()
+}
+
+/// Only the messages.
+fn messages(history: &[Message], tools: &Offer) -> String {
+    let body = sent(&options(), &ask("", history, tools));
+    let start = body.find(r#""messages":"#).unwrap() + r#""messages":"#.len();
+    body[start..body.len() - 1].to_owned()
+}
+
+fn user(text: &str) -> Message {
+    Message::User {
+        text: text.to_owned(),
+    }
+}
+
+fn assistant(parts: Vec<Part>) -> Message {
+    Message::Assistant(AssistantMessage { parts })
+}
+
+fn said(text: &str) -> Part {
+    Part::Text {
+        text: text.to_owned(),
+    }
+}
+
+fn results(results: Vec<ToolResult>) -> Message {
+    Message::Tool { results }
+}
+
+#[test]
+fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+    assert_eq!(
+        sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
+        concat!(
+            r#"{"model":"claude-x","max_tokens":100,"stream":true,"messages":["#,
+            r#"{"role":"user","content":[{"type":"text","text":"Hello","cache_control":{"type":"ephemeral"}}]}]}"#,
+        )
+    );
+}
+
+#[test]
+fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
+    let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
+    let time = tool("home.time", "What time it is", parameters);
+    let dice = tool("dice", "Rolls dice", json!({ "type": "object" }));
+    let options = Options {
+        think: true,
+        temperature: Some(0.5),
+        ..options()
+    };
+    let history = [
+        user("What time is it?"),
+        assistant(vec![
+            Part::Thinking {
+                text: "Hm.".to_owned(),
+                signature: Some("c2ln".to_owned()),
+            },
+            said("Let me see."),
+            call("toolu_1", "home.time", r#"{"zone":"Europe/Oslo"}"#),
+            call("toolu_2", "dice", ""),
+        ]),
+        results(vec![
+            result("toolu_1", "10:00"),
+            ToolResult {
+                is_error: true,
+                ..result("toolu_2", "No dice")
+            },
+        ]),
+    ];
+    assert_eq!(
+        sent(&options, &ask("Be brief.", &history, &offer(&[time, dice]))),
+        concat!(
+            r#"{"model":"claude-x","max_tokens":100,"stream":true,"temperature":0.5,"thinking":{"type":"adaptive"},"#,
+            r#""system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"#,
+            r#""tools":["#,
+            r#"{"name":"dice","description":"Rolls dice","input_schema":{"type":"object","properties":{}}},"#,
+            r#"{"name":"home_time","description":"What time it is","input_schema":{"type":"object","properties":{"zone":{"type":"string"}}},"cache_control":{"type":"ephemeral"}}"#,
+            r#"],"messages":["#,
+            r#"{"role":"user","content":[{"type":"text","text":"What time is it?"}]},"#,
+            r#"{"role":"assistant","content":["#,
+            r#"{"type":"thinking","thinking":"Hm.","signature":"c2ln"},"#,
+            r#"{"type":"text","text":"Let me see."},"#,
+            r#"{"type":"tool_use","id":"toolu_1","name":"home_time","input":{"zone":"Europe/Oslo"}},"#,
+            r#"{"type":"tool_use","id":"toolu_2","name":"dice","input":{}}]},"#,
+            r#"{"role":"user","content":["#,
+            r#"{"type":"tool_result","tool_use_id":"toolu_1","content":"10:00"},"#,
+            r#"{"type":"tool_result","tool_use_id":"toolu_2","content":"No dice","is_error":true,"cache_control":{"type":"ephemeral"}}"#,
+            r#"]}]}"#,
+        )
+    );
+}
+
+#[test]
+fn a_round_that_must_end_in_words_still_lists_the_tools() {
+    let tools = offer(&[tool("dice", "Rolls dice", json!({ "type": "object" }))]);
+    let history = [user("Roll!")];
+    let with = ask("", &history, &tools);
+    let words_only = Request {
+        words_only: true,
+        ..with
+    };
+    let (with, words_only) = (sent(&options(), &with), sent(&options(), &words_only));
+    assert!(!with.contains("tool_choice"), "{with}");
+    assert_eq!(
+        words_only,
+        with.replace(
+            r#","messages""#,
+            r#","tool_choice":{"type":"none"},"messages""#
+        )
+    );
+    let none = offer(&[]);
+    let words_only = Request {
+        words_only: true,
+        ..ask("", &history, &none)
+    };
+    assert!(!sent(&options(), &words_only).contains("tool"));
+}
+
+#[test]
+fn results_of_a_round_come_first_in_one_message_with_what_the_person_says_next() {
+    let history = [
+        user("One"),
+        user("and two"),
+        assistant(vec![call("a", "x", "{}"), call("b", "y", "{}")]),
+        results(vec![result("a", "1")]),
+        results(vec![result("b", " \n")]),
+        // Nothing of this can be sent.
+        assistant(vec![
+            said(" \n"),
+            Part::Thinking {
+                text: "unsigned".to_owned(),
+                signature: None,
+            },
+        ]),
+        user("Three"),
+        user("  "),
+    ];
+    assert_eq!(
+        messages(&history, &offer(&[])),
+        concat!(
+            r#"[{"role":"user","content":[{"type":"text","text":"One"},{"type":"text","text":"and two"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}},{"type":"tool_use","id":"b","name":"y","input":{}}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},"#,
+            r#"{"type":"tool_result","tool_use_id":"b","content":"(no output)"},"#,
+            r#"{"type":"text","text":"Three","cache_control":{"type":"ephemeral"}}]}]"#,
+        )
+    );
+}
+
+#[test]
+fn every_call_has_one_result_and_every_result_its_call() {
+    let history = [
+        user("Go"),
+        assistant(vec![call("a", "x", "{}"), call("b", "y", "{}")]),
+        results(vec![
+            result("b", "2"),
+            result("b", "again"),
+            result("stranger", "?"),
+        ]),
+        user("And?"),
+        assistant(vec![call("c", "x", "{}")]),
+    ];
+    assert_eq!(
+        messages(&history, &offer(&[])),
+        concat!(
+            r#"[{"role":"user","content":[{"type":"text","text":"Go"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}},{"type":"tool_use","id":"b","name":"y","input":{}}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},"#,
+            r#"{"type":"tool_result","tool_use_id":"a","content":"(no result: the call was stopped)","is_error":true},"#,
+            r#"{"type":"text","text":"And?"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"x","input":{}}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"(no result: the call was stopped)","is_error":true,"cache_control":{"type":"ephemeral"}}]}]"#,
+        )
+    );
+}
+
+#[test]
+fn what_other_providers_made_is_made_legal_and_stays_together() {
+    let long = "n".repeat(100);
+    let history = [
+        user("Go"),
+        assistant(vec![
+            call("functions.x:0", "a/b", "{}"),
+            call("", &long, r#"{"half":"#),
+        ]),
+        results(vec![result("functions.x:0", "1"), result("", "2")]),
+        assistant(vec![
+            call("functions.x:0", "", "{}"),
+            Part::Opaque {
+                provider: Provider::OpenAi,
+                value: json!({ "type": "secret" }),
+            },
+            Part::Opaque {
+                provider: Provider::Anthropic,
+                value: json!({ "type": "redacted_thinking", "data": "xyz" }),
+            },
+        ]),
+        results(vec![result("functions.x:0", "3")]),
+    ];
+    let long = "n".repeat(64);
+    assert_eq!(
+        messages(&history, &offer(&[])),
+        [
+            r#"[{"role":"user","content":[{"type":"text","text":"Go"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions_x_0","name":"a_b","input":{}},"#,
+            &format!(r#"{{"type":"tool_use","id":"unnamed","name":"{long}","input":{{}}}}]}},"#),
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0","content":"1"},"#,
+            r#"{"type":"tool_result","tool_use_id":"unnamed","content":"2"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions_x_0_2","name":"unnamed","input":{}},"#,
+            r#"{"type":"redacted_thinking","data":"xyz"}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0_2","content":"3","cache_control":{"type":"ephemeral"}}]}]"#,
+        ]
+        .concat()
+    );
+}
+
+#[test]
+fn pictures_stand_beside_the_words_and_strange_ones_are_named() {
+    let image = |kind: &str| Image {
+        mime_type: kind.to_owned(),
+        data: "AAAA".to_owned(),
+    };
+    let shown = ToolResult {
+        images: vec![image("image/png"), image("image/x-icon")],
+        ..result("a", "Look")
+    };
+    let only = ToolResult {
+        images: vec![image("image/webp")],
+        ..result("b", "")
+    };
+    let history = [
+        user("Go"),
+        assistant(vec![call("a", "x", "{}"), call("b", "x", "{}")]),
+        results(vec![shown, only]),
+    ];
+    let sent = messages(&history, &offer(&[]));
+    let (_, results) = sent.rsplit_once(r#"{"role":"user","content":"#).unwrap();
+    assert_eq!(
+        results,
+        concat!(
+            r#"[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"Look"},"#,
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},"#,
+            r#"{"type":"text","text":"(a picture of type image/x-icon, which can not be shown)"}]},"#,
+            r#"{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"AAAA"}}],"cache_control":{"type":"ephemeral"}}]}]"#,
+        )
+    );
+}
+
+#[test]
+fn a_paused_answer_is_sent_back_as_it_came() {
+    let block =
+        json!({ "type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {} });
+    let history = [
+        user("Search"),
+        assistant(vec![
+            said("Searching "),
+            Part::Opaque {
+                provider: Provider::Anthropic,
+                value: block,
+            },
+        ]),
+        assistant(vec![said("found")]),
+    ];
+    assert_eq!(
+        messages(&history, &offer(&[])),
+        concat!(
+            r#"[{"role":"user","content":[{"type":"text","text":"Search"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"text","text":"Searching "},"#,
+            r#"{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}},{"type":"text","text":"found","cache_control":{"type":"ephemeral"}}]}]"#,
+        )
+    );
+}
+
+#[test]
+fn the_same_tools_are_the_same_bytes_whatever_their_order() {
+    let names = ["b", "a", "c"];
+    let make = |name: &&str| tool(name, "Does it", json!({ "type": "object" }));
+    let one = offer(&names.iter().map(make).collect::<Vec<_>>());
+    let other = offer(&names.iter().rev().map(make).collect::<Vec<_>>());
+    let history = [user("Go")];
+    let (one, other) = (ask("", &history, &one), ask("", &history, &other));
+    assert_eq!(sent(&options(), &one), sent(&options(), &other));
+}
+
+#[test]
+fn a_tool_with_a_combinator_at_its_root_costs_nothing() {
+    let either = json!({
+        "anyOf": [
+            { "properties": { "a": { "type": "string" } }, "required": ["a"] },
+            { "properties": { "b": { "type": "string" } }, "required": ["b"] },
+        ],
+        "type": "object",
+    });
+    let tools = offer(&[tool("either", "One or the other", either)]);
+    let body: serde_json::Value =
+        serde_json::from_str(&sent(&options(), &ask("", &[user("Go")], &tools))).unwrap();
+    let schema = &body["tools"][0]["input_schema"];
+    assert_eq!(schema["type"], "object");
+    for combinator in ["anyOf", "oneOf", "allOf"] {
+        assert!(schema.get(combinator).is_none(), "{schema}");
+    }
+    let properties = schema["properties"].as_object().unwrap();
+    assert!(
+        properties.contains_key("a") && properties.contains_key("b"),
+        "{schema}"
+    );
+}
+
+#[test]
+fn arguments_go_back_in_their_own_order() {
+    let arguments = CallArguments::read(r#"{"z":1,"a":{"y":2,"b":3}}"#);
+    let part = Part::Call(crate::ModelCall {
+        id: "a".to_owned(),
+        name: "x".to_owned(),
+        arguments,
+    });
+    let tools = offer(&[]);
+    let sent = messages(&[user("Go"), assistant(vec![part])], &tools);
+    assert!(
+        sent.contains(r#""input":{"z":1,"a":{"y":2,"b":3}}"#),
+        "{sent}"
+    );
+}

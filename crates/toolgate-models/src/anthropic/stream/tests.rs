@@ -1,1 +1,446 @@
+use serde_json::json;
 
+use super::super::tests::{catalog, tool};
+use super::*;
+
+/// Events as `data` of a stream, and what came of them: the reply and what was heard.
+fn run(events: &[&str]) -> (Result<Reply, Trouble>, String) {
+    let tools = catalog(&[
+        tool("home.time", "Tells the time", json!({ "type": "object" })),
+        tool("dice", "Rolls dice", json!({ "type": "object" })),
+    ]);
+    let mut heard = String::new();
+    let mut listener = |event: Event<'_>| match event {
+        Event::Text(text) => heard.push_str(text),
+        Event::Thinking(text) => heard.push_str(&format!("<{text}>")),
+        other => panic!("{other:?}"),
+    };
+    let mut stream = Stream::new(&tools, true);
+    let result = events.iter().try_for_each(|data| {
+        let event = ServerEvent {
+            name: String::new(),
+            data: (*data).to_owned(),
+        };
+        stream.event(&event, &mut listener)
+    });
+    (result.and_then(|()| stream.finish()), heard)
+}
+
+const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}}"#;
+const TEXT: &str =
+    r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+const HELLO: &str =
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}"#;
+const END_0: &str = r#"{"type":"content_block_stop","index":0}"#;
+const END_1: &str = r#"{"type":"content_block_stop","index":1}"#;
+const STOP: &str = r#"{"type":"message_stop"}"#;
+
+fn ended(reason: &str) -> String {
+    format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}","stop_sequence":null}},"usage":{{"output_tokens":25}}}}"#
+    )
+}
+
+fn tool_start(index: usize, id: &str, name: &str) -> String {
+    format!(
+        r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}}}"#
+    )
+}
+
+fn piece(index: usize, partial: &str) -> String {
+    json!({ "type": "content_block_delta", "index": index, "delta": { "type": "input_json_delta", "partial_json": partial } })
+        .to_string()
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    super::super::tests::call(id, name, arguments)
+}
+
+fn said(text: &str) -> Part {
+    Part::Text {
+        text: text.to_owned(),
+    }
+}
+
+#[test]
+fn words_are_told_as_they_come_and_tokens_counted() {
+    let more = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":", Zoë 👋"}}"#;
+    let ping = r#"{"type":"ping"}"#;
+    let new = r#"{"type":"something_new","index":"odd","delta":7}"#;
+    let citation = r#"{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{}}}"#;
+    let end = ended("end_turn");
+    let (reply, heard) = run(&[
+        START, ping, TEXT, HELLO, new, citation, more, END_0, &end, STOP,
+    ]);
+    assert_eq!(heard, "Hello, Zoë 👋");
+    assert_eq!(
+        reply.unwrap(),
+        Reply {
+            message: AssistantMessage::text("Hello, Zoë 👋"),
+            stop: Stop::End,
+            usage: crate::Usage {
+                input: 3210,
+                output: 25,
+                cached: 3000
+            },
+            first_token: None,
+        }
+    );
+}
+
+#[test]
+fn ai1_words_and_calls_come_in_order_under_the_names_listed_here() {
+    let (reply, heard) = run(&[
+        START,
+        TEXT,
+        HELLO,
+        END_0,
+        &tool_start(1, "toolu_1", "home_time"),
+        &piece(1, ""),
+        &piece(1, r#"{"zone": "Euro"#),
+        &piece(1, r#"pe/Oslo"}"#),
+        END_1,
+        &tool_start(2, "toolu_2", "made_up"),
+        r#"{"type":"content_block_stop","index":2}"#,
+        &ended("tool_use"),
+        STOP,
+    ]);
+    assert_eq!(heard, "Hello");
+    let reply = reply.unwrap();
+    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(
+        reply.message.parts,
+        [
+            said("Hello"),
+            call("toolu_1", "home.time", r#"{"zone":"Europe/Oslo"}"#),
+            call("toolu_2", "made_up", "{}"),
+        ]
+    );
+}
+
+#[test]
+fn arguments_are_what_the_model_wrote() {
+    for (pieces, expected) in [
+        (vec![], "{}"),
+        (vec![""], "{}"),
+        (vec!["null"], "{}"),
+        (vec![r#"{"n":"#, "\"5\"}"], r#"{"n":"5"}"#),
+        // Twice encoded, as small models do.
+        (vec![r#""{\"n\":5}""#], r#"{"n":5}"#),
+    ] {
+        let pieces: Vec<String> = pieces.iter().map(|partial| piece(0, partial)).collect();
+        let start = tool_start(0, "t", "dice");
+        let mut events = vec![START, &start];
+        events.extend(pieces.iter().map(String::as_str));
+        let end = ended("tool_use");
+        events.extend([END_0, &end, STOP]);
+        let (reply, _) = run(&events);
+        assert_eq!(
+            reply.unwrap().message.parts,
+            [call("t", "dice", expected)],
+            "{pieces:?}"
+        );
+    }
+}
+
+#[test]
+fn arguments_given_twice_are_kept_as_they_are_for_the_executor_to_refuse() {
+    for twice in [r#"{"n":1,"n":2}"#, r#"{"n":"#, "[1]"] {
+        let (reply, _) = run(&[
+            &tool_start(0, "t", "dice"),
+            &piece(0, twice),
+            END_0,
+            &ended("tool_use"),
+            STOP,
+        ]);
+        let unusable = CallArguments::Unusable(twice.to_owned());
+        let reply = reply.unwrap();
+        let call = reply.message.calls().next().unwrap();
+        assert_eq!(call.arguments, unusable);
+    }
+    let whole = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"dice","input":{"n":1,"n":2}}}"#;
+    let (reply, _) = run(&[whole, END_0, STOP]);
+    let reply = reply.unwrap();
+    let call = reply.message.calls().next().unwrap();
+    assert!(matches!(call.arguments, CallArguments::Unusable(_)));
+}
+
+#[test]
+fn input_that_comes_with_the_start_of_a_block_counts() {
+    let whole = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"dice","input":{"n":2}}}"#;
+    let (reply, _) = run(&[whole, END_0, &ended("tool_use"), STOP]);
+    assert_eq!(
+        reply.unwrap().message.parts,
+        [call("t", "dice", r#"{"n":2}"#)]
+    );
+}
+
+#[test]
+fn ids_that_are_missing_or_come_twice_are_made_unique() {
+    let no_id = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"dice"}}"#;
+    let mut events = vec![no_id.to_owned(), END_0.to_owned()];
+    for id in ["", "t", "t", "t_2"] {
+        events.extend([tool_start(0, id, "dice"), END_0.to_owned()]);
+    }
+    events.extend([ended("tool_use"), STOP.to_owned()]);
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let reply = run(&events).0.unwrap();
+    let ids: Vec<&str> = reply.message.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["call", "call_2", "t", "t_2", "t_2_2"]);
+}
+
+#[test]
+fn a_call_that_ran_out_of_tokens_is_not_made() {
+    for (pieces, made) in [(r#"{"n": 1"#, false), ("", false), (r#"{"n": 1}"#, true)] {
+        let (reply, _) = run(&[
+            &tool_start(0, "whole", "dice"),
+            END_0,
+            &tool_start(1, "last", "dice"),
+            &piece(1, pieces),
+            END_1,
+            &ended("max_tokens"),
+            STOP,
+        ]);
+        let reply = reply.unwrap();
+        assert_eq!(reply.stop, Stop::Length);
+        let ids: Vec<&str> = reply.message.calls().map(|call| call.id.as_str()).collect();
+        let expected: &[&str] = if made { &["whole", "last"] } else { &["whole"] };
+        assert_eq!(ids, expected, "{pieces}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_anywhere_before_its_end_is_cut() {
+    let start = tool_start(1, "t", "dice");
+    let (half, rest) = (piece(1, r#"{"n":"#), piece(1, "1}"));
+    let end = ended("tool_use");
+    let whole = [
+        START, TEXT, HELLO, END_0, &start, &half, &rest, END_1, &end, STOP,
+    ];
+    for length in 0..whole.len() {
+        assert_eq!(run(&whole[..length]).0, Err(Trouble::Cut), "{length}");
+    }
+    assert!(run(&whole).0.is_ok());
+}
+
+#[test]
+fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
+    let start = tool_start(0, "t", "dice");
+    for (pieces, whole) in [(r#"{"n":1"#, false), ("", false), (r#"{"n":1}"#, true)] {
+        let (reply, _) = run(&[&start, &piece(0, pieces), &ended("tool_use"), STOP]);
+        match reply {
+            Ok(reply) => assert!(whole && reply.message.calls().count() == 1, "{pieces}"),
+            Err(trouble) => assert!(!whole && trouble == Trouble::Cut, "{pieces}: {trouble:?}"),
+        }
+    }
+}
+
+#[test]
+fn each_reason_to_stop_is_understood() {
+    for (reason, expected) in [
+        ("end_turn", Stop::End),
+        ("stop_sequence", Stop::End),
+        ("something_new", Stop::End),
+        // There is no call to wait for.
+        ("tool_use", Stop::End),
+        ("max_tokens", Stop::Length),
+        ("pause_turn", Stop::Pause),
+        ("refusal", Stop::Refusal),
+    ] {
+        let (reply, _) = run(&[START, TEXT, HELLO, END_0, &ended(reason), STOP]);
+        let reply = reply.unwrap();
+        assert_eq!(reply.stop, expected, "{reason}");
+        assert_eq!(reply.message.to_text(), "Hello");
+    }
+    let full = ended("model_context_window_exceeded");
+    let (reply, _) = run(&[START, TEXT, HELLO, END_0, &full, STOP]);
+    assert_eq!(reply, Err(Trouble::Full));
+}
+
+#[test]
+fn calls_are_calls_whatever_the_reason_to_stop_but_not_in_a_refusal() {
+    let start = tool_start(0, "t", "dice");
+    for (reason, expected, calls) in [
+        ("end_turn", Stop::Calls, 1),
+        ("refusal", Stop::Refusal, 0),
+        ("pause_turn", Stop::Pause, 1),
+    ] {
+        let (reply, _) = run(&[&start, END_0, &ended(reason), STOP]);
+        let reply = reply.unwrap();
+        let found = (reply.stop, reply.message.calls().count());
+        assert_eq!(found, (expected, calls), "{reason}");
+    }
+}
+
+#[test]
+fn thinking_is_kept_with_its_proof_and_strange_blocks_as_they_came() {
+    let delta = |value: Value| {
+        json!({ "type": "content_block_delta", "index": 0, "delta": value }).to_string()
+    };
+    let (reply, heard) = run(&[
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+        &delta(json!({ "type": "thinking_delta", "thinking": "Let me" })),
+        &delta(json!({ "type": "thinking_delta", "thinking": " see" })),
+        &delta(json!({ "type": "signature_delta", "signature": "c2ln" })),
+        END_0,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"xyz"}}"#,
+        END_1,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+        &piece(0, r#"{"query":"x"}"#),
+        END_0,
+        &ended("end_turn"),
+        STOP,
+    ]);
+    assert_eq!(heard, "<Let me>< see>");
+    let opaque = |value| Part::Opaque {
+        provider: Provider::Anthropic,
+        value,
+    };
+    assert_eq!(
+        reply.unwrap().message.parts,
+        [
+            Part::Thinking {
+                text: "Let me see".to_owned(),
+                signature: Some("c2ln".to_owned())
+            },
+            opaque(json!({ "type": "redacted_thinking", "data": "xyz" })),
+            opaque(
+                json!({ "type": "server_tool_use", "id": "s", "name": "web_search", "input": { "query": "x" } })
+            ),
+        ]
+    );
+}
+
+#[test]
+fn thinking_is_not_told_to_those_who_do_not_want_it() {
+    let tools = catalog(&[]);
+    let mut stream = Stream::new(&tools, false);
+    let mut listener = |event: Event<'_>| panic!("{event:?}");
+    for data in [
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"a"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"b"}}"#,
+    ] {
+        let (name, data) = (String::new(), data.to_owned());
+        stream
+            .event(&ServerEvent { name, data }, &mut listener)
+            .unwrap();
+    }
+}
+
+#[test]
+fn an_error_in_mid_stream_is_the_providers_own() {
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":null}"#;
+    let (reply, heard) = run(&[START, TEXT, HELLO, error]);
+    assert_eq!(heard, "Hello");
+    assert_eq!(
+        reply,
+        Err(Trouble::Said(serde_json::from_str(error).unwrap()))
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_said_and_never_a_panic() {
+    let many: Vec<String> = (0..=MOST_BLOCKS)
+        .map(|index| tool_start(index, "t", "dice"))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (events, expected) in [
+        (
+            vec!["nonsense"],
+            "expected ident at line 1 column 2: nonsense",
+        ),
+        (vec!["7"], "invalid type: integer `7`"),
+        (vec![HELLO], "a piece of a block that did not begin"),
+        (vec![END_0], "a piece of a block that did not begin"),
+        (vec![TEXT, TEXT], "a block begins twice"),
+        (
+            vec![TEXT, END_0, HELLO],
+            "a piece of a block that did not begin",
+        ),
+        (
+            vec![&tool_start(0, "t", "dice"), HELLO],
+            "a piece does not fit its block",
+        ),
+        (
+            vec![r#"{"type":"content_block_start","index":-1,"content_block":{}}"#],
+            "invalid value: integer `-1`",
+        ),
+        (many, "more than 1024 blocks"),
+    ] {
+        match run(&events).0 {
+            Err(Trouble::Garbled(reason)) => {
+                assert!(reason.starts_with(expected), "{reason}");
+                assert!(reason.len() < 500);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn two_hundred_calls_are_two_hundred_calls() {
+    let mut events = Vec::new();
+    for index in 0..200 {
+        events.push(tool_start(index, "same", "dice"));
+        events.push(format!(
+            r#"{{"type":"content_block_stop","index":{index}}}"#
+        ));
+    }
+    events.extend([ended("tool_use"), STOP.to_owned()]);
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let reply = run(&events).0.unwrap();
+    let ids: HashSet<&str> = reply.message.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), 200);
+}
+
+#[test]
+fn an_answer_in_one_piece_is_understood_too() {
+    let body = json!({
+        "type": "message",
+        "content": [
+            { "type": "text", "text": "Hello" },
+            { "type": "tool_use", "id": "t", "name": "home_time", "input": { "zone": "UTC" } },
+        ],
+        "stop_reason": "tool_use",
+        "usage": { "input_tokens": 1, "output_tokens": 2 },
+    });
+    let tools = catalog(&[tool("home.time", "Time", json!({ "type": "object" }))]);
+    let mut heard = String::new();
+    let mut listener = |event: Event<'_>| heard.push_str(&format!("{event:?}"));
+    let mut stream = Stream::new(&tools, false);
+    stream
+        .whole(body.to_string().as_bytes(), &mut listener)
+        .unwrap();
+    let reply = stream.finish().unwrap();
+    assert_eq!(heard, r#"Text("Hello")"#);
+    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!((reply.usage.input, reply.usage.output), (1, 2));
+    assert_eq!(
+        reply.message.parts,
+        [said("Hello"), call("t", "home.time", r#"{"zone":"UTC"}"#)]
+    );
+    let error = json!({ "type": "error", "error": { "message": "no" } });
+    let said =
+        Stream::new(&tools, false).whole(error.to_string().as_bytes(), &mut |_: Event<'_>| {});
+    assert_eq!(said, Err(Trouble::Said(error)));
+}
+
+#[test]
+fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
+    let tools = catalog(&[]);
+    let mut stream = Stream::new(&tools, false);
+    for (name, data) in [
+        (
+            "content_block_start",
+            r#"{"index":0,"content_block":{"type":"text","text":"Hi"}}"#,
+        ),
+        ("content_block_stop", r#"{"index":0}"#),
+        ("message_stop", "{}"),
+    ] {
+        let (name, data) = (name.to_owned(), data.to_owned());
+        stream
+            .event(&ServerEvent { name, data }, &mut |_: Event<'_>| {})
+            .unwrap();
+    }
+    assert_eq!(stream.finish().unwrap().message.to_text(), "Hi");
+}
