@@ -4,11 +4,11 @@ use std::error::Error;
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use super::retry_after::retry_after;
 use super::{Http, SHOWN, shown};
 use crate::{ModelError, Provider};
 
@@ -255,51 +255,6 @@ fn page(body: &str) -> String {
 fn usual_words(status: StatusCode) -> String {
     let words = status.canonical_reason().unwrap_or("no reason given");
     format!("{words} (status {})", status.as_u16())
-}
-
-/// In seconds or as a date, which counts from the server's own clock where it tells that.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let seconds = |text: &str, unit: f64| {
-        let number = text.trim().parse::<f64>().ok()?;
-        Duration::try_from_secs_f64(number * unit).ok()
-    };
-    if let Some(after) = text("retry-after-ms").and_then(|text| seconds(text, 0.001)) {
-        return Some(after);
-    }
-    let after = text(RETRY_AFTER.as_str())?;
-    if let Some(after) = seconds(after, 1.0) {
-        return Some(after);
-    }
-    let now = text(DATE.as_str()).and_then(date).unwrap_or_else(|| {
-        let since = now.duration_since(SystemTime::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_secs())
-    });
-    let then = date(after)?;
-    Some(Duration::from_secs(then.saturating_sub(now)))
-}
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
-fn date(text: &str) -> Option<u64> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    let [_, day, month, year, time, "GMT"] = fields[..] else {
-        return None;
-    };
-    let month = MONTHS.find(month).filter(|place| place % 3 == 0)? / 3;
-    let (day, year) = (day.parse::<u64>().ok()?, year.parse::<u64>().ok()?);
-    let mut parts = time.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    let sound = (1970..=9999).contains(&year) && (1..=31).contains(&day);
-    if !sound || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Years that begin in March put the leap day at their end.
-    let shifted = if month < 2 { year - 1 } else { year };
-    let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
-    let day_of_year = (153 * ((month as u64 + 10) % 12) + 2) / 5 + day - 1;
-    let days = 365 * shifted + leap_days + day_of_year - 719_468;
-    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 /// Why nobody could be reached, in plain words, and what to do.

@@ -3,150 +3,16 @@
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use reqwest::Response;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
-use toolgate_core::Redactor;
 
-use super::failure::root;
-use crate::{ModelError, Provider};
+use super::body::Body;
+use crate::ModelError;
 
 const LONGEST_LINE: usize = 8 << 20;
-const LONGEST_BODY: u64 = 64 << 20;
 /// How long the end of a body that holds nothing more is waited for.
 const LAST_BYTES: Duration = Duration::from_secs(1);
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// How long things may take.
-#[derive(Clone, Copy)]
-pub(super) struct Limit {
-    provider: Provider,
-    started: Instant,
-    first_byte: Duration,
-    deadline: Instant,
-}
-
-impl Limit {
-    pub(super) fn new(provider: Provider, first_byte: Duration, deadline: Instant) -> Self {
-        Self {
-            provider,
-            started: Instant::now(),
-            first_byte,
-            deadline,
-        }
-    }
-
-    pub(super) fn first_byte(&self) -> Instant {
-        self.deadline.min(self.started + self.first_byte)
-    }
-
-    pub(super) fn not_begun(&self) -> ModelError {
-        self.timed_out("begin to answer", self.first_byte())
-    }
-
-    fn not_finished(&self) -> ModelError {
-        self.timed_out("finish", self.deadline)
-    }
-
-    fn timed_out(&self, what: &'static str, end: Instant) -> ModelError {
-        ModelError::TimedOut {
-            provider: self.provider,
-            what,
-            after: end.saturating_duration_since(self.started),
-        }
-    }
-}
-
-/// The bytes of an answer that has begun.
-pub(super) struct Body {
-    response: Response,
-    first: Option<Bytes>,
-    received: u64,
-    ended: bool,
-    limit: Limit,
-    redactor: Redactor,
-}
-
-impl Body {
-    /// Waits for the first byte.
-    pub(super) async fn begin(
-        mut response: Response,
-        limit: Limit,
-        redactor: Redactor,
-    ) -> Result<Self, ModelError> {
-        let encoding = response.headers().get(CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(ModelError::Garbled {
-                provider: limit.provider,
-                reason: "it is compressed, which was not asked for; is there a proxy in between?"
-                    .to_owned(),
-            });
-        }
-        let first = timeout_at(limit.first_byte(), response.chunk())
-            .await
-            .map_err(|_| limit.not_begun())?;
-        let mut body = Self {
-            response,
-            first: None,
-            received: 0,
-            ended: false,
-            limit,
-            redactor,
-        };
-        body.first = body.count(first)?;
-        Ok(body)
-    }
-
-    /// The next bytes; `None` once the body has ended properly.
-    async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
-        }
-        if self.ended {
-            return Ok(None);
-        }
-        // Between two bytes a provider may take as long as before the first.
-        let idle = Instant::now() + self.limit.first_byte;
-        let until = idle.min(self.limit.deadline);
-        match timeout_at(until, self.response.chunk()).await {
-            Ok(chunk) => self.count(chunk),
-            Err(_) if until == idle => {
-                let silence = self.limit.first_byte.as_secs_f64();
-                Err(self.cut(format!("nothing more came for {silence} s")))
-            }
-            Err(_) => Err(self.limit.not_finished()),
-        }
-    }
-
-    fn count(
-        &mut self,
-        chunk: Result<Option<Bytes>, reqwest::Error>,
-    ) -> Result<Option<Bytes>, ModelError> {
-        let chunk = chunk.map_err(|error| {
-            let cause = self.redactor.line(&root(&error.without_url()), 200);
-            self.cut(format!("the connection broke off ({cause})"))
-        })?;
-        self.ended = chunk.is_none();
-        self.received += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        if self.received > LONGEST_BODY {
-            let most = LONGEST_BODY >> 20;
-            return Err(self.garbled(format!("it is longer than {most} MiB")));
-        }
-        Ok(chunk)
-    }
-
-    fn cut(&self, reason: String) -> ModelError {
-        let provider = self.limit.provider;
-        ModelError::Cut { provider, reason }
-    }
-
-    fn garbled(&self, reason: String) -> ModelError {
-        let provider = self.limit.provider;
-        ModelError::Garbled { provider, reason }
-    }
-}
 
 /// The body of an answer, line by line. A line that is too long, a body that is too long, and a stream that is cut are errors.
 /// Dropping it closes the connection.
@@ -167,10 +33,7 @@ impl Lines {
 
     /// True if the provider says that this is one JSON value and not a stream.
     pub(crate) fn is_json(&self) -> bool {
-        let kind = self.body.response.headers().get(CONTENT_TYPE);
-        kind.and_then(|kind| kind.to_str().ok())
-            .and_then(|kind| kind.split(';').next())
-            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        self.body.is_json()
     }
 
     /// The next line without its end; `None` once the body has ended properly. Lines are JSON: a last one without an end
@@ -203,8 +66,7 @@ impl Lines {
         let bytes = self.rest().await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
-            let start = self.body.redactor.line(&start, 200);
-            self.body.garbled(format!("no JSON ({error}): {start}"))
+            self.body.garbled_by(&format!("no JSON ({error}): {start}"))
         })
     }
 
@@ -312,7 +174,8 @@ impl Splitter {
     /// What stands behind the last end of a line.
     fn last(&mut self) -> Option<Bytes> {
         let rest = self.partial.split().freeze();
-        (!rest.is_empty()).then(|| self.first(rest))
+        let rest = self.first(rest);
+        (!rest.is_empty()).then_some(rest)
     }
 
     /// A byte-order mark before the first line is no part of it.
@@ -375,5 +238,44 @@ impl EventReader {
             data: String::from_utf8_lossy(&data).into_owned(),
         };
         std::mem::take(&mut self.has_data).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn split(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut splitter = Splitter::default();
+        let mut lines = Vec::new();
+        for chunk in chunks {
+            splitter.feed(Bytes::copy_from_slice(chunk));
+            while let Ok(Some(line)) = splitter.next() {
+                lines.push(line.to_vec());
+            }
+        }
+        lines.extend(splitter.last().map(|line| line.to_vec()));
+        lines
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_they_come(
+            text in "[ab\r\n\u{feff}ü]{0,40}",
+            size in 1..8usize,
+        ) {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            let whole = split(&[text.as_bytes()]);
+            prop_assert_eq!(&split(&chunks), &whole);
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            let mut expected: Vec<&[u8]> = text.split('\n').map(str::as_bytes).collect();
+            if expected.last() == Some(&&b""[..]) {
+                expected.pop();
+            }
+            prop_assert_eq!(whole, expected);
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! One request to a provider: bounded, with a limit for the first byte and one for all of it, and a stream of lines back.
 
+mod body;
 mod failure;
 mod lines;
+mod retry_after;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -14,9 +16,10 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use toolgate_core::Redactor;
 
+use self::body::{Body, Limit};
 pub(crate) use self::failure::Failure;
 use self::failure::{root, unreachable};
-use self::lines::{Body, Limit};
+
 pub(crate) use self::lines::{Lines, ServerEvent};
 use crate::{ModelError, ModelSettings, Provider};
 
