@@ -1,5 +1,6 @@
 //! Claude, by the Messages API.
 
+mod block;
 mod request;
 mod stream;
 mod tools;

@@ -3,11 +3,12 @@
 //! Three marks tell the provider what to keep in its cache: the tools, the system text, and all that was said so far. The
 //! next round of a turn begins with the same bytes, so that it is read at a tenth of the price.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::transcript::{self, Message};
 use crate::{Offer, Request};
@@ -24,7 +25,9 @@ pub(super) struct Options {
 /// The body of a request.
 pub(super) fn body(options: &Options, request: &Request<'_>) -> Result<Vec<u8>, String> {
     let system = Some(request.system).filter(|system| !system.trim().is_empty());
-    let has_tools = !request.tools.is_empty();
+    let messages = transcript::messages(request.messages, request.tools.catalog());
+    let tools = Tools::of(request.tools, &messages);
+    let no_use = request.words_only || matches!(tools, Some(Tools::Gone(_)));
     let body = Body {
         model: &options.model,
         max_tokens: options.max_tokens,
@@ -38,10 +41,10 @@ pub(super) fn body(options: &Options, request: &Request<'_>) -> Result<Vec<u8>, 
                 cache_control: CACHE,
             }]
         }),
-        tools: has_tools.then_some(Tools(request.tools)),
         // Tools are listed also where none may be used: history speaks of them, and the cache goes by them.
-        tool_choice: (has_tools && request.words_only).then_some(Kind { kind: "none" }),
-        messages: transcript::messages(request.messages, request.tools.catalog()),
+        tool_choice: (tools.is_some() && no_use).then_some(Kind { kind: "none" }),
+        tools,
+        messages,
     };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
@@ -82,23 +85,51 @@ struct System<'a> {
     cache_control: Kind,
 }
 
-/// The tools as they were converted, the last one with a mark for the cache.
-struct Tools<'a>(&'a Offer);
+enum Tools<'a> {
+    /// As they were converted, the last one with a mark for the cache.
+    Offered(&'a Offer),
+    /// Only names: history with calls is refused where no tool is listed at all.
+    Gone(BTreeSet<String>),
+}
+
+impl<'a> Tools<'a> {
+    fn of(offer: &'a Offer, messages: &[Message<'_>]) -> Option<Self> {
+        if !offer.is_empty() {
+            return Some(Self::Offered(offer));
+        }
+        let names = messages.iter().flat_map(Message::called);
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        (!names.is_empty()).then_some(Self::Gone(names))
+    }
+}
 
 impl Serialize for Tools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let last = self.0.len().saturating_sub(1);
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for (index, tool) in self.0.iter().enumerate() {
-            let json: Cow<'_, RawValue> = if index == last {
-                Cow::Owned(marked(&tool.json).map_err(S::Error::custom)?)
+        let offer = match self {
+            Self::Offered(offer) => offer,
+            Self::Gone(names) => {
+                return serializer.collect_seq(names.iter().map(|name| gone(name)));
+            }
+        };
+        let last = offer.len().saturating_sub(1);
+        let mut list = serializer.serialize_seq(Some(offer.len()))?;
+        for (index, tool) in offer.iter().enumerate() {
+            if index == last {
+                list.serialize_element(&marked(&tool.json).map_err(S::Error::custom)?)?;
             } else {
-                Cow::Borrowed(&tool.json)
-            };
-            list.serialize_element(&json)?;
+                list.serialize_element(&tool.json)?;
+            }
         }
         list.end()
     }
+}
+
+fn gone(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "Not there any more",
+        "input_schema": { "type": "object", "properties": {} },
+    })
 }
 
 fn marked(tool: &RawValue) -> Result<Box<RawValue>, serde_json::Error> {

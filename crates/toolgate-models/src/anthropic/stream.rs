@@ -6,15 +6,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_core::Arguments;
 
+use super::block::{Block, Content};
 use super::wire::{
     BlockDelta, BlockStart, BlockStop, CallBlock, Counts, Delta, Kind, MessageDelta, MessageStart,
     TextBlock, ThinkingBlock, Whole, read,
 };
 use crate::http::ServerEvent;
-use crate::{
-    AssistantMessage, CallArguments, Catalog, Event, Listener, ModelCall, Part, Provider, Reply,
-    Stop,
-};
+use crate::{AssistantMessage, CallArguments, Catalog, Event, Listener, Reply, Stop};
 
 /// More blocks are no answer any more.
 const MOST_BLOCKS: usize = 1024;
@@ -44,30 +42,6 @@ pub(super) struct Stream<'a> {
     stop: Option<String>,
     counts: Counts,
     finished: bool,
-}
-
-struct Block {
-    index: u64,
-    content: Content,
-    closed: bool,
-}
-
-enum Content {
-    Text(String),
-    Thinking {
-        text: String,
-        signature: String,
-    },
-    Call {
-        id: String,
-        name: String,
-        input: String,
-    },
-    /// What this program does not know and only gives back, with the input it may have.
-    Other {
-        value: Value,
-        input: String,
-    },
 }
 
 impl<'a> Stream<'a> {
@@ -192,7 +166,7 @@ impl<'a> Stream<'a> {
                 }
             }
             _ => Content::Other {
-                value: read(block.get())?,
+                block: read(block.get())?,
                 input: String::new(),
             },
         };
@@ -287,69 +261,6 @@ impl<'a> Stream<'a> {
             usage: self.counts.usage(),
             first_token: None,
         })
-    }
-}
-
-impl Block {
-    fn is_call(&self) -> bool {
-        matches!(self.content, Content::Call { .. })
-    }
-
-    /// Nothing at all means no arguments, unless the block was cut.
-    fn is_half_a_call(&self) -> bool {
-        let Content::Call { input, .. } = &self.content else {
-            return false;
-        };
-        let arguments = CallArguments::read(input);
-        input.trim().is_empty() || matches!(arguments, CallArguments::Unusable(_))
-    }
-}
-
-impl Content {
-    fn part(self, catalog: &Catalog, ids: &mut HashSet<String>) -> Result<Option<Part>, Trouble> {
-        Ok(Some(match self {
-            Self::Text(text) if text.is_empty() => return Ok(None),
-            Self::Text(text) => Part::Text { text },
-            Self::Thinking { text, signature } => Part::Thinking {
-                text,
-                signature: Some(signature).filter(|signature| !signature.is_empty()),
-            },
-            Self::Call { id, name, input } => Part::Call(ModelCall {
-                id: unique(id, ids),
-                name: listed(name, catalog),
-                arguments: CallArguments::read(&input),
-            }),
-            Self::Other { mut value, input } => {
-                if !input.is_empty() {
-                    value["input"] = read(&input)?;
-                }
-                let provider = Provider::Anthropic;
-                Part::Opaque { provider, value }
-            }
-        }))
-    }
-}
-
-/// Two calls with one id could not be told apart, and one without could not be answered.
-fn unique(id: String, ids: &mut HashSet<String>) -> String {
-    let id = if id.trim().is_empty() {
-        "call".to_owned()
-    } else {
-        id
-    };
-    let mut unique = id.clone();
-    let mut count = 1;
-    while !ids.insert(unique.clone()) {
-        count += 1;
-        unique = format!("{id}_{count}");
-    }
-    unique
-}
-
-fn listed(name: String, catalog: &Catalog) -> String {
-    match catalog.by_wire_name(&name) {
-        Some(tool) => tool.tool.definition().name().to_owned(),
-        None => name,
     }
 }
 

@@ -1,8 +1,8 @@
 //! History, as the Messages API wants it.
 //!
 //! Roles alternate, so neighbours of the same role become one message: the results of a round in one, before anything the
-//! person says. Every call has one result and every result its call, whatever became of the turn they come from. Ids and
-//! names that other providers allow are made legal here.
+//! person says. Every call has one result and every result its call, whatever became of the turn they come from. Ids
+//! that other providers allow are made legal here.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,8 +16,8 @@ use crate::{
     AssistantMessage, CallArguments, Catalog, Image, ModelCall, Part, Provider, ToolResult,
 };
 
-/// The longest id and name of a call that is replayed.
-const LONGEST: usize = 64;
+/// The longest id of a call that is replayed.
+const LONGEST_ID: usize = 64;
 /// The pictures it can look at.
 const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 const NO_RESULT: &str = "(no result: the call was stopped)";
@@ -28,6 +28,16 @@ const NO_OUTPUT: &str = "(no output)";
 pub(super) struct Message<'a> {
     role: Role,
     content: Vec<Block<'a>>,
+}
+
+impl Message<'_> {
+    /// The tools that are called in it.
+    pub(super) fn called(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolUse { name, .. } => Some(&**name),
+            _ => None,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -146,7 +156,7 @@ impl<'a> Transcript<'a> {
         self.open.push((&call.id, id.clone()));
         Block::ToolUse {
             id,
-            name: legal(catalog.wire_name(&call.name)),
+            name: catalog.wire_name(&call.name),
             input: match &call.arguments {
                 CallArguments::Object(object) => Cow::Borrowed(object),
                 CallArguments::Unusable(_) => Cow::Owned(Arguments::new()),
@@ -155,8 +165,8 @@ impl<'a> Transcript<'a> {
     }
 
     fn unique(&mut self, id: &str) -> String {
-        let id = legal(Cow::Borrowed(id));
-        let mut unique = id.clone().into_owned();
+        let id = legal(id);
+        let mut unique = id.clone();
         let mut count = 1;
         while !self.used.insert(unique.clone()) {
             count += 1;
@@ -254,18 +264,14 @@ fn picture(image: &Image) -> Block<'_> {
 }
 
 /// Letters, digits, `_` and `-`, and not too many of them.
-fn legal(text: Cow<'_, str>) -> Cow<'_, str> {
+fn legal(id: &str) -> String {
     let is_legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-    if !text.is_empty() && text.len() <= LONGEST && text.chars().all(is_legal) {
-        return text;
-    }
-    let legal = text
+    let legal = id
         .chars()
         .map(|char| if is_legal(char) { char } else { '_' });
-    let legal: String = legal.take(LONGEST).collect();
-    Cow::Owned(if legal.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        legal
-    })
+    let legal: String = legal.take(LONGEST_ID).collect();
+    if legal.is_empty() {
+        return "call".to_owned();
+    }
+    legal
 }

@@ -145,6 +145,21 @@ fn a_round_that_must_end_in_words_still_lists_the_tools() {
 }
 
 #[test]
+fn tools_that_history_speaks_of_are_named_where_none_is_left() {
+    let history = [
+        user("Roll!"),
+        assistant(vec![call("a", "dice", "{}"), call("b", "dice", "{}")]),
+        results(vec![result("a", "1"), result("b", "2")]),
+    ];
+    let body = sent(&options(), &ask("", &history, &offer(&[])));
+    let listed = concat!(
+        r#""tools":[{"name":"dice","description":"Not there any more","input_schema":{"type":"object","properties":{}}}],"#,
+        r#""tool_choice":{"type":"none"},"messages""#,
+    );
+    assert!(body.contains(listed), "{body}");
+}
+
+#[test]
 fn results_of_a_round_come_first_in_one_message_with_what_the_person_says_next() {
     let history = [
         user("One"),
@@ -204,12 +219,11 @@ fn every_call_has_one_result_and_every_result_its_call() {
 
 #[test]
 fn what_other_providers_made_is_made_legal_and_stays_together() {
-    let long = "n".repeat(100);
     let history = [
         user("Go"),
         assistant(vec![
             call("functions.x:0", "a/b", "{}"),
-            call("", &long, r#"{"half":"#),
+            call("", "dice", r#"{"half":"#),
         ]),
         results(vec![result("functions.x:0", "1"), result("", "2")]),
         assistant(vec![
@@ -225,20 +239,18 @@ fn what_other_providers_made_is_made_legal_and_stays_together() {
         ]),
         results(vec![result("functions.x:0", "3")]),
     ];
-    let long = "n".repeat(64);
     assert_eq!(
         messages(&history, &offer(&[])),
-        [
+        concat!(
             r#"[{"role":"user","content":[{"type":"text","text":"Go"}]},"#,
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions_x_0","name":"a_b","input":{}},"#,
-            &format!(r#"{{"type":"tool_use","id":"unnamed","name":"{long}","input":{{}}}}]}},"#),
+            r#"{"type":"tool_use","id":"call","name":"dice","input":{}}]},"#,
             r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0","content":"1"},"#,
-            r#"{"type":"tool_result","tool_use_id":"unnamed","content":"2"}]},"#,
-            r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions_x_0_2","name":"unnamed","input":{}},"#,
+            r#"{"type":"tool_result","tool_use_id":"call","content":"2"}]},"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions_x_0_2","name":"_","input":{}},"#,
             r#"{"type":"redacted_thinking","data":"xyz"}]},"#,
             r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0_2","content":"3","cache_control":{"type":"ephemeral"}}]}]"#,
-        ]
-        .concat()
+        )
     );
 }
 

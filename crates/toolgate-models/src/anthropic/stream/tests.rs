@@ -1,7 +1,9 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::tests::{catalog, tool};
 use super::*;
+use crate::{Part, Provider};
 
 /// Events as `data` of a stream, and what came of them: the reply and what was heard.
 fn run(events: &[&str]) -> (Result<Reply, Trouble>, String) {
@@ -365,6 +367,10 @@ fn what_makes_no_sense_is_said_and_never_a_panic() {
             vec![r#"{"type":"content_block_start","index":-1,"content_block":{}}"#],
             "invalid value: integer `-1`",
         ),
+        (
+            vec![r#"{"type":"content_block_start","index":0,"content_block":[]}"#],
+            "invalid type: sequence, expected a map",
+        ),
         (many, "more than 1024 blocks"),
     ] {
         match run(&events).0 {
@@ -443,4 +449,59 @@ fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
             .unwrap();
     }
     assert_eq!(stream.finish().unwrap().message.to_text(), "Hi");
+}
+
+fn any_event() -> impl Strategy<Value = String> {
+    let kinds = [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    let blocks = ["text", "thinking", "tool_use", "server_tool_use"];
+    let deltas = [
+        "text_delta",
+        "thinking_delta",
+        "signature_delta",
+        "input_json_delta",
+    ];
+    let stops = ["end_turn", "tool_use", "max_tokens", "refusal"];
+    let odd = prop_oneof![Just(json!(null)), Just(json!([])), Just(json!({}))];
+    let parts = (0..3u8, odd, prop::bool::weighted(0.05), "[{}\"n:1]{0,4}");
+    let picks = (
+        0..kinds.len(),
+        0..blocks.len(),
+        0..deltas.len(),
+        0..stops.len(),
+    );
+    (picks, parts).prop_map(move |((kind, block, delta, stop), (index, odd, is_odd, json))| {
+        let block = json!({ "type": blocks[block], "id": "t", "name": "dice", "input": {} });
+        let delta = json!({ "type": deltas[delta], "text": "a", "partial_json": json, "stop_reason": stops[stop] });
+        json!({
+            "type": kinds[kind],
+            "index": index,
+            "message": if is_odd { odd.clone() } else { json!({ "usage": { "input_tokens": 1 } }) },
+            "content_block": if is_odd { odd.clone() } else { block },
+            "delta": if is_odd { odd } else { delta },
+        })
+        .to_string()
+    })
+}
+
+proptest! {
+    /// Whatever comes in whatever order: an answer or a reason, and no call on half of its arguments.
+    #[test]
+    fn no_order_of_events_makes_a_panic_or_half_a_call(
+        events in prop::collection::vec(any_event(), 0..12)
+    ) {
+        let mut events: Vec<&str> = events.iter().map(String::as_str).collect();
+        events.push(STOP);
+        if let Ok(reply) = run(&events).0 {
+            let calls = reply.message.calls().count();
+            prop_assert!(reply.stop != Stop::Calls || calls > 0);
+            prop_assert!(reply.stop != Stop::Refusal || calls == 0);
+        }
+    }
 }
