@@ -44,6 +44,14 @@ pub(super) struct Shown {
     pub(super) num_ctx: Option<usize>,
 }
 
+/// A model in `/api/tags`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    /// What newer servers tell in the list already.
+    shown: Option<Shown>,
+}
+
 /// A model in memory, by `/api/ps`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Loaded {
@@ -89,16 +97,13 @@ impl Api {
             .ok_or_else(|| self.no_ollama("no version"))
     }
 
-    /// The names of all models.
-    pub(super) async fn models(&self, deadline: Instant) -> Result<Vec<String>, ModelError> {
+    /// All models.
+    pub(super) async fn models(&self, deadline: Instant) -> Result<Vec<Listed>, ModelError> {
         let value = self.get("/api/tags", deadline).await?;
         let models = value.get("models").and_then(Value::as_array);
         let models = models.ok_or_else(|| self.no_ollama("no list of models"))?;
-        let names = models.iter().filter_map(|model| {
-            let name = model.get("model").or_else(|| model.get("name"));
-            name.and_then(Value::as_str).map(str::to_owned)
-        });
-        Ok(names.take(MOST_MODELS).collect())
+        let models = models.iter().filter_map(Listed::read);
+        Ok(models.take(MOST_MODELS).collect())
     }
 
     pub(super) async fn show(&self, model: &str, deadline: Instant) -> Result<Shown, ModelError> {
@@ -125,9 +130,12 @@ impl Api {
 
     /// All models with what they can do. Those that the server tells nothing of in time can do nothing.
     pub(super) async fn infos(&self, deadline: Instant) -> Result<Vec<ModelInfo>, ModelError> {
-        let names = self.models(deadline).await?;
-        let infos = stream::iter(names).map(|name| async move {
-            let shown = self.show(&name, deadline).await.unwrap_or_default();
+        let models = self.models(deadline).await?;
+        let infos = stream::iter(models).map(|Listed { name, shown }| async move {
+            let shown = match shown {
+                Some(shown) => shown,
+                None => self.show(&name, deadline).await.unwrap_or_default(),
+            };
             ModelInfo {
                 tools: shown.can("tools"),
                 thinking: shown.can("thinking"),
@@ -163,27 +171,45 @@ impl Shown {
     }
 
     fn read(value: &Value) -> Self {
-        let capabilities = value.get("capabilities").and_then(Value::as_array);
-        let capabilities = capabilities.map(|list| {
-            let texts = list.iter().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
-        });
         let info = value.get("model_info").and_then(Value::as_object);
-        let context = info.into_iter().flatten().find_map(|(key, value)| {
-            let size = value.as_u64().filter(|_| key.ends_with(".context_length"));
-            size.and_then(|size| usize::try_from(size).ok())
-        });
+        let info = info.into_iter().flatten();
+        let context = info.filter(|(key, _)| key.ends_with(".context_length"));
         let parameters = value.get("parameters").and_then(Value::as_str);
         let num_ctx = parameters.unwrap_or_default().lines().find_map(|line| {
             let size = line.trim().strip_prefix("num_ctx")?;
             size.trim().parse().ok()
         });
         Self {
-            capabilities,
-            context,
+            capabilities: capabilities(value),
+            context: context.filter_map(|(_, size)| size_of(size)).next(),
             num_ctx,
         }
     }
+}
+
+impl Listed {
+    fn read(value: &Value) -> Option<Self> {
+        let name = value.get("model").or_else(|| value.get("name"))?.as_str()?;
+        let shown = capabilities(value).map(|capabilities| Shown {
+            capabilities: Some(capabilities),
+            context: value.pointer("/details/context_length").and_then(size_of),
+            num_ctx: None,
+        });
+        Some(Self {
+            name: name.to_owned(),
+            shown,
+        })
+    }
+}
+
+fn capabilities(value: &Value) -> Option<Vec<String>> {
+    let list = value.get("capabilities")?.as_array()?;
+    let texts = list.iter().filter_map(Value::as_str);
+    Some(texts.map(str::to_owned).collect())
+}
+
+fn size_of(value: &Value) -> Option<usize> {
+    value.as_u64().and_then(|size| usize::try_from(size).ok())
 }
 
 /// A name without a tag means the one tagged `latest`.

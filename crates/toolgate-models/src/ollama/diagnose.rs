@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::escape;
 
-use super::api::{Api, Loaded, Shown, is_same, within};
+use super::api::{Api, Listed, Loaded, Shown, is_same, within};
 use super::model_of;
 use super::window::Window;
 use crate::{ModelError, ModelSettings, Provider};
@@ -89,8 +89,8 @@ async fn look(
         "Ollama {version} answers at {}",
         api.http.shown()
     )));
-    let names = api.models(deadline).await.map_err(|error| failed(&error))?;
-    findings.push(is_there(&api, model, &names, deadline).await?);
+    let there = api.models(deadline).await.map_err(|error| failed(&error))?;
+    findings.push(is_there(&api, model, &there, deadline).await?);
     let shown = api
         .show(model, deadline)
         .await
@@ -126,15 +126,15 @@ fn recommended() -> String {
 async fn is_there(
     api: &Api,
     model: &str,
-    names: &[String],
+    there: &[Listed],
     deadline: Instant,
 ) -> Result<Finding, Finding> {
     let shown = escape(model);
-    if names.is_empty() {
+    if there.is_empty() {
         return Err(Finding::bad("Ollama has no models", pull(model)));
     }
-    if names.iter().any(|name| is_same(name, model)) {
-        let count = names.len();
+    if there.iter().any(|listed| is_same(&listed.name, model)) {
+        let count = there.len();
         return Ok(Finding::good(format!(
             "the model '{shown}' is there, one of {count}"
         )));

@@ -21,10 +21,10 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
                  as 'name' of the model"
             ),
         },
-        _ if has(&failure, &["no user query found"]) => ModelError::TooLong {
+        _ if has(&failure, CUT) => ModelError::TooLong {
             model: name,
             reason: format!(
-                "Ollama cut the question off ({said}); set a larger 'contextTokens' of the model, offer fewer tools \
+                "{said}; set a larger 'contextTokens' of the model, offer fewer tools \
                  ('maxTools'), or begin a new conversation"
             ),
         },
@@ -55,6 +55,15 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
         _ => failure.usual(model),
     }
 }
+
+/// Words of a prompt that does not fit the window, or was cut until nothing of the question was left.
+const CUT: &[&str] = &[
+    "no user query found",
+    "longer than the context length",
+    "exceeds the context length",
+    "exceeds the available context",
+    "exceeds maximum context length",
+];
 
 fn has(failure: &Failure, any: &[&str]) -> bool {
     let said = failure.message.to_lowercase();

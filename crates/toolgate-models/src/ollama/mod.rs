@@ -8,6 +8,8 @@ mod api;
 mod diagnose;
 mod errors;
 mod request;
+#[cfg(test)]
+mod samples;
 mod stream;
 mod think;
 mod tools;
@@ -193,6 +195,7 @@ impl OllamaClient {
                 first_token = Some(asked.elapsed());
             }
             if stream.is_done() {
+                lines.finish();
                 break;
             }
         }

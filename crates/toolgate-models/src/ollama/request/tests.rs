@@ -1,1 +1,276 @@
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::*;
+use crate::ollama::samples::{offer, offer_of};
+use crate::{CallArguments, ModelCall, Provider};
+
+const WANTED: Wanted = Wanted {
+    window: 8192,
+    think: None,
+};
+
+fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
+    Request {
+        system: "",
+        messages,
+        tools,
+        words_only: false,
+        deadline: Instant::now() + Duration::from_secs(60),
+    }
+}
+
+fn body(request: &Request<'_>, settings: &ModelSettings, wanted: Wanted) -> String {
+    let prompt = Prompt::new(request, settings.keep_thinking, false);
+    String::from_utf8(prompt.body("qwen3", settings, wanted).unwrap()).unwrap()
+}
+
+fn user(text: &str) -> Message {
+    Message::User {
+        text: text.to_owned(),
+    }
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::Call(ModelCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: CallArguments::read(arguments),
+    })
+}
+
+fn result(id: &str, name: &str, text: &str) -> ToolResult {
+    ToolResult {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        text: text.to_owned(),
+        images: Vec::new(),
+        is_error: false,
+        call_id: None,
+    }
+}
+
+/// The messages of a body.
+fn messages(messages: &[Message], keep_thinking: bool) -> Value {
+    let offer = offer();
+    let settings = ModelSettings {
+        keep_thinking,
+        ..ModelSettings::default()
+    };
+    let body = body(&request(messages, &offer), &settings, WANTED);
+    serde_json::from_str::<Value>(&body).unwrap()["messages"].take()
+}
+
+#[test]
+fn a_first_question_byte_by_byte() {
+    let offer = offer();
+    let messages = [user("Is it \"cold\" in Tromsø?")];
+    let request = Request {
+        system: "Be brief.",
+        ..request(&messages, &offer)
+    };
+    let expected = concat!(
+        r#"{"model":"qwen3","messages":[{"role":"system","content":"Be brief."},"#,
+        r#"{"role":"user","content":"Is it \"cold\" in Tromsø?"}],"#,
+        r#""tools":[{"type":"function","function":{"name":"lamp","description":"What lamp does","#,
+        r#""parameters":{"type":"object","properties":{"on":{"type":"boolean"}}}}},"#,
+        r#"{"type":"function","function":{"name":"weather","description":"What weather does","#,
+        r#""parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}],"#,
+        r#""stream":true,"options":{"num_ctx":8192,"num_predict":4096},"keep_alive":-1}"#,
+    );
+    assert_eq!(body(&request, &ModelSettings::default(), WANTED), expected);
+}
+
+#[test]
+fn a_round_of_calls_byte_by_byte() {
+    let offer = offer_of(&[]);
+    let said = AssistantMessage {
+        parts: vec![
+            Part::Thinking {
+                text: "Two at once.".to_owned(),
+                signature: None,
+            },
+            Part::Text {
+                text: "Let me look.".to_owned(),
+            },
+            call("a", "weather", r#"{"city":"Oslo","days":1.0}"#),
+            call("b", "weather", r#"{"city":"Bergen"}"#),
+        ],
+    };
+    let results = vec![
+        result("a", "weather", "-3 °C"),
+        result("b", "weather", "{\"temperature\":4}"),
+    ];
+    let messages = [
+        user("Cold?"),
+        Message::Assistant(said),
+        Message::Tool { results },
+    ];
+    let settings = ModelSettings {
+        keep_thinking: true,
+        temperature: Some(0.0),
+        seed: Some(7),
+        keep_alive: 300,
+        max_tokens: 64,
+        ..ModelSettings::default()
+    };
+    let wanted = Wanted {
+        window: 16_384,
+        think: Some(false),
+    };
+    let expected = concat!(
+        r#"{"model":"qwen3","messages":[{"role":"user","content":"Cold?"},"#,
+        r#"{"role":"assistant","content":"Let me look.","thinking":"Two at once.","tool_calls":["#,
+        r#"{"id":"a","function":{"index":0,"name":"weather","arguments":{"city":"Oslo","days":1.0}}},"#,
+        r#"{"id":"b","function":{"index":1,"name":"weather","arguments":{"city":"Bergen"}}}]},"#,
+        r#"{"role":"tool","content":"-3 °C","tool_name":"weather","tool_call_id":"a"},"#,
+        r#"{"role":"tool","content":"{\"temperature\":4}","tool_name":"weather","tool_call_id":"b"}],"#,
+        r#""stream":true,"think":false,"#,
+        r#""options":{"num_ctx":16384,"num_predict":64,"temperature":0.0,"seed":7},"keep_alive":300}"#,
+    );
+    assert_eq!(
+        body(&request(&messages, &offer), &settings, wanted),
+        expected
+    );
+}
+
+#[test]
+fn thinking_goes_back_only_where_it_is_kept() {
+    let said = || {
+        Message::Assistant(AssistantMessage {
+            parts: vec![
+                Part::Thinking {
+                    text: "Hm.".to_owned(),
+                    signature: Some("another provider's".to_owned()),
+                },
+                Part::Text {
+                    text: "Yes.".to_owned(),
+                },
+            ],
+        })
+    };
+    let plain = json!([{ "role": "assistant", "content": "Yes." }]);
+    assert_eq!(messages(&[said()], false), plain);
+    let kept = json!([{ "role": "assistant", "content": "Yes.", "thinking": "Hm." }]);
+    assert_eq!(messages(&[said()], true), kept);
+}
+
+#[test]
+fn what_means_nothing_here_is_not_sent() {
+    let opaque = Part::Opaque {
+        provider: Provider::Anthropic,
+        value: json!({ "type": "redacted_thinking" }),
+    };
+    let said = Message::Assistant(AssistantMessage {
+        parts: vec![opaque],
+    });
+    assert_eq!(messages(&[said], true), json!([]));
+}
+
+#[test]
+fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objects() {
+    let said = AssistantMessage {
+        parts: vec![
+            call("a", "house__lamp", "{\"on\": tru"),
+            call("b", "gone_since", "{}"),
+        ],
+    };
+    let results = vec![
+        result("a", "house__lamp", "Invalid parameters"),
+        result("b", "gone_since", "ok"),
+    ];
+    let sent = messages(
+        &[Message::Assistant(said), Message::Tool { results }],
+        false,
+    );
+    let calls = &sent[0]["tool_calls"];
+    assert_eq!(
+        calls[0]["function"],
+        json!({ "index": 0, "name": "lamp", "arguments": {} })
+    );
+    assert_eq!(calls[1]["function"]["name"], "gone_since");
+    assert_eq!(
+        [&sent[1]["tool_name"], &sent[2]["tool_name"]],
+        ["lamp", "gone_since"]
+    );
+}
+
+#[test]
+fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
+    let mut seen = result("a", "camera", "The door.");
+    seen.images = vec![Image {
+        mime_type: "image/png".to_owned(),
+        data: "A".repeat(16 * 1024),
+    }];
+    let offer = offer();
+    let only_picture = ToolResult {
+        text: String::new(),
+        ..seen.clone()
+    };
+    let messages = [Message::Tool {
+        results: vec![seen, only_picture],
+    }];
+    let words = Prompt::new(&request(&messages, &offer), false, false).messages;
+    assert_eq!(
+        words[0].content,
+        "The door.\n[image image/png, 12 KB, not shown]"
+    );
+    assert_eq!(words[1].content, "[image image/png, 12 KB, not shown]");
+    assert!(words[0].images.is_empty());
+    let pictures = Prompt::new(&request(&messages, &offer), false, true).messages;
+    assert_eq!(
+        (pictures[0].content.as_ref(), pictures[0].images.len()),
+        ("The door.", 1)
+    );
+}
+
+#[test]
+fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
+    let (offer, messages) = (offer(), [user("Well?")]);
+    let request = Request {
+        words_only: true,
+        ..request(&messages, &offer)
+    };
+    let body = body(&request, &ModelSettings::default(), WANTED);
+    assert!(!body.contains("\"tools\""), "{body}");
+}
+
+#[test]
+fn an_answer_never_fills_the_window() {
+    let offer = offer_of(&[]);
+    for (window, expected) in [(2048, 1024), (8192, 4096), (65_536, 4096), (1, 1), (0, 1)] {
+        let wanted = Wanted {
+            window,
+            think: None,
+        };
+        let body = body(&request(&[], &offer), &ModelSettings::default(), wanted);
+        assert!(
+            body.contains(&format!("\"num_predict\":{expected}")),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn tools_and_all_that_was_said_count_for_the_size_of_a_prompt() {
+    let (none, some) = (offer_of(&[]), offer());
+    let size = |messages: &[Message], tools: &Offer| {
+        Prompt::new(&request(messages, tools), true, false).tokens
+    };
+    let question = [user(&"word ".repeat(300))];
+    assert!(size(&question, &none) > 300, "{}", size(&question, &none));
+    assert_eq!(
+        size(&question, &some),
+        size(&question, &none) + some.tokens()
+    );
+    let said = AssistantMessage {
+        parts: vec![call(
+            "a",
+            "weather",
+            &json!({ "city": "word ".repeat(1500) }).to_string(),
+        )],
+    };
+    assert!(size(&[Message::Assistant(said)], &none) > 1000);
+}

@@ -1,1 +1,410 @@
+use serde_json::json;
 
+use super::*;
+use crate::ollama::samples::{Heard, offer};
+
+const DONE: &str = r#"{"done":true,"done_reason":"stop","prompt_eval_count":30,"eval_count":5}"#;
+
+/// What comes of these lines, and what was heard meanwhile.
+fn read(lines: &[&str]) -> (Result<Answer, Trouble>, Vec<String>) {
+    let offer = offer();
+    let mut heard = Heard::default();
+    let mut stream = Stream::new(&offer, true);
+    for line in lines {
+        if let Err(trouble) = stream.line(line.as_bytes(), &mut heard) {
+            return (Err(trouble), heard.0);
+        }
+    }
+    (stream.finish(&mut heard), heard.0)
+}
+
+fn answer(lines: &[&str]) -> Answer {
+    read(lines).0.unwrap()
+}
+
+fn content(text: &str) -> String {
+    json!({ "model": "m", "message": { "role": "assistant", "content": text }, "done": false })
+        .to_string()
+}
+
+fn calls(calls: &str, rest: &str) -> String {
+    format!(r#"{{"message":{{"role":"assistant","content":"","tool_calls":{calls}}},{rest}}}"#)
+}
+
+fn names(answer: &Answer) -> Vec<&str> {
+    answer.calls.iter().map(|call| call.name.as_str()).collect()
+}
+
+#[test]
+fn words_are_told_as_they_come_and_counted_at_the_end() {
+    let (one, two) = (content("Good "), content("morning, größer!"));
+    let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
+    assert_eq!(heard, ["text Good ", "text morning, größer!"]);
+    let expected = Answer {
+        thoughts: String::new(),
+        text: "Good morning, größer!".to_owned(),
+        calls: Vec::new(),
+        stop: Stop::End,
+        usage: Usage {
+            input: 30,
+            output: 5,
+            cached: 0,
+        },
+    };
+    assert_eq!(answer, Ok(expected));
+}
+
+#[test]
+fn calls_are_found_on_any_line_and_on_several() {
+    let weather = r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#;
+    let lamp = r#"[{"id":"b","function":{"index":1,"name":"lamp","arguments":{"on":true}}}]"#;
+    let on_a_line = [
+        calls(weather, r#""done":false"#),
+        calls(lamp, r#""done":false"#),
+        DONE.to_owned(),
+    ];
+    let on_the_last = [
+        calls(weather, r#""done":false"#),
+        calls(lamp, r#""done":true,"done_reason":"stop""#),
+    ];
+    for lines in [&on_a_line[..], &on_the_last[..]] {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let answer = answer(&lines);
+        assert_eq!(names(&answer), ["weather", "house__lamp"]);
+        assert_eq!(
+            answer.calls[0].arguments,
+            CallArguments::read(r#"{"city":"Oslo"}"#)
+        );
+        assert_eq!(answer.stop, Stop::Calls);
+    }
+}
+
+#[test]
+fn a_call_and_words_in_one_answer_are_both_kept() {
+    let words = content("Let me look.");
+    let call = calls(
+        r#"[{"id":"a","function":{"name":"weather","arguments":{}}}]"#,
+        r#""done":true"#,
+    );
+    let answer = answer(&[&words, &call]);
+    assert_eq!(
+        (answer.text.as_str(), names(&answer)),
+        ("Let me look.", vec!["weather"])
+    );
+}
+
+#[test]
+fn arguments_may_be_written_in_many_ways() {
+    let object = |text: &str| CallArguments::read(text);
+    for (written, expected) in [
+        (
+            r#","arguments":{"city":"Oslo"}"#,
+            object(r#"{"city":"Oslo"}"#),
+        ),
+        (
+            r#","arguments":"{\"city\":\"Oslo\"}""#,
+            object(r#"{"city":"Oslo"}"#),
+        ),
+        (r#","arguments":"""#, object("{}")),
+        (r#","arguments":null"#, object("{}")),
+        ("", object("{}")),
+        (
+            r#","arguments":{"city":"5","days":5}"#,
+            object(r#"{"city":"5","days":5}"#),
+        ),
+    ] {
+        let call = calls(
+            &format!(r#"[{{"id":"a","function":{{"name":"weather"{written}}}}}]"#),
+            r#""done":true"#,
+        );
+        assert_eq!(answer(&[&call]).calls[0].arguments, expected, "{written}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_or_have_a_key_twice_stay_what_they_are() {
+    for written in [
+        r#"{"city":"Oslo","city":"Bergen"}"#,
+        "[1]",
+        r#""{\"city\": ""#,
+    ] {
+        let call = calls(
+            &format!(r#"[{{"id":"a","function":{{"name":"weather","arguments":{written}}}}}]"#),
+            r#""done":true"#,
+        );
+        let expected = CallArguments::Unusable(written.to_owned());
+        assert_eq!(answer(&[&call]).calls[0].arguments, expected);
+    }
+}
+
+#[test]
+fn every_call_has_an_id_of_its_own() {
+    for ids in [
+        ["", ""],
+        [r#""id":"","#, r#""id":null,"#],
+        [r#""id":7,"#, r#""id":{},"#],
+        [r#""id":"a","#, r#""id":"a","#],
+    ] {
+        let one = format!(
+            r#"{{{}"function":{{"name":"weather","arguments":{{"city":"Oslo"}}}}}}"#,
+            ids[0]
+        );
+        let two = format!(
+            r#"{{{}"function":{{"name":"weather","arguments":{{"city":"Rome"}}}}}}"#,
+            ids[1]
+        );
+        let answer = answer(&[&calls(&format!("[{one},{two}]"), r#""done":true"#)]);
+        let [first, second] = &answer.calls[..] else {
+            panic!("{answer:?}");
+        };
+        assert!(
+            !first.id.is_empty() && !second.id.is_empty() && first.id != second.id,
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_call_that_is_said_again_with_its_id_is_one_call() {
+    let call = r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#;
+    let answer = answer(&[
+        &calls(call, r#""done":false"#),
+        &calls(call, r#""done":true"#),
+    ]);
+    assert_eq!(answer.calls.len(), 1);
+}
+
+#[test]
+fn a_name_that_is_no_tool_reaches_the_executor_as_it_is() {
+    for (written, expected) in [
+        (r#""name":"lamp","#, "house__lamp"),
+        (r#""name":"Weather","#, "Weather"),
+        (r#""name":"","#, ""),
+        (r#""name":null,"#, ""),
+        ("", ""),
+    ] {
+        let call = calls(
+            &format!(r#"[{{"id":"a","function":{{{written}"arguments":{{}}}}}}]"#),
+            r#""done":true"#,
+        );
+        assert_eq!(names(&answer(&[&call])), [expected]);
+    }
+    assert_eq!(
+        names(&answer(&[&calls(r#"[{"id":"a"}]"#, r#""done":true"#)])),
+        [""]
+    );
+}
+
+#[test]
+fn two_hundred_calls_are_kept_and_thousands_are_not() {
+    let many = |count: usize| {
+        let one = r#"{"function":{"name":"weather","arguments":{}}}"#;
+        calls(
+            &format!("[{}]", vec![one; count].join(",")),
+            r#""done":true"#,
+        )
+    };
+    assert_eq!(answer(&[&many(200)]).calls.len(), 200);
+    assert!(matches!(read(&[&many(5000)]).0, Err(Trouble::Garbled(_))));
+}
+
+#[test]
+fn an_answer_that_was_cut_by_its_length_has_no_half_calls() {
+    let words = content("It is");
+    let length = r#""done":true,"done_reason":"length""#;
+    let cut = answer(&[&words, &format!("{{{length}}}")]);
+    assert_eq!((cut.text.as_str(), cut.stop), ("It is", Stop::Length));
+    let half = calls(
+        r#"[{"id":"a","function":{"name":"weather","arguments":"{\"city\": \"Os"}}]"#,
+        length,
+    );
+    let cut = answer(&[&words, &half]);
+    assert_eq!((cut.calls.len(), cut.stop), (0, Stop::Length));
+    let whole = calls(
+        r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#,
+        length,
+    );
+    assert_eq!(answer(&[&whole]).stop, Stop::Calls);
+}
+
+#[test]
+fn a_stream_that_ends_before_it_is_done_is_cut_whatever_came() {
+    let call = calls(
+        r#"[{"id":"a","function":{"name":"weather","arguments":{}}}]"#,
+        r#""done":false"#,
+    );
+    let words = content("It is");
+    for lines in [&[][..], &[words.as_str()], &[call.as_str()]] {
+        assert_eq!(read(lines).0, Err(Trouble::Cut));
+    }
+}
+
+#[test]
+fn an_error_inside_a_stream_is_an_error_under_any_key() {
+    let words = content("It");
+    for line in [
+        r#"{"error":"llama runner process has terminated"}"#,
+        r#"{"error":{"message":"overloaded"}}"#,
+        r#"{"message":"upstream is gone"}"#,
+        r#"{"detail":"upstream is gone"}"#,
+        r#"{"errors":["upstream is gone"]}"#,
+        r#"{"error":"out of memory","message":{"role":"assistant","content":"x"},"done":true}"#,
+    ] {
+        let expected = Trouble::Said(serde_json::from_str(line).unwrap());
+        assert_eq!(read(&[&words, line, DONE]).0, Err(expected));
+    }
+}
+
+#[test]
+fn what_is_no_line_of_a_chat_is_garbled() {
+    for line in [
+        "<html>",
+        "{\"message\":",
+        "[1]",
+        "\"text\"",
+        "{\"message\":{\"content\":7}}",
+        "\u{0}",
+    ] {
+        let (read, _) = read(&[line]);
+        assert!(matches!(read, Err(Trouble::Garbled(_))), "{line}: {read:?}");
+    }
+}
+
+#[test]
+fn lines_that_say_nothing_mean_nothing() {
+    let words = content("Yes.");
+    let lines = [
+        r#"{"model":"m","created_at":"now","done":false}"#,
+        r#"{"message":{"role":"assistant","content":null,"thinking":null,"tool_calls":null},"done":false,"error":null}"#,
+        r#"{"message":null,"done":false,"unheard":{"of":1}}"#,
+        &words,
+        DONE,
+    ];
+    assert_eq!(answer(&lines).text, "Yes.");
+}
+
+#[test]
+fn thinking_is_told_apart_whether_the_server_does_it_or_not() {
+    let native = [
+        r#"{"message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}"#.to_owned(),
+        r#"{"message":{"role":"assistant","content":"","thinking":", yes"},"done":false}"#
+            .to_owned(),
+        content("Yes."),
+    ];
+    let tags = [
+        content("<thi"),
+        content("nk>Hm, yes"),
+        content("</think>\n\nYes."),
+    ];
+    for lines in [native, tags] {
+        let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        lines.push(DONE);
+        let (answer, heard) = read(&lines);
+        let answer = answer.unwrap();
+        assert_eq!(
+            (answer.thoughts.as_str(), answer.text.as_str()),
+            ("Hm, yes", "Yes.")
+        );
+        let told: String = heard
+            .iter()
+            .filter_map(|event| event.strip_prefix("thinking "))
+            .collect();
+        assert_eq!(told, "Hm, yes");
+        assert_eq!(heard.last().unwrap(), "text Yes.");
+    }
+}
+
+#[test]
+fn words_before_a_lone_end_of_thinking_are_taken_back() {
+    let (one, two) = (content("Hm, yes\n"), content("</think>Yes."));
+    let (answer, heard) = read(&[&one, &two, DONE]);
+    assert_eq!(
+        heard,
+        ["text Hm, yes\n", "void", "thinking Hm, yes\n", "text Yes."]
+    );
+    assert_eq!(answer.unwrap().text, "Yes.");
+}
+
+#[test]
+fn a_call_that_was_written_as_text_is_understood_and_never_shown() {
+    for written in [
+        "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>",
+        "<function=weather><parameter=city>Oslo</parameter></function>",
+        "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```",
+        "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}",
+    ] {
+        let lines: Vec<String> = written.split_inclusive(' ').map(content).collect();
+        let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        lines.push(DONE);
+        let (answer, heard) = read(&lines);
+        let answer = answer.unwrap();
+        assert_eq!(
+            (names(&answer), answer.text.as_str(), answer.stop),
+            (vec!["weather"], "", Stop::Calls),
+            "{written}"
+        );
+        assert_eq!(
+            answer.calls[0].arguments,
+            CallArguments::read(r#"{"city":"Oslo"}"#)
+        );
+        assert!(
+            heard
+                .iter()
+                .all(|event| event.starts_with("notice ") && event.contains("'weather'")),
+            "{heard:?}"
+        );
+    }
+}
+
+#[test]
+fn text_that_only_looks_like_a_call_is_text() {
+    let calling = r#"[{"id":"a","function":{"name":"weather","arguments":{}}}]"#;
+    let unknown = "{\"name\": \"rocket\", \"arguments\": {}}";
+    let (read_unknown, heard) = read(&[&content(unknown), DONE]);
+    assert_eq!(
+        (read_unknown.unwrap().stop, heard),
+        (Stop::End, vec![format!("text {unknown}")])
+    );
+    let known = "{\"name\": \"weather\", \"arguments\": {}}";
+    let beside_a_real_one = answer(&[&content(known), &calls(calling, r#""done":true"#)]);
+    assert_eq!(
+        (
+            beside_a_real_one.calls.len(),
+            beside_a_real_one.text.as_str()
+        ),
+        (1, known)
+    );
+}
+
+#[test]
+fn a_call_is_not_looked_for_where_that_is_switched_off() {
+    let written = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
+    let (offer, mut heard) = (offer(), Heard::default());
+    let mut stream = Stream::new(&offer, false);
+    for line in [content(written), DONE.to_owned()] {
+        stream.line(line.as_bytes(), &mut heard).unwrap();
+    }
+    let answer = stream.finish(&mut heard).unwrap();
+    assert_eq!((answer.text.as_str(), answer.calls.len()), (written, 0));
+    assert_eq!(heard.0, [format!("text {written}")]);
+}
+
+#[test]
+fn a_call_that_was_left_inside_thinking_is_understood() {
+    let thought = "I need the weather.\n<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
+    let native =
+        json!({ "message": { "content": "", "thinking": thought }, "done": false }).to_string();
+    let tags = content(&format!("<think>{thought}"));
+    for line in [native, tags] {
+        let (answer, heard) = read(&[&line, DONE]);
+        assert_eq!(names(&answer.unwrap()), ["weather"]);
+        assert!(
+            heard.last().unwrap().contains("inside its thinking"),
+            "{heard:?}"
+        );
+    }
+    let mere_thought =
+        json!({ "message": { "content": "No need.", "thinking": thought }, "done": true })
+            .to_string();
+    assert_eq!(answer(&[&mere_thought]).calls.len(), 0);
+}
