@@ -1,1 +1,437 @@
+//! The client against a scripted server on a real socket.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_core::{Tool, ToolExecutor, ToolManager};
+
+use super::samples::{Heard, offer, offer_of, remote, weather};
+use super::*;
+use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
+use crate::{Conversation, Message, Offer, Stop, Toolbox};
+
+const NDJSON: &str = "application/x-ndjson";
+
+/// A model that can use tools and holds 40960 tokens.
+fn show() -> Vec<Step> {
+    let shown = json!({ "capabilities": ["completion", "tools"], "model_info": { "qwen3.context_length": 40_960 } });
+    whole(200, &shown.to_string())
+}
+
+fn whole(status: u16, body: &str) -> Vec<Step> {
+    vec![Step::Send(answer(status, "", body).into_bytes())]
+}
+
+fn lines(lines: &[Value]) -> Vec<Step> {
+    let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    let chunks: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+    chunked(NDJSON, &chunks)
+}
+
+fn says(text: &str) -> Value {
+    json!({ "message": { "role": "assistant", "content": text }, "done": false })
+}
+
+fn done() -> Value {
+    json!({ "message": { "role": "assistant", "content": "" }, "done": true, "done_reason": "stop",
+        "prompt_eval_count": 40, "eval_count": 2 })
+}
+
+fn settings(server: &Loopback) -> ModelSettings {
+    ModelSettings {
+        name: "qwen3".to_owned(),
+        url: server.url.clone(),
+        ..ModelSettings::default()
+    }
+}
+
+/// What comes of one question.
+struct Asked {
+    reply: Result<Reply, ModelError>,
+    heard: Vec<String>,
+}
+
+async fn ask(settings: &ModelSettings, offer: &Offer) -> Asked {
+    let client = OllamaClient::new(settings).unwrap();
+    ask_client(&client, offer).await
+}
+
+async fn ask_client(client: &OllamaClient, offer: &Offer) -> Asked {
+    let mut heard = Heard::default();
+    let messages = [Message::User {
+        text: "Is it cold in Oslo?".to_owned(),
+    }];
+    let request = Request {
+        system: "",
+        messages: &messages,
+        tools: offer,
+        words_only: false,
+        deadline: Instant::now() + HANG,
+    };
+    let reply = tokio::time::timeout(HANG, client.reply(request, &mut heard));
+    let reply = reply.await.unwrap();
+    Asked {
+        reply,
+        heard: heard.0,
+    }
+}
+
+/// The path and the JSON of a request.
+fn read(request: &str) -> (&str, Value) {
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let path = head.split(' ').nth(1).unwrap();
+    (path, serde_json::from_str(body).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_question_goes_out_once_the_model_is_known_and_words_come_back() {
+    let mut server = Loopback::start(vec![show(), lines(&[says("Ye"), says("s."), done()])]).await;
+    let Asked { reply, heard } = ask(&settings(&server), &offer()).await;
+    let reply = reply.unwrap();
+    assert_eq!(heard, ["text Ye", "text s."]);
+    assert_eq!(
+        (reply.message.to_text().as_str(), reply.stop),
+        ("Yes.", Stop::End)
+    );
+    assert_eq!((reply.usage.input, reply.usage.output), (40, 2));
+    assert!(reply.first_token.is_some());
+    let shown = server.request().await;
+    assert_eq!(read(&shown), ("/api/show", json!({ "model": "qwen3" })));
+    let asked = server.request().await;
+    let (path, body) = read(&asked);
+    assert_eq!(
+        (path, &body["model"], &body["options"]["num_ctx"]),
+        ("/api/chat", &json!("qwen3"), &json!(8192))
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_tells_nothing_of_its_models_is_asked_all_the_same_and_only_once() {
+    for reply_to_show in [
+        whole(404, "404 page not found"),
+        whole(500, "{}"),
+        whole(200, "[]"),
+        whole(200, "no JSON"),
+    ] {
+        let yes = || lines(&[says("Yes."), done()]);
+        let server = Loopback::start(vec![reply_to_show, yes(), yes()]).await;
+        let client = OllamaClient::new(&settings(&server)).unwrap();
+        for _ in 0..2 {
+            let asked = ask_client(&client, &offer()).await;
+            assert_eq!(asked.reply.unwrap().message.to_text(), "Yes.");
+        }
+        assert_eq!(server.waiting(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_split_inside_a_character_is_whole() {
+    let line = format!("{}\n{}\n", says("größer 🔧"), done());
+    let bytes: Vec<&[u8]> = line.as_bytes().chunks(1).collect();
+    let server = Loopback::start(vec![show(), chunked(NDJSON, &bytes)]).await;
+    let asked = ask(&settings(&server), &offer()).await;
+    assert_eq!(asked.reply.unwrap().message.to_text(), "größer 🔧");
+}
+
+#[tokio::test]
+async fn what_may_pass_is_told_apart() {
+    for broken in [
+        whole(
+            500,
+            r#"{"error":"llama runner process has terminated: exit status 2"}"#,
+        ),
+        lines(&[says("It is"), json!({ "error": "unexpected EOF" })]),
+        lines(&[json!({ "detail": "the proxy lost its upstream" })]),
+        lines(&[says("It is")]),
+        lines(&[]),
+        vec![Step::Reset],
+    ] {
+        let server = Loopback::start(vec![show(), broken]).await;
+        let settings = ModelSettings {
+            attempts: 1,
+            ..settings(&server)
+        };
+        let error = ask(&settings, &offer()).await.reply.unwrap_err();
+        assert!(error.is_retryable(), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_is_asked_again() {
+    let said = r#"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#;
+    let busy = answer(503, "Retry-After: 0\r\n", said).into_bytes();
+    let yes = lines(&[says("Yes."), done()]);
+    let server = Loopback::start(vec![show(), vec![Step::Send(busy)], yes]).await;
+    let asked = ask(&settings(&server), &offer()).await;
+    assert_eq!(asked.reply.unwrap().message.to_text(), "Yes.");
+    assert!(asked.heard[0].starts_with("Retrying"), "{:?}", asked.heard);
+}
+
+#[tokio::test]
+async fn a_call_before_the_cut_is_never_a_reply() {
+    let call = json!({ "message": { "content": "", "tool_calls": [
+        { "id": "a", "function": { "name": "weather", "arguments": { "city": "Oslo" } } }] }, "done": false });
+    let server = Loopback::start(vec![show(), lines(&[call])]).await;
+    let settings = ModelSettings {
+        attempts: 1,
+        ..settings(&server)
+    };
+    let error = ask(&settings, &offer()).await.reply.unwrap_err();
+    assert!(matches!(error, ModelError::Cut { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_stays_wrong_is_not_asked_again_and_says_what_helps() {
+    for (status, said, helps) in [
+        (
+            400,
+            r#"{"error":"registry.ollama.ai/library/qwen3:latest does not support tools"}"#,
+            "`ollama pull qwen3:4b-instruct`",
+        ),
+        (
+            404,
+            r#"{"error":"model 'qwen3' not found"}"#,
+            "`ollama pull qwen3`",
+        ),
+        (
+            401,
+            r#"{"error":"unauthorized","signin_url":"https://ollama.com/connect?key=x"}"#,
+            "`ollama signin`",
+        ),
+        (
+            500,
+            r#"{"error":"no user query found in messages"}"#,
+            "'contextTokens'",
+        ),
+    ] {
+        let server = Loopback::start(vec![show(), whole(status, said)]).await;
+        let asked = ask(&settings(&server), &offer()).await;
+        let error = asked.reply.unwrap_err().to_string();
+        assert!(error.contains(helps), "{error}");
+        assert_eq!(asked.heard, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_says_how_to_start_it() {
+    let settings = ModelSettings {
+        url: "127.0.0.1:1".to_owned(),
+        attempts: 1,
+        ..ModelSettings::default()
+    };
+    let error = ask(&settings, &offer()).await.reply.unwrap_err();
+    assert!(error.to_string().contains("ollama serve"), "{error}");
+}
+
+#[tokio::test]
+async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() {
+    let refused = whole(400, r#"{"error":"\"qwen3\" does not support thinking"}"#);
+    let yes = || lines(&[says("Yes."), done()]);
+    let mut server = Loopback::start(vec![show(), refused, yes(), yes()]).await;
+    let settings = ModelSettings {
+        think: Some(true),
+        ..settings(&server)
+    };
+    let client = OllamaClient::new(&settings).unwrap();
+    let first = ask_client(&client, &offer()).await;
+    assert_eq!(first.reply.unwrap().message.to_text(), "Yes.");
+    assert_eq!(
+        first.heard,
+        [
+            "notice the model 'qwen3' can not think before it answers; it is asked without",
+            "text Yes."
+        ]
+    );
+    let second = ask_client(&client, &offer()).await;
+    assert_eq!(second.heard, ["text Yes."]);
+    server.request().await;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let request = server.request().await;
+        sent.push(read(&request).1["think"].clone());
+    }
+    assert_eq!(sent, [json!(true), Value::Null, Value::Null]);
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_is_told() {
+    let many: Vec<Arc<dyn Tool>> = (0..200)
+        .map(|n| remote(&format!("tool_{n}"), "house", &format!("tool_{n}")))
+        .collect();
+    let offer = offer_of(&many);
+    let cut =
+        json!({ "message": { "content": "Hello." }, "done": true, "prompt_eval_count": 1024 });
+    let server = Loopback::start(vec![show(), lines(&[cut])]).await;
+    let asked = ask(&settings(&server), &offer).await;
+    assert!(asked.reply.is_ok());
+    let notice = &asked.heard[1];
+    assert!(
+        notice.contains("read only 1024 of about") && notice.contains("OLLAMA_CONTEXT_LENGTH"),
+        "{notice}"
+    );
+}
+
+#[tokio::test]
+async fn thinking_is_kept_in_the_message_only_where_it_is_wanted() {
+    for keep_thinking in [false, true] {
+        let server = Loopback::start(vec![
+            show(),
+            lines(&[says("<think>Hm.</think>"), says("Yes."), done()]),
+        ])
+        .await;
+        let settings = ModelSettings {
+            keep_thinking,
+            ..settings(&server)
+        };
+        let message = ask(&settings, &offer()).await.reply.unwrap().message;
+        assert_eq!(message.to_text(), "Yes.");
+        assert_eq!(message.parts.len(), 1 + usize::from(keep_thinking));
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_given_up_closes_its_connection() {
+    let begun = vec![
+        Step::Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()),
+        Step::Hang,
+    ];
+    let mut server = Loopback::start(vec![show(), begun]).await;
+    let (settings, offer) = (settings(&server), offer());
+    let asking = tokio::spawn(async move { ask(&settings, &offer).await.reply.is_ok() });
+    server.request().await;
+    server.request().await;
+    asking.abort();
+    server.gone().await;
+}
+
+#[tokio::test]
+async fn a_key_is_sent_and_never_shown() {
+    let refused = whole(401, r#"{"error":"the key sesame-1234 is not valid"}"#);
+    let mut server = Loopback::start(vec![show(), refused]).await;
+    let settings = ModelSettings {
+        key: "sesame-1234".to_owned(),
+        ..settings(&server)
+    };
+    let error = ask(&settings, &offer()).await.reply.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("sesame"), "{error}");
+    for _ in 0..2 {
+        let request = server.request().await;
+        assert!(
+            request.contains("authorization: Bearer sesame-1234\r\n"),
+            "{request}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_window_is_what_is_configured_else_what_the_model_holds_within_reason() {
+    for (fixed, expected) in [(Some(3000), 3000), (None, 32_768)] {
+        let settings = ModelSettings {
+            context_tokens: fixed,
+            ..ModelSettings::default()
+        };
+        assert_eq!(OllamaClient::new(&settings).unwrap().window(), expected);
+    }
+    let small = json!({ "model_info": { "tiny.context_length": 2048 } }).to_string();
+    let mut server = Loopback::start(vec![whole(200, &small), lines(&[done()])]).await;
+    let client = OllamaClient::new(&settings(&server)).unwrap();
+    ask_client(&client, &offer()).await.reply.unwrap();
+    assert_eq!(client.window(), 2048);
+    server.request().await;
+    let asked = server.request().await;
+    assert_eq!(
+        read(&asked).1["options"],
+        json!({ "num_ctx": 2048, "num_predict": 1024 })
+    );
+}
+
+#[tokio::test]
+async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
+    let new = json!({ "models": [
+        { "name": "a", "model": "a:latest", "capabilities": ["completion", "tools", "thinking"], "details": { "context_length": 40_960 } },
+        { "name": "b:1b", "capabilities": ["completion"] },
+        { "size": 7 },
+    ] });
+    let server = Loopback::start(vec![whole(200, &new.to_string())]).await;
+    let found = OllamaClient::probe(&server.url, HANG).await.unwrap();
+    let expected = [
+        ModelInfo {
+            name: "a:latest".to_owned(),
+            tools: true,
+            thinking: true,
+            context: Some(40_960),
+        },
+        ModelInfo {
+            name: "b:1b".to_owned(),
+            tools: false,
+            thinking: false,
+            context: None,
+        },
+    ];
+    assert_eq!(found, expected);
+    let old = json!({ "models": [{ "name": "qwen3" }] });
+    let mut server = Loopback::start(vec![whole(200, &old.to_string()), show()]).await;
+    let found = OllamaClient::probe(&server.url, HANG).await.unwrap();
+    assert_eq!(
+        (found.len(), found[0].tools, found[0].context),
+        (1, true, Some(40_960))
+    );
+    assert!(server.request().await.starts_with("GET /api/tags "));
+}
+
+#[tokio::test]
+async fn a_probe_ends_in_time() {
+    let server = Loopback::start(vec![vec![Step::Hang]]).await;
+    let limit = Duration::from_millis(50);
+    let probe = tokio::time::timeout(HANG, OllamaClient::probe(&server.url, limit));
+    let error = probe.await.unwrap().unwrap_err();
+    assert!(matches!(error, ModelError::TimedOut { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn ai2_tools_go_out_in_the_qwen_form_calls_are_executed_unchanged_and_results_go_back() {
+    let call = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [
+        { "id": "call_1", "function": { "index": 0, "name": "weather", "arguments": { "city": " 5 " } } },
+        { "id": "call_2", "function": { "index": 1, "name": "lamp", "arguments": { "on": true } } }] },
+        "done": true, "done_reason": "stop" });
+    let mut server = Loopback::start(vec![
+        show(),
+        lines(&[call]),
+        lines(&[says("Cold, and light."), done()]),
+    ])
+    .await;
+    let manager = Arc::new(ToolManager::new());
+    let tools = [weather(), remote("house__lamp", "house", "lamp")];
+    manager.add_all(tools.clone());
+    let settings = settings(&server);
+    let client = Arc::new(OllamaClient::new(&settings).unwrap());
+    let mut conversation =
+        Conversation::new(client, Toolbox::new(ToolExecutor::new(manager)), settings);
+
+    let turn = conversation
+        .turn("Is it cold in Oslo?", &mut Heard::default())
+        .await
+        .unwrap();
+
+    assert_eq!(turn.answer, "Cold, and light.");
+    let used = json!(turn.rounds[0].calls);
+    assert_eq!(used[0]["result"], json!({ "city": " 5 " }));
+    assert_eq!(used[1]["result"], json!({ "on": true }));
+    server.request().await;
+    let first = server.request().await;
+    assert_eq!(read(&first).1["tools"], json!(to_qwen(&tools)));
+    let second = server.request().await;
+    let sent = read(&second).1["messages"].take();
+    let of = |role: &str| -> Vec<&Value> {
+        let messages = sent.as_array().unwrap().iter();
+        messages.filter(|message| message["role"] == role).collect()
+    };
+    let calls = &of("assistant")[0]["tool_calls"];
+    assert_eq!(calls[0]["function"]["arguments"], json!({ "city": " 5 " }));
+    let results = of("tool");
+    let expected = json!({ "role": "tool", "content": "{\"city\":\" 5 \"}", "tool_name": "weather",
+        "tool_call_id": "call_1" });
+    assert_eq!(*results[0], expected);
+    assert_eq!(results[1]["tool_name"], "lamp");
+}
