@@ -128,9 +128,8 @@ impl Api {
         Ok(models.find(|loaded| is_same(&loaded.name, model) || is_same(&loaded.model, model)))
     }
 
-    /// All models with what they can do. Those that the server tells nothing of in time can do nothing.
-    pub(super) async fn infos(&self, deadline: Instant) -> Result<Vec<ModelInfo>, ModelError> {
-        let models = self.models(deadline).await?;
+    /// What models can do. Those that the server tells nothing of in time can do nothing.
+    pub(super) async fn infos(&self, models: Vec<Listed>, deadline: Instant) -> Vec<ModelInfo> {
         let infos = stream::iter(models).map(|Listed { name, shown }| async move {
             let shown = match shown {
                 Some(shown) => shown,
@@ -143,7 +142,7 @@ impl Api {
                 name,
             }
         });
-        Ok(infos.buffered(AT_ONCE).collect().await)
+        infos.buffered(AT_ONCE).collect().await
     }
 
     async fn get(&self, path: &str, deadline: Instant) -> Result<Value, ModelError> {

@@ -90,7 +90,7 @@ async fn look(
         api.http.shown()
     )));
     let there = api.models(deadline).await.map_err(|error| failed(&error))?;
-    findings.push(is_there(&api, model, &there, deadline).await?);
+    findings.push(is_there(&api, model, there, deadline).await?);
     let shown = api
         .show(model, deadline)
         .await
@@ -107,7 +107,16 @@ async fn look(
 }
 
 fn unreachable(error: &ModelError) -> Finding {
-    Finding::bad(error.to_string(), "ollama serve")
+    let nobody = matches!(
+        error,
+        ModelError::Unreachable { .. } | ModelError::TimedOut { .. }
+    );
+    let fix = if nobody {
+        "ollama serve"
+    } else {
+        "set 'url' of the model to where Ollama is"
+    };
+    Finding::bad(error.to_string(), fix)
 }
 
 fn failed(error: &ModelError) -> Finding {
@@ -126,7 +135,7 @@ fn recommended() -> String {
 async fn is_there(
     api: &Api,
     model: &str,
-    there: &[Listed],
+    there: Vec<Listed>,
     deadline: Instant,
 ) -> Result<Finding, Finding> {
     let shown = escape(model);
@@ -139,7 +148,7 @@ async fn is_there(
             "the model '{shown}' is there, one of {count}"
         )));
     }
-    let infos = api.infos(deadline).await.unwrap_or_default();
+    let infos = api.infos(there, deadline).await;
     let useful: Vec<String> = infos
         .iter()
         .filter(|info| info.tools)

@@ -95,7 +95,9 @@ impl OllamaClient {
             url: url.to_owned(),
             ..ModelSettings::default()
         };
-        Api::new(&settings)?.infos(within(limit)).await
+        let (api, deadline) = (Api::new(&settings)?, within(limit));
+        let models = api.models(deadline).await?;
+        Ok(api.infos(models, deadline).await)
     }
 
     /// Asks the server once what the model is. One that can not tell is asked the question all the same.
@@ -152,7 +154,7 @@ impl OllamaClient {
         listener: &mut dyn Listener,
     ) -> Result<Reply, ModelError> {
         let pictures = self.shown().is_some_and(|shown| shown.can("vision"));
-        let prompt = Prompt::new(request, self.settings.keep_thinking, pictures);
+        let prompt = Prompt::new(request, pictures);
         let window = self.window.fit(prompt.tokens, self.settings.max_tokens);
         let wanted = Wanted { window, think };
         let body = prompt.body(&self.model, &self.settings, wanted);
@@ -166,7 +168,7 @@ impl OllamaClient {
         if let Some(notice) = self.window.check(estimate, window, answer.usage.input) {
             listener.event(Event::Notice(&notice));
         }
-        Ok(self.reply_of(answer, first_token))
+        Ok(reply_of(answer, first_token))
     }
 
     async fn answer(
@@ -201,26 +203,6 @@ impl OllamaClient {
         }
         let answer = stream.finish(listener);
         Ok((answer.map_err(|trouble| self.error(trouble))?, first_token))
-    }
-
-    fn reply_of(&self, answer: Answer, first_token: Option<Duration>) -> Reply {
-        let mut parts = Vec::new();
-        if self.settings.keep_thinking && !answer.thoughts.is_empty() {
-            parts.push(Part::Thinking {
-                text: answer.thoughts,
-                signature: None,
-            });
-        }
-        if !answer.text.is_empty() {
-            parts.push(Part::Text { text: answer.text });
-        }
-        parts.extend(answer.calls.into_iter().map(Part::Call));
-        Reply {
-            message: AssistantMessage { parts },
-            stop: answer.stop,
-            usage: answer.usage,
-            first_token,
-        }
     }
 
     fn explain(&self, failure: Failure) -> ModelError {
@@ -298,6 +280,26 @@ impl ModelClient for OllamaClient {
             })
             .await
         })
+    }
+}
+
+fn reply_of(answer: Answer, first_token: Option<Duration>) -> Reply {
+    let mut parts = Vec::new();
+    if !answer.thoughts.is_empty() {
+        parts.push(Part::Thinking {
+            text: answer.thoughts,
+            signature: None,
+        });
+    }
+    if !answer.text.is_empty() {
+        parts.push(Part::Text { text: answer.text });
+    }
+    parts.extend(answer.calls.into_iter().map(Part::Call));
+    Reply {
+        message: AssistantMessage { parts },
+        stop: answer.stop,
+        usage: answer.usage,
+        first_token,
     }
 }
 

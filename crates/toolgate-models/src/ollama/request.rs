@@ -83,7 +83,7 @@ struct WireFunction<'a> {
 
 impl<'a> Prompt<'a> {
     /// `pictures`: whether the model can look at them; else they are told in words.
-    pub(super) fn new(request: &Request<'a>, keep_thinking: bool, pictures: bool) -> Self {
+    pub(super) fn new(request: &Request<'a>, pictures: bool) -> Self {
         let tools = request.tools;
         let mut messages = Vec::with_capacity(request.messages.len() + 1);
         if !request.system.is_empty() {
@@ -92,7 +92,7 @@ impl<'a> Prompt<'a> {
         for message in request.messages {
             match message {
                 Message::User { text } => messages.push(Wire::said("user", text)),
-                Message::Assistant(said) => messages.extend(assistant(said, tools, keep_thinking)),
+                Message::Assistant(said) => messages.extend(assistant(said, tools)),
                 Message::Tool { results } => {
                     messages.extend(results.iter().map(|result| tool(result, tools, pictures)));
                 }
@@ -153,11 +153,10 @@ impl<'a> Wire<'a> {
 }
 
 /// Nothing where nothing is left: another provider's blocks mean nothing here.
-fn assistant<'a>(
-    said: &'a AssistantMessage,
-    tools: &'a Offer,
-    keep_thinking: bool,
-) -> Option<Wire<'a>> {
+///
+/// Thinking goes back as far as the history has it: within a turn a model goes on where its thoughts were, and whether they
+/// outlive the turn is up to the conversation.
+fn assistant<'a>(said: &'a AssistantMessage, tools: &'a Offer) -> Option<Wire<'a>> {
     let calls = said.calls().enumerate().map(|(index, call)| WireCall {
         id: &call.id,
         function: WireFunction {
@@ -166,17 +165,15 @@ fn assistant<'a>(
             arguments: call.arguments.to_object(),
         },
     });
-    let mut message = Wire {
+    let thoughts = said.parts.iter().filter_map(|part| match part {
+        Part::Thinking { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let message = Wire {
+        thinking: Cow::Owned(thoughts.collect()),
         tool_calls: calls.collect(),
         ..Wire::said("assistant", said.to_text())
     };
-    if keep_thinking {
-        let thoughts = said.parts.iter().filter_map(|part| match part {
-            Part::Thinking { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
-        message.thinking = Cow::Owned(thoughts.collect());
-    }
     let empty =
         message.content.is_empty() && message.thinking.is_empty() && message.tool_calls.is_empty();
     (!empty).then_some(message)

@@ -25,7 +25,7 @@ fn whole(status: u16, body: &str) -> Vec<Step> {
 
 fn lines(lines: &[Value]) -> Vec<Step> {
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
-    let chunks: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+    let chunks: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     chunked(NDJSON, &chunks)
 }
 
@@ -273,21 +273,20 @@ async fn a_prompt_that_the_server_cut_is_told() {
 }
 
 #[tokio::test]
-async fn thinking_is_kept_in_the_message_only_where_it_is_wanted() {
-    for keep_thinking in [false, true] {
-        let server = Loopback::start(vec![
-            show(),
-            lines(&[says("<think>Hm.</think>"), says("Yes."), done()]),
-        ])
-        .await;
-        let settings = ModelSettings {
-            keep_thinking,
-            ..settings(&server)
-        };
-        let message = ask(&settings, &offer()).await.reply.unwrap().message;
-        assert_eq!(message.to_text(), "Yes.");
-        assert_eq!(message.parts.len(), 1 + usize::from(keep_thinking));
-    }
+async fn thinking_is_a_part_of_the_message_and_no_text() {
+    let thinks = lines(&[says("<think>Hm.</think>"), says("Yes."), done()]);
+    let server = Loopback::start(vec![show(), thinks]).await;
+    let asked = ask(&settings(&server), &offer()).await;
+    assert_eq!(asked.heard, ["thinking Hm.", "text Yes."]);
+    let parts = asked.reply.unwrap().message.parts;
+    let thought = Part::Thinking {
+        text: "Hm.".to_owned(),
+        signature: None,
+    };
+    let text = Part::Text {
+        text: "Yes.".to_owned(),
+    };
+    assert_eq!(parts, [thought, text]);
 }
 
 #[tokio::test]

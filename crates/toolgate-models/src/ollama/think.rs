@@ -168,6 +168,10 @@ fn is_blank(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     /// Text, and thinking in parentheses. All ways to cut the words in two and into single characters give the same.
@@ -235,4 +239,30 @@ mod tests {
             ["Good", " <", "b> morn", "ing"].map(|text| format!("{:?}", Piece::Text(text)));
         assert_eq!(heard, expected);
     }
+
+    proptest! {
+        #[test]
+        fn cuts_make_no_difference(words in vec(select(WORDS), 0..12), cuts in vec(0_usize..80, 0..6)) {
+            let said = words.concat();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| said.floor_char_boundary(*cut)).collect();
+            cuts.extend([0, said.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&str> = cuts.windows(2).map(|cut| &said[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(split(&chunks), split(&[&said]));
+        }
+    }
+
+    const WORDS: &[&str] = &[
+        "<think>",
+        "</think>",
+        "<thinking>",
+        "</thinking>",
+        "</",
+        "<",
+        "think>",
+        "\n",
+        " ",
+        "ö",
+        "word",
+    ];
 }

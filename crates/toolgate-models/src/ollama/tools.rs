@@ -77,3 +77,6 @@ fn convert(definition: &ToolDefinition, wire_name: &str) -> Result<Box<RawValue>
     };
     to_raw_value(&form).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

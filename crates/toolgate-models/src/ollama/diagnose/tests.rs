@@ -1,1 +1,227 @@
+use serde_json::{Value, json};
 
+use super::*;
+use crate::http::loopback::{Loopback, Step, answer};
+
+/// What a server says, path by path, in the order it is asked.
+struct Server {
+    version: Value,
+    tags: Value,
+    show: Value,
+    ps: Value,
+}
+
+impl Default for Server {
+    /// All is well.
+    fn default() -> Self {
+        Self {
+            version: json!({ "version": "0.15.2" }),
+            tags: json!({ "models": [{ "name": "qwen3:4b-instruct", "capabilities": ["tools"] }] }),
+            show: json!({ "capabilities": ["completion", "tools"], "model_info": { "qwen3.context_length": 40_960 },
+                "parameters": "num_ctx 4096" }),
+            ps: json!({ "models": [] }),
+        }
+    }
+}
+
+impl Server {
+    async fn diagnose(self, settings: ModelSettings, tool_tokens: usize) -> Vec<Finding> {
+        let answers = [self.version, self.tags, self.show, self.ps];
+        let script =
+            |value: &Value| vec![Step::Send(answer(200, "", &value.to_string()).into_bytes())];
+        let server = Loopback::start(answers.iter().map(script).collect()).await;
+        let settings = ModelSettings {
+            url: server.url.clone(),
+            ..settings
+        };
+        diagnose(&settings, tool_tokens).await
+    }
+}
+
+/// The only finding that is not well.
+fn bad(findings: &[Finding]) -> (&str, &str) {
+    let bad: Vec<&Finding> = findings.iter().filter(|finding| !finding.ok).collect();
+    let [bad] = bad[..] else {
+        panic!("{findings:#?}");
+    };
+    (&bad.text, bad.fix.as_deref().unwrap())
+}
+
+#[tokio::test]
+async fn where_all_is_well_it_is_said_what_was_looked_at() {
+    let findings = Server::default()
+        .diagnose(ModelSettings::default(), 2000)
+        .await;
+    assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
+    let texts: Vec<&str> = findings
+        .iter()
+        .map(|finding| finding.text.as_str())
+        .collect();
+    for (text, part) in texts.iter().zip([
+        "Ollama 0.15.2 answers at http://127.0.0.1:",
+        "the model 'qwen3:4b-instruct' is there, one of 1",
+        "'qwen3:4b-instruct' can use tools",
+        "the model holds 40960 tokens; the tools take about 2000",
+        "is not loaded; it will be, with a window of 8192 tokens (its own file says 4096)",
+    ]) {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(texts.len(), 5);
+}
+
+#[tokio::test]
+async fn nobody_there_hides_all_else() {
+    let settings = ModelSettings {
+        url: "http://127.0.0.1:1".to_owned(),
+        ..ModelSettings::default()
+    };
+    let findings = diagnose(&settings, 0).await;
+    assert_eq!((findings.len(), bad(&findings).1), (1, "ollama serve"));
+}
+
+#[tokio::test]
+async fn another_server_than_ollama_is_seen() {
+    let server = Server {
+        version: json!({ "service": "something else" }),
+        ..Server::default()
+    };
+    let findings = server.diagnose(ModelSettings::default(), 0).await;
+    assert!(
+        bad(&findings).0.contains("is it an Ollama at"),
+        "{findings:?}"
+    );
+    assert!(bad(&findings).1.starts_with("set 'url'"));
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
+    for (models, text) in [
+        (json!([]), "Ollama has no models"),
+        (
+            json!([{ "name": "gemma:2b", "capabilities": ["completion"] }]),
+            "none that is can use tools",
+        ),
+        (
+            json!([{ "name": "gemma:2b", "capabilities": [] }, { "name": "llama3.2:3b", "capabilities": ["tools"] }]),
+            "these can use tools: llama3.2:3b",
+        ),
+    ] {
+        let server = Server {
+            tags: json!({ "models": models }),
+            ..Server::default()
+        };
+        let findings = server.diagnose(ModelSettings::default(), 0).await;
+        let (found, fix) = bad(&findings);
+        assert!(found.contains(text), "{found}");
+        assert_eq!(fix, "ollama pull qwen3:4b-instruct");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
+    let server = Server {
+        tags: json!({ "models": [{ "name": "gemma:2b" }] }),
+        show: json!({ "capabilities": ["completion"] }),
+        ..Server::default()
+    };
+    let settings = ModelSettings {
+        name: "gemma:2b".to_owned(),
+        ..ModelSettings::default()
+    };
+    let findings = server.diagnose(settings, 0).await;
+    let (text, fix) = bad(&findings);
+    assert!(text.contains("'gemma:2b' can not use tools"), "{text}");
+    assert_eq!(
+        fix,
+        "ollama pull qwen3:4b-instruct, then set \"name\": \"qwen3:4b-instruct\""
+    );
+}
+
+#[tokio::test]
+async fn an_old_server_that_does_not_tell_is_to_be_updated() {
+    let server = Server {
+        show: json!({}),
+        ..Server::default()
+    };
+    let findings = server.diagnose(ModelSettings::default(), 0).await;
+    assert!(
+        bad(&findings).1.starts_with("update Ollama"),
+        "{findings:?}"
+    );
+}
+
+#[tokio::test]
+async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told() {
+    let settings = ModelSettings {
+        think: Some(true),
+        ..ModelSettings::default()
+    };
+    let findings = Server::default().diagnose(settings, 0).await;
+    assert!(
+        bad(&findings).1.contains("remove \"think\""),
+        "{findings:?}"
+    );
+    let server = Server {
+        show: json!({ "capabilities": ["tools", "thinking"] }),
+        ..Server::default()
+    };
+    let findings = server.diagnose(ModelSettings::default(), 0).await;
+    let fixes: Vec<&str> = findings
+        .iter()
+        .filter_map(|finding| finding.fix.as_deref())
+        .collect();
+    assert_eq!(fixes, ["set \"think\": false for quick answers"]);
+}
+
+#[tokio::test]
+async fn tools_that_do_not_fit_are_told_with_numbers() {
+    let server = Server {
+        show: json!({ "capabilities": ["tools"], "model_info": { "tiny.context_length": 4096 } }),
+        ..Server::default()
+    };
+    let findings = server.diagnose(ModelSettings::default(), 9000).await;
+    let (text, fix) = bad(&findings);
+    assert!(
+        text.contains("holds 4096 tokens; with about 9000 of tools"),
+        "{text}"
+    );
+    assert!(fix.contains("\"maxTools\""), "{fix}");
+    let settings = ModelSettings {
+        context_tokens: Some(4096),
+        ..ModelSettings::default()
+    };
+    let findings = Server::default().diagnose(settings, 9000).await;
+    assert_eq!(
+        bad(&findings).1,
+        "set \"contextTokens\": 16384, or remove it"
+    );
+}
+
+#[tokio::test]
+async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
+    for (loaded, expected) in [
+        (
+            json!({ "context_length": 8192, "size": 100, "size_vram": 100 }),
+            "'qwen3:4b-instruct' is loaded",
+        ),
+        (
+            json!({ "context_length": 4096, "size": 100, "size_vram": 100 }),
+            "loaded with a window of 4096 tokens; it will be loaded again with 8192",
+        ),
+        (
+            json!({ "context_length": 8192, "size": 100, "size_vram": 60 }),
+            "40 % of 'qwen3:4b-instruct' run on the processor",
+        ),
+        (json!({ "size": 0 }), "'qwen3:4b-instruct' is loaded"),
+    ] {
+        let mut loaded = loaded;
+        loaded["name"] = json!("qwen3:4b-instruct");
+        let server = Server {
+            ps: json!({ "models": [loaded] }),
+            ..Server::default()
+        };
+        let findings = server.diagnose(ModelSettings::default(), 0).await;
+        let last = findings.last().unwrap();
+        assert!(last.ok && last.text.contains(expected), "{}", last.text);
+    }
+}

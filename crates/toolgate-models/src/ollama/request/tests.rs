@@ -23,7 +23,7 @@ fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
 }
 
 fn body(request: &Request<'_>, settings: &ModelSettings, wanted: Wanted) -> String {
-    let prompt = Prompt::new(request, settings.keep_thinking, false);
+    let prompt = Prompt::new(request, false);
     String::from_utf8(prompt.body("qwen3", settings, wanted).unwrap()).unwrap()
 }
 
@@ -53,13 +53,13 @@ fn result(id: &str, name: &str, text: &str) -> ToolResult {
 }
 
 /// The messages of a body.
-fn messages(messages: &[Message], keep_thinking: bool) -> Value {
+fn messages(messages: &[Message]) -> Value {
     let offer = offer();
-    let settings = ModelSettings {
-        keep_thinking,
-        ..ModelSettings::default()
-    };
-    let body = body(&request(messages, &offer), &settings, WANTED);
+    let body = body(
+        &request(messages, &offer),
+        &ModelSettings::default(),
+        WANTED,
+    );
     serde_json::from_str::<Value>(&body).unwrap()["messages"].take()
 }
 
@@ -109,7 +109,6 @@ fn a_round_of_calls_byte_by_byte() {
         Message::Tool { results },
     ];
     let settings = ModelSettings {
-        keep_thinking: true,
         temperature: Some(0.0),
         seed: Some(7),
         keep_alive: 300,
@@ -137,24 +136,16 @@ fn a_round_of_calls_byte_by_byte() {
 }
 
 #[test]
-fn thinking_goes_back_only_where_it_is_kept() {
-    let said = || {
-        Message::Assistant(AssistantMessage {
-            parts: vec![
-                Part::Thinking {
-                    text: "Hm.".to_owned(),
-                    signature: Some("another provider's".to_owned()),
-                },
-                Part::Text {
-                    text: "Yes.".to_owned(),
-                },
-            ],
-        })
+fn thinking_of_any_provider_goes_back_as_words() {
+    let thought = Part::Thinking {
+        text: "Hm.".to_owned(),
+        signature: Some("another provider's".to_owned()),
     };
-    let plain = json!([{ "role": "assistant", "content": "Yes." }]);
-    assert_eq!(messages(&[said()], false), plain);
-    let kept = json!([{ "role": "assistant", "content": "Yes.", "thinking": "Hm." }]);
-    assert_eq!(messages(&[said()], true), kept);
+    let said = AssistantMessage {
+        parts: vec![thought],
+    };
+    let expected = json!([{ "role": "assistant", "content": "", "thinking": "Hm." }]);
+    assert_eq!(messages(&[Message::Assistant(said)]), expected);
 }
 
 #[test]
@@ -166,7 +157,7 @@ fn what_means_nothing_here_is_not_sent() {
     let said = Message::Assistant(AssistantMessage {
         parts: vec![opaque],
     });
-    assert_eq!(messages(&[said], true), json!([]));
+    assert_eq!(messages(&[said]), json!([]));
 }
 
 #[test]
@@ -181,10 +172,7 @@ fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objec
         result("a", "house__lamp", "Invalid parameters"),
         result("b", "gone_since", "ok"),
     ];
-    let sent = messages(
-        &[Message::Assistant(said), Message::Tool { results }],
-        false,
-    );
+    let sent = messages(&[Message::Assistant(said), Message::Tool { results }]);
     let calls = &sent[0]["tool_calls"];
     assert_eq!(
         calls[0]["function"],
@@ -212,14 +200,14 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
     let messages = [Message::Tool {
         results: vec![seen, only_picture],
     }];
-    let words = Prompt::new(&request(&messages, &offer), false, false).messages;
+    let words = Prompt::new(&request(&messages, &offer), false).messages;
     assert_eq!(
         words[0].content,
         "The door.\n[image image/png, 12 KB, not shown]"
     );
     assert_eq!(words[1].content, "[image image/png, 12 KB, not shown]");
     assert!(words[0].images.is_empty());
-    let pictures = Prompt::new(&request(&messages, &offer), false, true).messages;
+    let pictures = Prompt::new(&request(&messages, &offer), true).messages;
     assert_eq!(
         (pictures[0].content.as_ref(), pictures[0].images.len()),
         ("The door.", 1)
@@ -256,9 +244,8 @@ fn an_answer_never_fills_the_window() {
 #[test]
 fn tools_and_all_that_was_said_count_for_the_size_of_a_prompt() {
     let (none, some) = (offer_of(&[]), offer());
-    let size = |messages: &[Message], tools: &Offer| {
-        Prompt::new(&request(messages, tools), true, false).tokens
-    };
+    let size =
+        |messages: &[Message], tools: &Offer| Prompt::new(&request(messages, tools), false).tokens;
     let question = [user(&"word ".repeat(300))];
     assert!(size(&question, &none) > 300, "{}", size(&question, &none));
     assert_eq!(
