@@ -164,3 +164,117 @@ fn json(rest: &[u8]) -> Verdict {
         Some(_) => Verdict::Text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::offer;
+    use super::*;
+
+    /// What is told at once of each piece, and at the end; `!` stands for a call.
+    fn told(pieces: &[&str]) -> Vec<String> {
+        let mut hold = Hold::new(true);
+        let mut told = Vec::new();
+        for piece in pieces {
+            let mut now = String::new();
+            hold.push(piece, &mut |event: Event<'_>| {
+                if let Event::Text(text) = event {
+                    now.push_str(text);
+                }
+            });
+            told.push(now);
+        }
+        let mut last = String::new();
+        hold.finish(Some(&offer()), &mut |event: Event<'_>| match event {
+            Event::Text(text) => last.push_str(text),
+            Event::Notice(_) => last.push('!'),
+            _ => {}
+        });
+        told.push(last);
+        told
+    }
+
+    #[test]
+    fn prose_is_told_at_once() {
+        for pieces in [
+            &["It", " is", " sunny", ".\n", "And"][..],
+            &["é", "\u{1f600}"],
+            &["a < b", " <b>", " [1]", " {x}", " `code`"],
+            &["[link](x)", "\n{x}", "\n- [ ] done"],
+            &["{ \"answer\": 42", ", \"name\": 1 }"],
+            &[
+                "```rust\nfn",
+                " main() {\n",
+                "{\"name\": 1}\n",
+                "```\n",
+                "end",
+            ],
+        ] {
+            let mut expected: Vec<String> =
+                pieces.iter().map(|piece| (*piece).to_owned()).collect();
+            expected.push(String::new());
+            assert_eq!(told(pieces), expected);
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_call_is_told_when_it_is_none() {
+        for (pieces, expected) in [
+            (&["a <", "b"][..], &["a ", "<b", ""][..]),
+            (&["a <tool", "s", "hed"], &["a ", "", "<toolshed", ""]),
+            (
+                &["``", "`", "py", "\n", "x"],
+                &["", "", "", "", "```py\nx", ""],
+            ),
+            (&["[", "1]"], &["", "[1]", ""]),
+            (&["[", "TOOL", "_BOX]"], &["", "", "[TOOL_BOX]", ""]),
+            (
+                &["\n {", "\"na", "tion\"", ": 1}"],
+                &["\n ", "", "{\"nation\"", ": 1}", ""],
+            ),
+            (
+                &["{\"name\"", ": \"Ada\"}"],
+                &["", "", "{\"name\": \"Ada\"}"],
+            ),
+            (&["ok <tool_call>", "x"], &["ok ", "", "<tool_call>x"]),
+        ] {
+            assert_eq!(told(pieces), expected, "{pieces:?}");
+        }
+        let spaces = " ".repeat(FAR_ENOUGH);
+        assert_eq!(told(&["{", &spaces, "x"])[1].len(), 1 + spaces.len());
+    }
+
+    #[test]
+    fn a_call_is_never_told() {
+        let call = r#"{"name":"datetime","arguments":{}}"#;
+        for (pieces, expected) in [
+            (
+                &["I look. ", "<tool", "_call>", call, "</tool_call>"][..],
+                &["I look. ", "", "", "", "", "!"][..],
+            ),
+            (
+                &["I look.\n", "{\"", "name\":\"datetime\",\"arguments\":{}}"],
+                &["I look.\n", "", "", "!"],
+            ),
+            (&["```js", "on\n", call, "\n```"], &["", "", "", "", "!"]),
+            (
+                &["<function=", "datetime>", "</function>", " So."],
+                &["", "", "", "", "So.!"],
+            ),
+            (&["[TOOL_", "CALLS]", "datetime{}"], &["", "", "", "!"]),
+        ] {
+            assert_eq!(told(pieces), expected, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_held_back_where_nothing_is_rescued() {
+        let mut hold = Hold::new(false);
+        let mut heard = Vec::new();
+        let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
+        let mut listener = |event: Event<'_>| heard.push(format!("{event:?}"));
+        hold.push(call, &mut listener);
+        let (text, calls) = hold.finish(Some(&offer()), &mut listener);
+        assert_eq!((text.as_str(), calls.len()), (call, 0));
+        assert_eq!(heard, [format!("Text({call:?})")]);
+    }
+}

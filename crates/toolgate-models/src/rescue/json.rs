@@ -72,7 +72,7 @@ impl Scan<'_> {
     /// Where the JSON object or list that begins here ends. Only brackets and strings are looked at; whether it is JSON is
     /// found out by reading it.
     pub(super) fn extent(&mut self, at: usize) -> Option<usize> {
-        let bytes = &self.text.as_bytes()[at..];
+        let bytes = self.ahead(at);
         let length = balanced(bytes);
         self.pay(length.unwrap_or(bytes.len()))?;
         Some(at + length?)

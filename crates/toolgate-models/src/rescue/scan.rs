@@ -29,7 +29,7 @@ impl<'a> Scan<'a> {
         Self {
             text,
             names: Names::new(offer),
-            budget: text.len().saturating_mul(8).saturating_add(1 << 20),
+            budget: text.len().saturating_mul(4).saturating_add(1 << 18),
         }
     }
 
@@ -135,6 +135,12 @@ impl<'a> Scan<'a> {
         } else {
             at
         }
+    }
+
+    /// As many bytes from here on as may still be looked at.
+    pub(super) fn ahead(&self, at: usize) -> &'a [u8] {
+        let rest = &self.text.as_bytes()[at..];
+        &rest[..rest.len().min(self.budget)]
     }
 
     /// Pays for looking at so many bytes; `None` if there is nothing left to pay with.

@@ -1,1 +1,457 @@
+use std::sync::Arc;
 
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolgate_core::{CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments};
+
+use super::*;
+use crate::catalog::Dialect;
+use crate::{CallArguments, Catalog};
+
+struct Named(ToolDefinition);
+
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        unreachable!("nothing is called here")
+    }
+}
+
+const DIALECT: Dialect = Dialect {
+    longest_name: 64,
+    original_names: false,
+    convert: |_, _| Ok(RawValue::NULL.to_owned()),
+};
+
+fn tool(name: &str, original: &str, properties: Value) -> Arc<dyn Tool> {
+    let schema = json!({ "type": "object", "properties": properties });
+    let definition = ToolDefinition::builder(name, "What it does", schema)
+        .source(Source::Mcp("house".to_owned()))
+        .original_name(original)
+        .build();
+    Arc::new(Named(definition.unwrap()))
+}
+
+/// `weather` takes a city (text), days (an integer), units, and a place (an object).
+pub(super) fn offer() -> Offer {
+    let weather = json!({
+        "city": { "type": "string" }, "days": { "type": "integer" }, "metric": { "type": "boolean" },
+        "place": { "type": "object" }, "code": { "type": "string" }
+    });
+    let tools = [
+        tool("weather", "weather", weather),
+        tool("datetime", "datetime", json!({})),
+        tool(
+            "house.setLight",
+            "setLight",
+            json!({ "on": { "type": "boolean" } }),
+        ),
+        tool("garden_list", "list", json!({})),
+        tool("cellar_list", "list", json!({})),
+        tool("garden_Pump", "garden_Pump", json!({})),
+        tool("garden_pump", "garden_pump", json!({})),
+    ];
+    Offer::all(Arc::new(Catalog::build(&tools, &DIALECT)))
+}
+
+/// The names and arguments of the calls, and what is left.
+fn rescued(text: &str) -> Option<(Vec<(String, Value)>, String)> {
+    let rescued = rescue(text, &offer())?;
+    let calls = rescued.calls.into_iter().map(|call| {
+        assert_eq!(call.id.len(), 9);
+        let arguments = match call.arguments {
+            CallArguments::Object(object) => Value::Object(object),
+            CallArguments::Unusable(text) => Value::String(text),
+        };
+        (call.name, arguments)
+    });
+    Some((calls.collect(), rescued.text))
+}
+
+fn check(text: &str, expected: &[(&str, Value)], left: &str) {
+    let expected = expected
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    assert_eq!(
+        rescued(text),
+        Some((expected.collect(), left.to_owned())),
+        "{text}"
+    );
+}
+
+fn oslo() -> (&'static str, Value) {
+    ("weather", json!({ "city": "Oslo" }))
+}
+
+#[test]
+fn every_shape_of_one_call_is_understood() {
+    for text in [
+        // Hermes, Qwen2.5 and Qwen3.
+        "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>",
+        r#"<tool_call>{"name":"weather","parameters":{"city":"Oslo"}}</tool_call>"#,
+        r#"<tool_call>{"name":"weather","arguments":"{\"city\": \"Oslo\"}"}</tool_call>"#,
+        r#"<tool_call>{"name":"weather","arguments":{"city":"Oslo"}}"#,
+        r#"<tool_call>{"arguments":{"city":"Oslo"},"name":"weather"}</tool_call>"#,
+        r#"<tool_call>[{"name":"weather","arguments":{"city":"Oslo"}}]</tool_call>"#,
+        // Qwen3-Coder.
+        "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
+        "<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
+        "<function=weather><parameter=city>Oslo</parameter></function>",
+        "<tool_call><function=weather><parameter=city>Oslo</parameter></tool_call>",
+        "<function=weather>\r\n<parameter=city>\r\nOslo\r\n</parameter>\r\n</function>",
+        // Qwen2.5-Coder.
+        "<tools>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tools>",
+        "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```",
+        "```\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```\n",
+        "```tool_call\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}",
+        r#"```json {"name":"weather","arguments":{"city":"Oslo"}}```"#,
+        "```xml\n<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}</tool_call>\n```",
+        // Llama.
+        r#"<|python_tag|>{"name": "weather", "parameters": {"city": "Oslo"}}<|eom_id|>"#,
+        r#"{"type": "function", "name": "weather", "parameters": {"city": "Oslo"}}"#,
+        // Mistral.
+        r#"[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Oslo"}}]"#,
+        r#"[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Oslo"}, "id": "abc123456"}]"#,
+        r#"[TOOL_CALLS]weather[ARGS]{"city": "Oslo"}"#,
+        r#"[TOOL_CALLS]weather {"city": "Oslo"}"#,
+        // As in the requests and answers of the chat completions.
+        r#" {"name":"weather","arguments":{"city":"Oslo"}} "#,
+        r#"[{"name":"weather","arguments":{"city":"Oslo"}}]"#,
+        r#"{"function":{"name":"weather","arguments":{"city":"Oslo"}}}"#,
+        r#"{"type":"function","function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}"},"id":"x"}"#,
+        r#"{"function":"weather","arguments":{"city":"Oslo"}}"#,
+        r#"{"thought":"I need the weather","name":"weather","arguments":{"city":"Oslo"}}"#,
+    ] {
+        check(text, &[oslo()], "");
+    }
+}
+
+#[test]
+fn several_calls_are_understood_in_their_order() {
+    let both = [oslo(), ("datetime", json!({}))];
+    for text in [
+        "<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}</tool_call>\n<tool_call>{\"name\":\"datetime\"}</tool_call>",
+        "<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}\n<tool_call>{\"name\":\"datetime\"}",
+        "<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}\n{\"name\":\"datetime\"}</tool_call>",
+        "<function=weather><parameter=city>Oslo</parameter></function>\n<function=datetime></function>",
+        "<tool_call><function=weather><parameter=city>Oslo</parameter></function><function=datetime>\n</function></tool_call>",
+        "{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}\n{\"name\":\"datetime\",\"arguments\":{}}",
+        "{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}; {\"name\":\"datetime\",\"arguments\":{}}",
+        "[{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}, {\"name\":\"datetime\"}]",
+        "```json\n{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}\n```\n```json\n{\"name\":\"datetime\",\"arguments\":{}}\n```",
+        "[TOOL_CALLS]weather[ARGS]{\"city\":\"Oslo\"}[TOOL_CALLS]datetime[ARGS]{}",
+        "[TOOL_CALLS][{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}][TOOL_CALLS][{\"name\":\"datetime\"}]",
+    ] {
+        check(text, &both, "");
+    }
+}
+
+#[test]
+fn words_beside_a_call_are_left_for_the_person() {
+    let call = r#"{"name":"weather","arguments":{"city":"Oslo"}}"#;
+    for (text, left) in [
+        (
+            format!("I will look.\n\n<tool_call>{call}</tool_call>\n"),
+            "I will look.",
+        ),
+        (
+            format!("I will look. <tool_call>{call}</tool_call> One moment."),
+            "I will look.\nOne moment.",
+        ),
+        (format!("I will look.\n{call}"), "I will look."),
+        (
+            format!("I will look:\n```json\n{call}\n```\n\n"),
+            "I will look:",
+        ),
+        (
+            format!("```rust\nlet x = [1];\n```\n<tool_call>{call}</tool_call>"),
+            "```rust\nlet x = [1];\n```",
+        ),
+    ] {
+        check(&text, &[oslo()], left);
+    }
+}
+
+#[test]
+fn what_is_no_call_stays_text() {
+    let call = r#"{"name":"weather","arguments":{"city":"Oslo"}}"#;
+    for text in [
+        "".to_owned(),
+        "It is sunny in Oslo.".to_owned(),
+        // No tool that was offered, or none in particular.
+        r#"<tool_call>{"name":"rm","arguments":{}}</tool_call>"#.to_owned(),
+        r#"<tool_call>{"name":"list","arguments":{}}</tool_call>"#.to_owned(),
+        r#"<tool_call>{"name":"GARDEN_PUMP","arguments":{}}</tool_call>"#.to_owned(),
+        "<function=rm></function>".to_owned(),
+        r#"[TOOL_CALLS]rm{}"#.to_owned(),
+        format!("[{call}, {{\"name\":\"rm\",\"arguments\":{{}}}}]"),
+        format!("[{call}, 5]"),
+        // Cut.
+        r#"<tool_call>{"name":"weather","arguments":{"city":"Os"#.to_owned(),
+        r#"{"name":"weather","arguments":{"city":"Oslo"}"#.to_owned(),
+        "<function=weather><parameter=city>Oslo</parameter>".to_owned(),
+        "<function=weather><parameter=city>Os".to_owned(),
+        "<function=weather".to_owned(),
+        "[TOOL_CALLS]weather[ARGS]".to_owned(),
+        "[TOOL_CALLS]weather[ARGS]}".to_owned(),
+        "<tool_call>".to_owned(),
+        "```json".to_owned(),
+        // Examples and quotations.
+        format!("A call looks like this:\n```json\n{call}\n```\nThe model writes it."),
+        format!("A call looks like this:\n{call}\nThe model writes it."),
+        format!("Write `<tool_call>{call}</tool_call>` and it is called."),
+        format!("```xml\n<tool_call>{call}</tool_call>\n```\nThat is how."),
+        "The tool is:\n{\"name\": \"datetime\"}".to_owned(),
+        format!("It answers {call}"),
+        // Other JSON that has a tool's name in it.
+        r#"{"name":"weather","city":"Oslo"}"#.to_owned(),
+        r#"{"name":"weather","arguments":{},"parameters":{}}"#.to_owned(),
+        r#"{"name":"weather","name":"datetime","arguments":{}}"#.to_owned(),
+        r#"{"name":["weather"],"arguments":{}}"#.to_owned(),
+        r#"{"type":"function","function":{"name":"weather","description":"The weather","parameters":{"type":"object"}}}"#.to_owned(),
+        r#"<tools>[{"name":"weather","description":"The weather","parameters":{"type":"object"}}]</tools>"#.to_owned(),
+        "[weather](https://example.org)".to_owned(),
+        "[]".to_owned(),
+        "{}".to_owned(),
+    ] {
+        assert_eq!(rescued(&text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_tool_is_known_by_each_of_its_names() {
+    for (name, listed) in [
+        ("weather", "weather"),
+        ("Weather", "weather"),
+        ("GET", ""),
+        ("house_setLight", "house.setLight"),
+        ("house.setLight", "house.setLight"),
+        ("setLight", "house.setLight"),
+        ("setlight", "house.setLight"),
+        ("garden_Pump", "garden_Pump"),
+        ("garden_pump", "garden_pump"),
+        ("garden_list", "garden_list"),
+        ("list", ""),
+    ] {
+        let text = format!("<tool_call>{{\"name\":\"{name}\"}}</tool_call>");
+        let found = rescue(&text, &offer()).map(|rescued| rescued.calls[0].name.clone());
+        assert_eq!(found.unwrap_or_default(), listed, "{name}");
+    }
+    let few = Offer::some(
+        Arc::new(Catalog::build(
+            &[tool("weather", "weather", json!({}))],
+            &DIALECT,
+        )),
+        Vec::new(),
+    );
+    assert!(rescue("<function=weather></function>", &few).is_none());
+}
+
+#[test]
+fn text_is_typed_by_the_schema_and_json_is_not() {
+    let xml = |key: &str, value: &str| {
+        format!("<function=weather>\n<parameter={key}>\n{value}\n</parameter>\n</function>")
+    };
+    for (key, text, value) in [
+        ("days", "5", json!(5)),
+        ("days", "five", json!("five")),
+        ("metric", "true", json!(true)),
+        ("code", "012", json!("012")),
+        ("code", "5", json!("5")),
+        ("city", "two\nlines\n", json!("two\nlines\n")),
+        ("city", " <b>Oslo</b> ", json!(" <b>Oslo</b> ")),
+        ("city", "", json!("")),
+        ("place", "{\"lat\": 1}", json!({ "lat": 1 })),
+        ("place", "here", json!("here")),
+    ] {
+        check(&xml(key, text), &[("weather", json!({ key: value }))], "");
+    }
+    let given = json!({ "days": "5", "metric": "true", "city": 7 });
+    let text = format!("<tool_call>{{\"name\":\"weather\",\"arguments\":{given}}}</tool_call>");
+    check(&text, &[("weather", given)], "");
+}
+
+#[test]
+fn pn7_a_parameter_given_twice_is_told_to_the_model() {
+    for (text, raw) in [
+        (
+            "<function=weather><parameter=city>A</parameter><parameter=city>B</parameter></function>",
+            r#"{"city":"A","city":"B"}"#,
+        ),
+        (
+            r#"<function=weather><parameter=place>{"x":1,"x":2}</parameter></function>"#,
+            r#"{"place":{"x":1,"x":2}}"#,
+        ),
+        (
+            r#"<tool_call>{"name":"weather","arguments":{"city":"A","city":"B"}}</tool_call>"#,
+            r#"{"city":"A","city":"B"}"#,
+        ),
+    ] {
+        check(text, &[("weather", json!(raw))], "");
+        assert!(
+            toolgate_core::parse_object(raw.as_bytes())
+                .unwrap_err()
+                .to_string()
+                .ends_with("given twice")
+        );
+    }
+}
+
+#[test]
+fn a_flood_of_calls_is_bounded() {
+    let call = r#"{"name":"datetime","arguments":{}}"#;
+    let many = format!("<tool_call>{call}</tool_call>").repeat(200);
+    assert_eq!(rescue(&many, &offer()).unwrap().calls.len(), MOST_CALLS);
+    let list = format!("[{}]", vec![call; 200].join(","));
+    assert_eq!(rescue(&list, &offer()), None);
+    let lines = vec![call; 200].join("\n");
+    assert_eq!(
+        rescue(&lines, &offer()),
+        None,
+        "what is left is no call, so they are examples"
+    );
+}
+
+#[test]
+fn hostile_text_takes_linear_time() {
+    let mebibyte = |text: &str| text.repeat((1 << 20) / text.len());
+    let started = tokio::time::Instant::now();
+    for piece in [
+        "<",
+        "{",
+        "[",
+        "`",
+        "```",
+        "{\n",
+        "[\n",
+        "\"",
+        "{\"\n",
+        "\\\"",
+        " ",
+        "\n",
+        "```\n{",
+        "<tool_call>",
+        "<tool_call>{",
+        "<tool_call>[{\"",
+        "<function=weather>",
+        "<function=weather><parameter=a>",
+        "<function=x>",
+        "<tools>[",
+        "[TOOL_CALLS]",
+        "[TOOL_CALLS]weather{",
+        "{\"name\":\n",
+        "{\"name\":\"weather\",\"arguments\":{}}\n",
+        "<tool_call>{\"name\":\"weather\"}",
+        "<|python_tag|>{\"a\":[",
+        "<function=weather></function>",
+        "\u{1f600}<",
+    ] {
+        let text = mebibyte(piece);
+        let _calls = rescue(&text, &offer());
+        let mut hold = Hold::new(true);
+        let mut heard = 0;
+        let mut listener = |event: crate::Event<'_>| {
+            if let crate::Event::Text(text) = event {
+                heard += text.len();
+            }
+        };
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let end = (0..=rest.len().min(64))
+                .rev()
+                .find(|end| rest.is_char_boundary(*end))
+                .unwrap();
+            hold.push(&rest[..end], &mut listener);
+            rest = &rest[end..];
+        }
+        let (kept, _) = hold.finish(None, &mut listener);
+        assert_eq!((kept.len(), heard), (text.len(), text.len()), "{piece}");
+    }
+    // About ten seconds without optimization; the square of a mebibyte would take hours.
+    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
+}
+
+fn scraps() -> impl Strategy<Value = String> {
+    let scrap = prop_oneof![
+        prop::sample::select(vec![
+            "<tool_call>",
+            "</tool_call>",
+            "<function=weather>",
+            "<function=",
+            "</function>",
+            "<parameter=city>",
+            "</parameter>",
+            "<tools>",
+            "</tools>",
+            "```",
+            "```json\n",
+            "\n",
+            "{",
+            "}",
+            "[",
+            "]",
+            "\"",
+            ",",
+            ":",
+            "\"name\"",
+            "\"weather\"",
+            "\"arguments\"",
+            "\"parameters\"",
+            "\"function\"",
+            "{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}",
+            "{\"name\":\"datetime\"}",
+            "<|python_tag|>",
+            "[TOOL_CALLS]",
+            "[ARGS]",
+            "weather",
+            " ",
+            "\\",
+            "Oslo",
+            "é",
+            "\u{1f600}",
+            ";",
+            "`",
+        ])
+        .prop_map(str::to_owned),
+        ".{0,6}",
+    ];
+    prop::collection::vec(scrap, 0..40).prop_map(|scraps| scraps.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange(text in scraps()) {
+        if let Some(rescued) = rescue(&text, &offer()) {
+            prop_assert!(!rescued.calls.is_empty());
+            prop_assert!(rescued.text.len() <= text.len());
+            for call in &rescued.calls {
+                prop_assert!(offer().catalog().tools().iter().any(|tool| tool.tool.definition().name() == call.name));
+            }
+        }
+    }
+
+    #[test]
+    fn holding_back_loses_nothing_and_tells_nothing_twice(text in scraps(), size in 1_usize..9) {
+        for with_offer in [false, true] {
+            let offer = offer();
+            let mut hold = Hold::new(true);
+            let mut heard = String::new();
+            let mut listener = |event: crate::Event<'_>| if let crate::Event::Text(text) = event { heard.push_str(text) };
+            let chars: Vec<char> = text.chars().collect();
+            for piece in chars.chunks(size) {
+                hold.push(&piece.iter().collect::<String>(), &mut listener);
+            }
+            let (kept, calls) = hold.finish(with_offer.then_some(&offer), &mut listener);
+            if calls.is_empty() {
+                prop_assert_eq!(&heard, &text);
+                prop_assert_eq!(&kept, &text);
+            } else {
+                prop_assert_eq!(&kept, &rescue(&text, &offer).unwrap().text);
+                prop_assert!(heard.len() <= text.len());
+            }
+        }
+    }
+}

@@ -26,8 +26,9 @@ impl Scan<'_> {
             }
             let key = self.name(end + PARAMETER.len(), |byte| byte == b'>')?;
             let start = end + PARAMETER.len() + key.len() + 1;
-            let length = memmem::find(&text.as_bytes()[start..], END_OF_PARAMETER.as_bytes());
-            self.pay(length.unwrap_or(text.len() - start))?;
+            let ahead = self.ahead(start);
+            let length = memmem::find(ahead, END_OF_PARAMETER.as_bytes());
+            self.pay(length.unwrap_or(ahead.len()))?;
             let value = &text[start..start + length?];
             pairs.push((key.trim(), without_line_ends(value)));
             end = start + value.len() + END_OF_PARAMETER.len();
