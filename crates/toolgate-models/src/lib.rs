@@ -29,8 +29,10 @@ mod ranking;
 mod rescue;
 mod retry;
 mod settings;
+mod think;
 mod tokens;
 mod toolbox;
+mod words;
 
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
@@ -40,6 +42,7 @@ pub use error::ModelError;
 pub use event::{Event, Listener};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;
+pub use openai::OpenAiClient;
 pub use provider::Provider;
 pub use settings::ModelSettings;
 pub use toolbox::{ToolList, Toolbox};

@@ -161,6 +161,15 @@ pub struct Image {
     pub data: String,
 }
 
+impl Image {
+    /// What a model is told of it that can not look.
+    pub(crate) fn to_words(&self) -> String {
+        let kind = toolgate_core::escape(&self.mime_type);
+        let kilobytes = (self.data.len() / 4 * 3).div_ceil(1024);
+        format!("[image {kind}, {kilobytes} KB, not shown]")
+    }
+}
+
 impl AssistantMessage {
     /// Only words.
     pub fn text(text: impl Into<String>) -> Self {

@@ -11,7 +11,6 @@ mod request;
 #[cfg(test)]
 mod samples;
 mod stream;
-mod think;
 mod tools;
 mod window;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_core::Arguments;
 
 use crate::tokens::estimate;
-use crate::{AssistantMessage, Image, Message, ModelSettings, Offer, Part, Request, ToolResult};
+use crate::{AssistantMessage, Message, ModelSettings, Offer, Part, Request, ToolResult};
 
 /// What a template writes around each message, about.
 const AROUND_MESSAGE: usize = 8;
@@ -199,15 +199,9 @@ fn tool<'a>(result: &'a ToolResult, tools: &'a Offer, pictures: bool) -> Wire<'a
         if !content.is_empty() {
             content.push('\n');
         }
-        content.push_str(&not_shown(image));
+        content.push_str(&image.to_words());
     }
     message
-}
-
-fn not_shown(image: &Image) -> String {
-    let kind = toolgate_core::escape(&image.mime_type);
-    let kilobytes = (image.data.len() / 4 * 3).div_ceil(1024);
-    format!("[image {kind}, {kilobytes} KB, not shown]")
 }
 
 #[cfg(test)]

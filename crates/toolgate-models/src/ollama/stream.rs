@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::think::{Piece, Splitter};
 use crate::rescue::{Hold, rescue};
+use crate::think::{Piece, Splitter};
 use crate::{CallArguments, Event, Listener, ModelCall, Offer, Stop, Usage};
 
 /// More calls at once than any model means.

@@ -36,9 +36,9 @@ impl Hold {
         }
     }
 
-    /// How much text came so far, told or not.
-    pub(crate) fn len(&self) -> usize {
-        self.text.len()
+    /// True if any of it was told.
+    pub(crate) fn has_told(&self) -> bool {
+        self.told > 0
     }
 
     /// More text.
@@ -64,7 +64,7 @@ impl Hold {
             listener.event(Event::Text(&rest));
         }
         for call in &rescued.calls {
-            let name = &call.name;
+            let name = toolgate_core::escape(&call.name);
             listener.event(Event::Notice(&format!(
                 "the model wrote its call of '{name}' as text; it was understood"
             )));

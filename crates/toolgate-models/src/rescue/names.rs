@@ -23,14 +23,14 @@ impl<'a> Names<'a> {
         self.offer.len()
     }
 
-    /// By its name on the wire, else by the one it is listed under, else by the one its server uses; else by one of these
-    /// in other letters, large or small. A name that fits several tools means none.
+    /// The tool that the catalog finds by a name, else the one that its server calls so, in large or small letters. A name
+    /// that fits several tools means none, and so does one of a tool that was not offered.
     pub(super) fn find(&self, name: &str) -> Option<Meant<'a>> {
+        if let Some(meant) = self.offer.catalog().meant(name) {
+            return self.only(|tool| std::ptr::eq(tool, meant));
+        }
         let by = |same: fn(&str, &str) -> bool| {
-            let wire = self.only(|tool| same(&tool.wire_name, name));
-            let listed = || self.only(|tool| same(tool.tool.definition().name(), name));
-            let original = || self.only(|tool| same(tool.tool.definition().original_name(), name));
-            wire.or_else(listed).or_else(original)
+            self.only(|tool| same(tool.tool.definition().original_name(), name))
         };
         by(|left, right| left == right)
             .or_else(|| by(|left, right| left.eq_ignore_ascii_case(right)))

@@ -226,6 +226,7 @@ fn a_tool_is_known_by_each_of_its_names() {
     for (name, listed) in [
         ("weather", "weather"),
         ("Weather", "weather"),
+        ("functions.weather", "weather"),
         ("GET", ""),
         ("house_setLight", "house.setLight"),
         ("house.setLight", "house.setLight"),

@@ -2,7 +2,7 @@
 
 /// A piece of what was said, in order.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// Words for the person.
     Text(&'a str),
     /// Words for itself.
@@ -15,7 +15,7 @@ pub(super) enum Piece<'a> {
 ///
 /// A tag counts only at the beginning of a line: an answer may speak *about* such tags.
 #[derive(Debug)]
-pub(super) struct Splitter {
+pub(crate) struct Splitter {
     inside: bool,
     /// What may yet become a tag.
     pending: String,
@@ -51,7 +51,7 @@ impl Default for Splitter {
 
 impl Splitter {
     /// More of the answer.
-    pub(super) fn feed(&mut self, chunk: &str, each: &mut dyn FnMut(Piece<'_>)) {
+    pub(crate) fn feed(&mut self, chunk: &str, each: &mut dyn FnMut(Piece<'_>)) {
         if self.pending.is_empty()
             && !self.skip_blanks
             && memchr::memchr(b'<', chunk.as_bytes()).is_none()
@@ -67,13 +67,13 @@ impl Splitter {
     }
 
     /// Nothing more comes: what was held back is what it looks like, and thinking that was not closed stays thinking.
-    pub(super) fn finish(&mut self, each: &mut dyn FnMut(Piece<'_>)) {
+    pub(crate) fn finish(&mut self, each: &mut dyn FnMut(Piece<'_>)) {
         let held = std::mem::take(&mut self.pending);
         self.say(&held, each);
     }
 
     /// True if the provider itself told thinking from words: a lone end of a tag is then no tag.
-    pub(super) fn thinking_came_apart(&mut self) {
+    pub(crate) fn thinking_came_apart(&mut self) {
         self.seen = true;
     }
 

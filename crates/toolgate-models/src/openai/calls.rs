@@ -1,0 +1,174 @@
+//! Calls, put together from their pieces.
+//!
+//! A piece has the index of its call; the id and the name are in the first one. Not all servers keep to that: some give no
+//! index, some a call in one piece, some the name again in each, some index 0 for every call.
+
+use std::collections::HashSet;
+
+use super::wire::CallPiece;
+use crate::{CallArguments, Catalog, ModelCall};
+
+/// More calls at once than any model means.
+pub(super) const MOST_CALLS: usize = 128;
+
+/// The calls of an answer while it comes.
+#[derive(Default)]
+pub(super) struct Calls(Vec<Open>);
+
+struct Open {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    balance: Balance,
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a piece; false if it begins a call too many.
+    #[must_use]
+    pub(super) fn add(&mut self, piece: &CallPiece<'_>) -> bool {
+        let id = piece.id.as_deref().unwrap_or_default();
+        let function = piece.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref());
+        let name = name.unwrap_or_default();
+        let arguments = function.map(super::wire::FunctionPiece::arguments);
+        let arguments = arguments.as_deref().unwrap_or_default();
+        if id.is_empty() && name.is_empty() && arguments.is_empty() {
+            return true;
+        }
+        let place = self.place(piece.index, id);
+        let place = place.filter(|place| !self.0[*place].is_other(id, name, arguments));
+        let call = match place {
+            Some(place) => &mut self.0[place],
+            None if self.0.len() == MOST_CALLS => return false,
+            None => {
+                self.0.push(Open {
+                    index: piece.index,
+                    id: id.to_owned(),
+                    name: name.to_owned(),
+                    arguments: String::new(),
+                    balance: Balance::default(),
+                });
+                let last = self.0.len() - 1;
+                &mut self.0[last]
+            }
+        };
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() {
+            name.clone_into(&mut call.name);
+        }
+        call.arguments.push_str(arguments);
+        call.balance.feed(arguments);
+        true
+    }
+
+    /// The call that a piece seems to belong to.
+    fn place(&self, index: Option<u64>, id: &str) -> Option<usize> {
+        let calls = &self.0;
+        match index {
+            Some(_) => calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => calls.iter().rposition(|call| call.id == id),
+            None => calls.len().checked_sub(1),
+        }
+    }
+
+    /// All of them. Of an answer that was cut, the last one is left out unless its arguments are whole.
+    pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
+        let last = self.0.len().saturating_sub(1);
+        let mut ids = HashSet::new();
+        let calls = self.0.into_iter().enumerate();
+        let calls = calls.filter(|(index, call)| !(was_cut && *index == last && call.is_half()));
+        calls
+            .map(|(_, call)| ModelCall {
+                id: unique(call.id, &mut ids),
+                name: match catalog.meant(&call.name) {
+                    Some(tool) => tool.tool.definition().name().to_owned(),
+                    None => call.name,
+                },
+                arguments: CallArguments::read(&call.arguments),
+            })
+            .collect()
+    }
+
+    /// True if the arguments of a call have begun and not ended.
+    pub(super) fn has_half(&self) -> bool {
+        self.0.iter().any(|call| call.balance.is_open())
+    }
+}
+
+impl Open {
+    /// True if the piece is not of this call but the first one of another.
+    fn is_other(&self, id: &str, name: &str, arguments: &str) -> bool {
+        if !id.is_empty() && !self.id.is_empty() {
+            return id != self.id;
+        }
+        let is_named = !name.is_empty() && !self.name.is_empty();
+        // The name again, and maybe nothing else.
+        let is_repeated = name == self.name && (arguments.is_empty() || !self.balance.is_whole());
+        is_named && !is_repeated
+    }
+
+    fn is_half(&self) -> bool {
+        self.arguments.trim().is_empty()
+            || matches!(
+                CallArguments::read(&self.arguments),
+                CallArguments::Unusable(_)
+            )
+    }
+}
+
+/// Two calls with one id could not be told apart, and one without could not be answered.
+fn unique(id: String, ids: &mut HashSet<String>) -> String {
+    if !id.trim().is_empty() && ids.insert(id.clone()) {
+        return id;
+    }
+    let id = ModelCall::new_id();
+    ids.insert(id.clone());
+    id
+}
+
+/// Whether the brackets of JSON that comes in pieces are closed.
+#[derive(Default)]
+struct Balance {
+    depth: usize,
+    begun: bool,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Balance {
+    fn feed(&mut self, text: &str) {
+        for byte in text.bytes() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.begun |= !byte.is_ascii_whitespace();
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.in_string || self.depth > 0
+    }
+
+    fn is_whole(&self) -> bool {
+        self.begun && !self.is_open()
+    }
+}

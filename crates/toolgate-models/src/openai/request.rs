@@ -1,0 +1,148 @@
+//! What is asked, as the chat completions want it: bytes out of a request, without a socket.
+
+use serde::Serialize;
+
+use super::transcript::{self, Message};
+use crate::{Offer, Request};
+
+/// What is the same in all requests of one client.
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub(super) model: String,
+    pub(super) max_tokens: usize,
+    pub(super) temperature: Option<f64>,
+    pub(super) seed: Option<i64>,
+    /// For servers that run a model's template themselves.
+    pub(super) enable_thinking: Option<bool>,
+}
+
+/// What servers differ in, found out by asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Habits {
+    /// It tells what an answer cost only when it is asked to, and some do not understand the question.
+    asks_usage: bool,
+    limit: LimitName,
+    /// The other name was tried already.
+    swapped: bool,
+}
+
+/// The name of the most tokens of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LimitName {
+    /// The old one.
+    MaxTokens,
+    /// The one that models want which reason.
+    MaxCompletionTokens,
+}
+
+impl Habits {
+    /// OpenAI itself knows the new names, others rather the old ones.
+    pub(super) fn new(official: bool) -> Self {
+        Self {
+            asks_usage: true,
+            limit: if official {
+                LimitName::MaxCompletionTokens
+            } else {
+                LimitName::MaxTokens
+            },
+            swapped: false,
+        }
+    }
+
+    /// What is known after a request was refused in these words; the same if they tell nothing.
+    pub(super) fn after(mut self, status: u16, message: &str) -> Self {
+        const UNKNOWN: [&str; 8] = [
+            "unsupported",
+            "not supported",
+            "unrecognized",
+            "unknown",
+            "unexpected",
+            "not permitted",
+            "not allowed",
+            "extra",
+        ];
+        if !matches!(status, 400 | 422) {
+            return self;
+        }
+        let message = message.to_lowercase();
+        let (name, other) = match self.limit {
+            LimitName::MaxTokens => ("max_tokens", LimitName::MaxCompletionTokens),
+            LimitName::MaxCompletionTokens => ("max_completion_tokens", LimitName::MaxTokens),
+        };
+        if message.contains("stream_options") {
+            self.asks_usage = false;
+        } else if !self.swapped
+            && message.contains(name)
+            && UNKNOWN.iter().any(|word| message.contains(word))
+        {
+            self.limit = other;
+            self.swapped = true;
+        }
+        self
+    }
+}
+
+/// The body of a request.
+pub(super) fn body(
+    options: &Options,
+    habits: Habits,
+    request: &Request<'_>,
+) -> Result<Vec<u8>, String> {
+    let has_tools = !request.tools.is_empty();
+    let limit = |name| (habits.limit == name).then_some(options.max_tokens);
+    let body = Body {
+        model: &options.model,
+        messages: transcript::messages(request),
+        tools: has_tools.then_some(request.tools),
+        // Tools are listed also where none may be used: history speaks of them.
+        tool_choice: (has_tools && request.words_only).then_some("none"),
+        stream: true,
+        stream_options: habits.asks_usage.then_some(StreamOptions {
+            include_usage: true,
+        }),
+        max_tokens: limit(LimitName::MaxTokens),
+        max_completion_tokens: limit(LimitName::MaxCompletionTokens),
+        temperature: options.temperature,
+        seed: options.seed,
+        chat_template_kwargs: options
+            .enable_thinking
+            .map(|enable_thinking| TemplateOptions { enable_thinking }),
+    };
+    serde_json::to_vec(&body).map_err(|error| error.to_string())
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Offer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<TemplateOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct TemplateOptions {
+    enable_thinking: bool,
+}
+
+#[cfg(test)]
+mod tests;
