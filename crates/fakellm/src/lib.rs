@@ -12,10 +12,11 @@
 mod answer;
 mod http;
 mod rules;
+mod send;
 mod server;
 mod speak;
 
 pub use answer::{Answer, Script};
 pub use http::Recorded;
 pub use rules::Api;
-pub use server::{FakeLlm, Model};
+pub use server::{FakeLlm, Model, Waiter};

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::answer::{Body, Fault};
+use crate::answer::Body;
 use crate::http::{self, Recorded};
 use crate::rules::{self, Api, Issued};
-use crate::{Answer, Script, speak};
+use crate::send::send;
+use crate::{Answer, Script};
 
 /// The model a double claims to have, as Ollama tells of it.
 #[derive(Debug, Clone)]
@@ -133,6 +133,11 @@ impl FakeLlm {
         all.filter_map(|request| request.refused).collect()
     }
 
+    /// For a task that waits beside the one that talks.
+    pub fn waiter(&self) -> Waiter {
+        Waiter(Arc::clone(&self.shared))
+    }
+
     /// Waits until so many requests for chat have come.
     pub async fn asked(&self, count: usize) {
         wait_for(&self.shared.asked, count).await;
@@ -141,6 +146,16 @@ impl FakeLlm {
     /// Waits until the client has left so many answers by closing its connection.
     pub async fn left(&self, count: usize) {
         wait_for(&self.shared.left, count).await;
+    }
+}
+
+/// Waits for what happens at a double.
+pub struct Waiter(Arc<Shared>);
+
+impl Waiter {
+    /// As [`FakeLlm::asked`].
+    pub async fn asked(&self, count: usize) {
+        wait_for(&self.0.asked, count).await;
     }
 }
 
@@ -278,72 +293,6 @@ impl Shared {
         });
         Answer::raw(body.to_string()).header("content-type", "application/json")
     }
-}
-
-/// Sends an answer as well as it is meant to arrive; false if the client left before.
-async fn send(stream: &mut TcpStream, answer: &Answer, api: Api) -> io::Result<bool> {
-    if !wait(stream, answer).await {
-        return Ok(false);
-    }
-    let content_type = match (&answer.body, api) {
-        (Body::Error { .. }, _) => "application/json",
-        (_, Api::Ollama) => "application/x-ndjson",
-        _ => "text/event-stream",
-    };
-    http::write_head(stream, answer.status, &answer.headers, content_type).await?;
-    let mut left = answer.fault.map_or(usize::MAX, |(bytes, _)| bytes);
-    for piece in pieces(answer, api) {
-        let piece = &piece[..piece.len().min(left)];
-        left -= piece.len();
-        if !piece.is_empty() {
-            http::write_chunk(stream, piece).await?;
-        }
-    }
-    match answer.fault {
-        None => http::write_chunk(stream, b"").await.map(|()| true),
-        Some((_, Fault::Cut)) => Ok(true),
-        Some((_, Fault::Reset)) => stream.set_zero_linger().map(|()| true),
-        Some((_, Fault::Stall)) => {
-            until_closed(stream).await;
-            Ok(false)
-        }
-    }
-}
-
-fn pieces(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
-    let body = speak::body(answer, api);
-    if answer.pieces == 0 {
-        return body;
-    }
-    let whole = body.concat();
-    whole.chunks(answer.pieces).map(<[u8]>::to_vec).collect()
-}
-
-/// The silence before an answer; false if the client left in it.
-async fn wait(stream: &mut TcpStream, answer: &Answer) -> bool {
-    let silence = async {
-        tokio::time::sleep(answer.silence).await;
-        if let Some(gate) = &answer.gate {
-            // It is never closed, so this is a permit.
-            drop(
-                gate.acquire()
-                    .await
-                    .map(tokio::sync::SemaphorePermit::forget),
-            );
-        }
-    };
-    if answer.silence.is_zero() && answer.gate.is_none() {
-        return true;
-    }
-    tokio::select! {
-        () = silence => true,
-        () = until_closed(stream) => false,
-    }
-}
-
-async fn until_closed(stream: &mut TcpStream) {
-    let mut byte = [0; 1];
-    while stream.read(&mut byte).await.is_ok_and(|count| count > 0) {}
 }
 
 #[cfg(test)]

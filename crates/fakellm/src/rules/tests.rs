@@ -270,6 +270,14 @@ fn anthropic_refuses_what_the_real_one_refuses() {
 }
 
 #[test]
+fn anthropic_keeps_four_marks_of_its_cache() {
+    let marked = json!({ "type": "text", "text": "x", "cache_control": { "type": "ephemeral" } });
+    let with_marks = |count| with(anthropic(), "/system", json!(vec![marked.clone(); count]));
+    assert_eq!(problem(Api::Anthropic, &with_marks(4)), "");
+    assert!(problem(Api::Anthropic, &with_marks(5)).contains("found 5"));
+}
+
+#[test]
 fn anthropic_wants_one_kind_of_key_and_a_version() {
     let content = ("content-type", "application/json");
     let (key, bearer) = (("x-api-key", "k"), ("authorization", "Bearer k"));
