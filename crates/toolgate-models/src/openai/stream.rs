@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::calls::{Calls, MOST_CALLS};
 use super::wire::{Choice, Chunk, Content, Delta};
 use crate::words::{Said, Words};
-use crate::{AssistantMessage, Event, Listener, ModelCall, Offer, Part, Reply, Stop, Usage};
+use crate::{AssistantMessage, Event, Listener, Offer, Part, Reply, Stop, Usage};
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq)]

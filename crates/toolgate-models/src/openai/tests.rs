@@ -1,1 +1,432 @@
+use serde_json::json;
+use toolgate_core::{CallContext, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
 
+use super::*;
+use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::{CallArguments, Event, Message, ModelCall, Offer, Part, Stop, ToolResult};
+
+const KEY: &str = "sk-proj-very-secret";
+const SSE: &str = "text/event-stream; charset=utf-8";
+const CALL: &str = concat!(
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Grüße 😀. \"},\"finish_reason\":null}]}\n\n",
+    ": keep-alive\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"time\",\"arguments\":\"\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"zone\\\":\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\\\"Oslo\\\"}\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4}}\n\n",
+    "data: [DONE]\n\n",
+);
+const HELLO: &str = concat!(
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: [DONE]\n\n",
+);
+
+struct Named(ToolDefinition);
+
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async { Ok(ToolOutput::text("done")) })
+    }
+}
+
+pub(super) fn tool(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
+    let definition = ToolDefinition::builder(name, description, parameters).build();
+    Arc::new(Named(definition.unwrap()))
+}
+
+pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> Offer {
+    Offer::all(Arc::new(Catalog::build(tools, &tools::DIALECT)))
+}
+
+pub(super) fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::Call(ModelCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: CallArguments::read(arguments),
+    })
+}
+
+pub(super) fn result(id: &str, text: &str) -> ToolResult {
+    ToolResult {
+        id: id.to_owned(),
+        name: String::new(),
+        text: text.to_owned(),
+        images: Vec::new(),
+        is_error: false,
+        call_id: None,
+    }
+}
+
+fn settings(url: &str) -> ModelSettings {
+    ModelSettings {
+        url: format!("{url}/v1"),
+        key: KEY.to_owned(),
+        name: "qwen".to_owned(),
+        first_byte: HANG,
+        ..ModelSettings::default()
+    }
+}
+
+fn client(url: &str) -> OpenAiClient {
+    OpenAiClient::new(&settings(url)).unwrap()
+}
+
+/// Asks once, with a tool, and tells what was heard.
+async fn ask(client: &OpenAiClient) -> (Result<Reply, ModelError>, Vec<String>) {
+    let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
+    let time = tool("time", "Tells the time", parameters);
+    let tools = Offer::all(client.catalog(&Arc::new(ToolList::new(vec![time]))));
+    let messages = [Message::User {
+        text: "What time is it?".to_owned(),
+    }];
+    let request = Request {
+        system: "",
+        messages: &messages,
+        tools: &tools,
+        words_only: false,
+        deadline: Instant::now() + HANG,
+    };
+    let mut heard = Vec::new();
+    let mut listener = |event: Event<'_>| match event {
+        Event::Text(text) => heard.push(text.to_owned()),
+        Event::Void => heard.push("(void)".to_owned()),
+        Event::Retrying { error, .. } => heard.push(format!("({error})")),
+        other => panic!("{other:?}"),
+    };
+    let reply = client.reply(request, &mut listener).await;
+    (reply, heard)
+}
+
+fn body(request: &str) -> Value {
+    let (_, body) = request.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+fn stream(body: &str) -> Vec<Step> {
+    chunked(SSE, &[body.as_bytes()])
+}
+
+fn refusal(status: u16, body: Value) -> Vec<Step> {
+    let json = "Content-Type: application/json\r\n";
+    vec![Step::Send(
+        answer(status, json, &body.to_string()).into_bytes(),
+    )]
+}
+
+#[tokio::test]
+async fn a_call_comes_back_however_the_bytes_are_cut() {
+    for script in [
+        stream(CALL),
+        dribbled(SSE, CALL),
+        stream(&CALL.replace('\n', "\r\n")),
+    ] {
+        let mut server = Loopback::start(vec![script]).await;
+        let client = client(&server.url);
+        let (reply, heard) = ask(&client).await;
+        let reply = reply.unwrap();
+        assert_eq!(heard.concat(), "Grüße 😀. ");
+        assert_eq!(
+            (reply.stop, reply.usage.input, reply.usage.output),
+            (Stop::Calls, 9, 4)
+        );
+        assert!(reply.first_token.is_some());
+        assert_eq!(
+            reply.message.parts[1],
+            call("call_1", "time", r#"{"zone":"Oslo"}"#)
+        );
+        let request = server.request().await;
+        assert!(
+            request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert!(
+            request.contains(&format!("authorization: Bearer {KEY}\r\n")),
+            "{request}"
+        );
+        assert_eq!(body(&request)["tools"][0]["function"]["name"], "time");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_keys_or_streams_will_do() {
+    let whole = json!({ "choices": [{ "message": { "role": "assistant", "content": "Hello" }, "finish_reason": "stop" }] });
+    let mut server = Loopback::start(vec![refusal(200, whole)]).await;
+    let client = OpenAiClient::new(&ModelSettings {
+        key: String::new(),
+        url: format!("{}/v1/chat/completions/", server.url),
+        ..settings("")
+    });
+    let (reply, heard) = ask(&client.unwrap()).await;
+    assert_eq!(
+        (reply.unwrap().stop, heard),
+        (Stop::End, vec!["Hello".to_owned()])
+    );
+    let request = server.request().await;
+    assert!(
+        request.starts_with("POST /v1/chat/completions HTTP"),
+        "{request}"
+    );
+    assert!(!request.contains("authorization"), "{request}");
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_know_is_left_out_from_then_on() {
+    let error = |message: &str| {
+        refusal(
+            400,
+            json!({ "error": { "message": message, "type": "invalid_request_error" } }),
+        )
+    };
+    let mut server = Loopback::start(vec![
+        error("Unrecognized request argument supplied: stream_options"),
+        error("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
+        stream(HELLO),
+        stream(HELLO),
+    ])
+    .await;
+    let client = client(&server.url);
+    for _ in 0..2 {
+        let (reply, heard) = ask(&client).await;
+        assert_eq!(
+            (reply.unwrap().stop, heard),
+            (Stop::End, vec!["Hello".to_owned()])
+        );
+    }
+    let mut sent = Vec::new();
+    for _ in 0..4 {
+        let body = body(&server.request().await);
+        let has = |key: &str| body.get(key).is_some();
+        sent.push((
+            has("stream_options"),
+            has("max_tokens"),
+            has("max_completion_tokens"),
+        ));
+    }
+    assert_eq!(
+        sent,
+        [
+            (true, true, false),
+            (false, true, false),
+            (false, false, true),
+            (false, false, true)
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_both_names_is_not_asked_for_ever() {
+    let error = |name: &str| refusal(400, json!({ "error": format!("unknown field {name}") }));
+    let mut server =
+        Loopback::start(vec![error("max_tokens"), error("max_completion_tokens")]).await;
+    let (reply, _) = ask(&client(&server.url)).await;
+    assert!(
+        matches!(reply, Err(ModelError::Refused { .. })),
+        "{reply:?}"
+    );
+    server.request().await;
+    server.request().await;
+    assert_eq!(server.waiting(), 0);
+}
+
+#[tokio::test]
+async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
+    let message = format!("Incorrect API key provided: {KEY}");
+    for (status, error, expected) in [
+        (
+            401,
+            json!({ "message": message, "code": "invalid_api_key" }),
+            "openai does not accept the key: Incorrect API key provided: ",
+        ),
+        (
+            429,
+            json!({ "message": "You exceeded your current quota", "type": "insufficient_quota", "code": "insufficient_quota" }),
+            "openai asks to slow down: You exceeded your current quota; waiting does not help",
+        ),
+        (
+            400,
+            json!({ "message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded" }),
+            "the conversation is too long for qwen: This model's maximum context length is 8192 tokens",
+        ),
+        (
+            400,
+            json!({ "code": 400, "message": "the request exceeds the available context size", "type": "exceed_context_size_error" }),
+            "the conversation is too long for qwen: the request exceeds the available context size",
+        ),
+        (
+            404,
+            json!({ "message": "The model `qwen` does not exist", "code": "model_not_found" }),
+            "openai has no model 'qwen' (The model `qwen` does not exist",
+        ),
+        (
+            404,
+            json!({ "message": "File Not Found" }),
+            "openai refused the request: there is nothing at http://127.0.0.1:",
+        ),
+        (
+            400,
+            json!({ "message": "Invalid schema", "code": "invalid_function_parameters" }),
+            "openai refused the request: Invalid schema",
+        ),
+    ] {
+        let mut server = Loopback::start(vec![refusal(status, json!({ "error": error }))]).await;
+        let (reply, heard) = ask(&client(&server.url)).await;
+        let text = reply.unwrap_err().to_string();
+        assert!(text.starts_with(expected), "{text}");
+        assert!(!text.contains(KEY), "{text}");
+        assert!(heard.is_empty(), "{heard:?}");
+        server.request().await;
+        assert_eq!(server.waiting(), 0, "{status} is asked once");
+    }
+}
+
+#[tokio::test]
+async fn an_address_without_its_path_is_told() {
+    let server = Loopback::start(vec![refusal(404, json!({ "error": "nothing here" }))]).await;
+    let client = OpenAiClient::new(&ModelSettings {
+        url: server.url.clone(),
+        ..settings("")
+    });
+    let text = ask(&client.unwrap()).await.0.unwrap_err().to_string();
+    assert!(text.contains("the address usually ends in /v1"), "{text}");
+}
+
+#[tokio::test]
+async fn e1_an_error_in_a_stream_is_what_it_would_have_been_before() {
+    let begun = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    let failed = format!(
+        "{begun}data: {{\"error\":{{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":503}}}}\n\n"
+    );
+    let server = Loopback::start(vec![stream(&failed), stream(HELLO)]).await;
+    let (reply, heard) = ask(&client(&server.url)).await;
+    assert_eq!(reply.unwrap().message.to_text(), "Hello");
+    assert_eq!(
+        heard,
+        [
+            "Hel",
+            "(void)",
+            "(openai failed: overloaded (status 503))",
+            "Hello"
+        ]
+    );
+    let long =
+        "data: {\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}\n\n";
+    let server = Loopback::start(vec![stream(long)]).await;
+    let (reply, _) = ask(&client(&server.url)).await;
+    assert!(
+        matches!(reply, Err(ModelError::TooLong { .. })),
+        "{reply:?}"
+    );
+}
+
+#[tokio::test]
+async fn e2_a_cut_inside_a_call_is_asked_again_and_never_half_a_call() {
+    let (half, _) = CALL.split_at(CALL.find("\\\"Oslo").unwrap());
+    let mut reset = stream(half);
+    reset.pop();
+    reset.push(Step::Reset);
+    let server = Loopback::start(vec![stream(half), reset, stream(CALL)]).await;
+    let (reply, heard) = ask(&client(&server.url)).await;
+    let reply = reply.unwrap();
+    assert_eq!(
+        reply.message.parts[1],
+        call("call_1", "time", r#"{"zone":"Oslo"}"#)
+    );
+    assert_eq!(
+        heard.iter().filter(|heard| *heard == "(void)").count(),
+        2,
+        "{heard:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_after_the_answer_breaks_nothing() {
+    let (answered, _) = HELLO.split_at(HELLO.find("data: [DONE]").unwrap());
+    let mut steps = stream(answered);
+    steps.pop();
+    steps.push(Step::Reset);
+    let server = Loopback::start(vec![steps]).await;
+    let (reply, heard) = ask(&client(&server.url)).await;
+    assert_eq!(
+        (reply.unwrap().stop, heard.concat()),
+        (Stop::End, "Hello".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn e5_leaving_closes_the_connection() {
+    let mut steps =
+        stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n");
+    steps.pop();
+    steps.push(Step::Hang);
+    let mut server = Loopback::start(vec![steps]).await;
+    let client = client(&server.url);
+    let tools = offer(&[]);
+    let request = Request {
+        system: "",
+        messages: &[],
+        tools: &tools,
+        words_only: false,
+        deadline: Instant::now() + HANG,
+    };
+    let heard = tokio::sync::Notify::new();
+    let mut listener = |_: Event<'_>| heard.notify_one();
+    tokio::select! {
+        _ = client.reply(request, &mut listener) => panic!("it never answers"),
+        () = heard.notified() => {}
+    }
+    server.gone().await;
+}
+
+#[test]
+fn openai_itself_wants_a_key_and_has_a_larger_window() {
+    let settings = ModelSettings {
+        key: KEY.to_owned(),
+        ..ModelSettings::default()
+    };
+    let client = OpenAiClient::new(&settings).unwrap();
+    assert_eq!(
+        (client.model(), client.window()),
+        (Provider::OpenAi.default_model(), 128_000)
+    );
+    assert!(!client.manner.rescue);
+    let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "openai does not accept the key: there is none; set OPENAI_API_KEY or 'key' of the model"
+    );
+    let elsewhere = ModelSettings {
+        url: "http://localhost:8080/v1".to_owned(),
+        context_tokens: Some(32_000),
+        ..ModelSettings::default()
+    };
+    let client = OpenAiClient::new(&elsewhere).unwrap();
+    assert_eq!(client.window(), 32_000);
+    assert!(client.manner.rescue);
+}
+
+#[test]
+fn a_status_is_found_in_an_error() {
+    for (error, expected) in [
+        (json!({ "error": { "code": 429 } }), 429),
+        (json!({ "error": { "code": "503" } }), 503),
+        (json!({ "error": { "code": "rate_limit_exceeded" } }), 429),
+        (
+            json!({ "error": { "type": "invalid_request_error", "code": null } }),
+            400,
+        ),
+        (
+            json!({ "error": { "type": "server_error", "code": 7 } }),
+            500,
+        ),
+        (json!({ "error": "oops" }), 500),
+        (json!({ "message": "oops" }), 500),
+    ] {
+        assert_eq!(status(&error), expected, "{error}");
+    }
+}

@@ -24,7 +24,6 @@ struct Tool<'a> {
 #[derive(Serialize)]
 struct Function<'a> {
     name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     parameters: &'a Value,
 }

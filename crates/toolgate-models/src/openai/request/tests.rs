@@ -1,1 +1,311 @@
+use serde_json::json;
+use tokio::time::Instant;
 
+use super::super::tests::{call, offer, result, tool};
+use super::*;
+use crate::{AssistantMessage, Image, Message, Part, Provider, ToolResult};
+
+fn options() -> Options {
+    Options {
+        model: "gpt-x".to_owned(),
+        max_tokens: 100,
+        temperature: None,
+        seed: None,
+        enable_thinking: None,
+    }
+}
+
+fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
+    Request {
+        system,
+        messages,
+        tools,
+        words_only: false,
+        deadline: Instant::now(),
+    }
+}
+
+fn sent(options: &Options, request: &Request<'_>) -> String {
+    String::from_utf8(body(options, Habits::new(true), request).unwrap()).unwrap()
+}
+
+/// Only the messages.
+fn messages(history: &[Message]) -> serde_json::Value {
+    let tools = offer(&[tool("time", "The time", json!({ "type": "object" }))]);
+    let body = sent(&options(), &ask("", history, &tools));
+    serde_json::from_str::<serde_json::Value>(&body).unwrap()["messages"].take()
+}
+
+fn user(text: &str) -> Message {
+    Message::User {
+        text: text.to_owned(),
+    }
+}
+
+fn assistant(parts: Vec<Part>) -> Message {
+    Message::Assistant(AssistantMessage { parts })
+}
+
+fn said(text: &str) -> Part {
+    Part::Text {
+        text: text.to_owned(),
+    }
+}
+
+fn results(results: Vec<ToolResult>) -> Message {
+    Message::Tool { results }
+}
+
+#[test]
+fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+    assert_eq!(
+        sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
+        concat!(
+            r#"{"model":"gpt-x","messages":[{"role":"user","content":"Hello"}],"stream":true,"#,
+            r#""stream_options":{"include_usage":true},"max_completion_tokens":100}"#,
+        )
+    );
+}
+
+#[test]
+fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
+    let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } }, "required": ["zone"] });
+    let tools = offer(&[
+        tool("home.time", "What time it is", parameters),
+        tool("dice", "Rolls a die", json!({ "type": "object" })),
+    ]);
+    let options = Options {
+        temperature: Some(0.5),
+        seed: Some(7),
+        enable_thinking: Some(false),
+        ..options()
+    };
+    let history = [
+        user("What time is it?"),
+        assistant(vec![
+            said("I look."),
+            call("call_1", "home.time", r#"{"zone": "Asia/Tokyo", "a": 1}"#),
+            call("call_2", "dice", ""),
+        ]),
+        results(vec![result("call_1", "12:00"), result("call_2", "4")]),
+    ];
+    let mut request = ask("Be brief.", &history, &tools);
+    request.words_only = true;
+    assert_eq!(
+        sent(&options, &request),
+        concat!(
+            r#"{"model":"gpt-x","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What time is it?"},"#,
+            r#"{"role":"assistant","content":"I look.","tool_calls":["#,
+            r#"{"id":"call_1","type":"function","function":{"name":"home_time","arguments":"{\"zone\":\"Asia/Tokyo\",\"a\":1}"}},"#,
+            r#"{"id":"call_2","type":"function","function":{"name":"dice","arguments":"{}"}}]},"#,
+            r#"{"role":"tool","content":"12:00","tool_call_id":"call_1"},{"role":"tool","content":"4","tool_call_id":"call_2"}],"#,
+            r#""tools":[{"type":"function","function":{"name":"dice","description":"Rolls a die","parameters":{"type":"object","properties":{}}}},"#,
+            r#"{"type":"function","function":{"name":"home_time","description":"What time it is","#,
+            r#""parameters":{"type":"object","properties":{"zone":{"type":"string"}},"required":["zone"]}}}],"#,
+            r#""tool_choice":"none","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"#,
+            r#""temperature":0.5,"seed":7,"chat_template_kwargs":{"enable_thinking":false}}"#,
+        )
+    );
+}
+
+#[test]
+fn other_servers_are_asked_with_the_old_name_of_the_limit() {
+    let body = body(
+        &options(),
+        Habits::new(false),
+        &ask("", &[user("Hi")], &offer(&[])),
+    );
+    let body = String::from_utf8(body.unwrap()).unwrap();
+    assert!(
+        body.ends_with(
+            r#""stream":true,"stream_options":{"include_usage":true},"max_tokens":100}"#
+        )
+    );
+}
+
+#[test]
+fn what_a_server_does_not_know_is_not_said_again() {
+    let old = Habits::new(false);
+    let new = Habits::new(true);
+    for (habits, status, message, expected) in [
+        (
+            old,
+            400,
+            "Unrecognized request argument supplied: stream_options",
+            Habits {
+                asks_usage: false,
+                ..old
+            },
+        ),
+        (
+            old,
+            422,
+            "body.stream_options: Extra inputs are not permitted",
+            Habits {
+                asks_usage: false,
+                ..old
+            },
+        ),
+        (
+            old,
+            400,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            Habits {
+                limit: LimitName::MaxCompletionTokens,
+                swapped: true,
+                ..old
+            },
+        ),
+        (
+            new,
+            400,
+            "Unrecognized request argument supplied: max_completion_tokens",
+            Habits {
+                limit: LimitName::MaxTokens,
+                swapped: true,
+                ..new
+            },
+        ),
+        // The names may stand in words that mean something else.
+        (
+            old,
+            400,
+            "'max_tokens' is too large: 4096. This model's maximum context length is 2048 tokens",
+            old,
+        ),
+        (old, 400, "Unsupported parameter: 'temperature'", old),
+        (old, 500, "stream_options", old),
+        (
+            Habits {
+                swapped: true,
+                ..old
+            },
+            400,
+            "unknown field max_tokens",
+            Habits {
+                swapped: true,
+                ..old
+            },
+        ),
+    ] {
+        assert_eq!(habits.after(status, message), expected, "{message}");
+    }
+}
+
+#[test]
+fn every_call_has_its_result_and_every_result_its_call() {
+    let none = "(no result: the call was stopped)";
+    let history = [
+        results(vec![result("stray", "lost")]),
+        user("Go"),
+        assistant(vec![call("a", "time", "{}"), call("b", "gone.tool", "{}")]),
+        results(vec![result("b", ""), result("zzz", "lost")]),
+        user("Again"),
+        assistant(vec![call("c", "time", "{}")]),
+    ];
+    assert_eq!(
+        messages(&history),
+        json!([
+            { "role": "user", "content": "Go" },
+            { "role": "assistant", "content": "", "tool_calls": [
+                { "id": "a", "type": "function", "function": { "name": "time", "arguments": "{}" } },
+                { "id": "b", "type": "function", "function": { "name": "gone_tool", "arguments": "{}" } },
+            ] },
+            { "role": "tool", "content": "(no output)", "tool_call_id": "b" },
+            { "role": "tool", "content": none, "tool_call_id": "a" },
+            { "role": "user", "content": "Again" },
+            { "role": "assistant", "content": "", "tool_calls": [
+                { "id": "c", "type": "function", "function": { "name": "time", "arguments": "{}" } },
+            ] },
+            { "role": "tool", "content": none, "tool_call_id": "c" },
+        ])
+    );
+}
+
+#[test]
+fn arguments_are_always_the_text_of_an_object() {
+    for (given, expected) in [
+        (r#"{"a": {"b": "\""}}"#, r#"{"a":{"b":"\""}}"#),
+        ("", "{}"),
+        ("null", "{}"),
+        (r#"{"a": "#, "{}"),
+        (r#"{"a":1,"a":2}"#, "{}"),
+        ("[1]", "{}"),
+    ] {
+        let history = [assistant(vec![call("a", "time", given)])];
+        let call = &messages(&history)[0]["tool_calls"][0];
+        assert_eq!(call["function"]["arguments"], expected, "{given}");
+    }
+}
+
+#[test]
+fn ids_are_never_empty_too_long_or_the_same() {
+    let long = format!("toolu_{}é{}", "x".repeat(30), "y".repeat(39));
+    let history = [
+        assistant(vec![
+            call(&long, "time", ""),
+            call("", "time", ""),
+            call("b", "time", ""),
+            call("b", "time", ""),
+        ]),
+        results(vec![
+            result(&long, "1"),
+            result("", "2"),
+            result("b", "3"),
+            result("b", "4"),
+        ]),
+    ];
+    let messages = messages(&history);
+    let ids: Vec<&str> = (0..4)
+        .map(|index| messages[0]["tool_calls"][index]["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids[0], "y".repeat(39));
+    assert_eq!((ids[1].len(), ids[2], ids[3].len()), (9, "b", 9));
+    for (index, id) in ids.iter().enumerate() {
+        assert_eq!(messages[index + 1]["tool_call_id"], **id);
+        assert_eq!(messages[index + 1]["content"], (index + 1).to_string());
+    }
+}
+
+#[test]
+fn pictures_are_told_in_words() {
+    let image = Image {
+        mime_type: "image/png".to_owned(),
+        data: "A".repeat(4096),
+    };
+    for (text, expected) in [
+        ("A chart", "A chart\n[image image/png, 3 KB, not shown]"),
+        ("", "[image image/png, 3 KB, not shown]"),
+    ] {
+        let result = ToolResult {
+            images: vec![image.clone()],
+            ..result("a", text)
+        };
+        let history = [
+            assistant(vec![call("a", "time", "")]),
+            results(vec![result]),
+        ];
+        assert_eq!(messages(&history)[1]["content"], expected);
+    }
+}
+
+#[test]
+fn thinking_and_foreign_blocks_are_not_sent() {
+    let thinking = Part::Thinking {
+        text: "Hm.".to_owned(),
+        signature: Some("proof".to_owned()),
+    };
+    let opaque = Part::Opaque {
+        provider: Provider::Anthropic,
+        value: json!({ "type": "redacted_thinking" }),
+    };
+    let history = [
+        user("Hi"),
+        assistant(vec![thinking.clone(), opaque, said("Hello")]),
+        assistant(vec![thinking]),
+    ];
+    assert_eq!(
+        messages(&history),
+        json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }])
+    );
+}
