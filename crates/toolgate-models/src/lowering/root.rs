@@ -203,10 +203,11 @@ impl Form {
         let branches = [then, otherwise].map(|branch| Self::of(branch.unwrap_or_default()));
         let [then, otherwise] = &branches;
         self.say(&choice::condition(&when, then, otherwise));
-        self.unite(branches.into());
-        for name in when.properties.into_iter().map(|(name, _)| name) {
+        // What a condition asks for is no demand: the property may also have other values.
+        for (name, _) in when.properties {
             self.properties.entry(name).or_insert_with(|| json!({}));
         }
+        self.unite(branches.into());
     }
 
     fn dependencies(&mut self, dependent: Map<String, Value>) {

@@ -48,7 +48,7 @@ fn walk(provider: &str, schema: &Value, root: bool, path: &str, faults: &mut Vec
         let mut fault = |problem: &str| faults.push(format!("{path}/{keyword} {problem}"));
         match keyword.as_str() {
             "$ref" | "$defs" | "definitions" | "$id" | "$schema" | "$anchor" => {
-                fault("is a reference")
+                fault("is a reference");
             }
             "required" => {
                 let names = value.as_array().unwrap();
@@ -56,10 +56,10 @@ fn walk(provider: &str, schema: &Value, root: bool, path: &str, faults: &mut Vec
                     fault("has no names");
                 }
             }
-            "description" | "title" => {
-                if value.as_str().is_none_or(|text| text.contains('\u{200b}')) {
-                    fault("is not clean");
-                }
+            "description" | "title"
+                if value.as_str().is_none_or(|text| text.contains('\u{200b}')) =>
+            {
+                fault("is not clean");
             }
             "enum" if value.as_array().is_none_or(Vec::is_empty) => fault("is empty"),
             "type" if !(value.is_string() || value.is_array()) => fault("is no type"),

@@ -77,7 +77,7 @@ fn references_are_replaced_by_what_they_mean() {
 fn values_that_look_like_references_are_left_alone() {
     let schema =
         json!({ "const": { "$ref": "#/nowhere" }, "default": { "$ref": "x", "$defs": 1 } });
-    assert_eq!(property(schema.clone(), &Rules::ANTHROPIC), schema);
+    assert_eq!(property(&schema, &Rules::ANTHROPIC), schema);
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn a_reference_to_nothing_or_elsewhere_is_anything_with_a_note() {
         "#/properties/p/description",
     ] {
         let p = property(
-            json!({ "$ref": reference, "description": "Data" }),
+            &json!({ "$ref": reference, "description": "Data" }),
             &Rules::OPENAI,
         );
         assert_eq!(p, json!({ "description": "Data" }), "{reference}");
-        let p = property(json!({ "$ref": reference }), &Rules::OPENAI);
+        let p = property(&json!({ "$ref": reference }), &Rules::OPENAI);
         assert_eq!(
             p,
             json!({ "description": "Anything: its schema is not known." })
@@ -329,11 +329,7 @@ fn ollama_gets_what_it_would_lose_in_words() {
         ),
         (json!(true), json!({})),
     ] {
-        assert_eq!(
-            property(schema.clone(), &Rules::OLLAMA),
-            expected,
-            "{schema}"
-        );
+        assert_eq!(property(&schema, &Rules::OLLAMA), expected, "{schema}");
     }
 }
 
@@ -350,7 +346,7 @@ fn others_keep_every_keyword_below_the_root() {
         "x-order": ["n", "m"],
     });
     for rules in [&Rules::ANTHROPIC, &Rules::OPENAI] {
-        assert_eq!(property(schema.clone(), rules), schema);
+        assert_eq!(property(&schema, rules), schema);
     }
 }
 
@@ -370,7 +366,7 @@ fn older_drafts_are_rewritten() {
             json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "c": { "required": ["d"] } } }),
         ),
     ] {
-        assert_eq!(property(schema, &Rules::ANTHROPIC), expected);
+        assert_eq!(property(&schema, &Rules::ANTHROPIC), expected);
     }
 }
 

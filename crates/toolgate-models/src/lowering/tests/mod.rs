@@ -38,7 +38,7 @@ fn lowered(definition: &ToolDefinition, rules: &Rules) -> (String, Value) {
 }
 
 /// What becomes of a property.
-fn property(schema: Value, rules: &Rules) -> Value {
+fn property(schema: &Value, rules: &Rules) -> Value {
     let parameters = json!({ "type": "object", "properties": { "p": schema } });
     let (_, mut schema) = lowered(&unchecked(parameters), rules);
     schema["properties"]["p"].take()

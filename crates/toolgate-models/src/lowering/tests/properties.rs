@@ -112,8 +112,48 @@ fn root() -> impl Strategy<Value = Value> {
     })
 }
 
+/// A root that offers forms to choose from, as tools do that came from a union of types.
+fn forms() -> impl Strategy<Value = Value> {
+    let property = prop_oneof![
+        3 => scalar().prop_map(|value| json!({ "const": value })),
+        2 => prop::collection::vec(scalar(), 1..4).prop_map(|values| json!({ "enum": values })),
+        2 => Just(json!({ "type": ["string", "null", "boolean"] })),
+        2 => Just(json!({ "type": "integer", "minimum": 0 })),
+        3 => Just(json!({})),
+    ];
+    let form = (
+        prop::collection::vec((name(), property), 0..4).prop_map(object),
+        prop::collection::vec(name(), 0..2),
+    );
+    let form = form.prop_map(|(properties, mut required)| {
+        required.dedup();
+        json!({ "properties": properties, "required": required })
+    });
+    let forms = prop::collection::vec(form.clone(), 1..4);
+    let keyword = prop::sample::select(vec![
+        "anyOf", "oneOf", "allOf", "anyOf", "oneOf", "if", "not",
+    ]);
+    (form.clone(), forms, keyword, form).prop_map(|(mut root, forms, keyword, other)| {
+        match keyword {
+            "if" => {
+                root["if"] = forms[0].clone();
+                root["then"] = other;
+                if let Some(form) = forms.get(1) {
+                    root["else"] = form.clone();
+                }
+            }
+            "not" => {
+                root["not"] = forms[0].clone();
+                root["dependentSchemas"] = json!({ "a": other });
+            }
+            _ => root[keyword] = forms.into(),
+        }
+        root
+    })
+}
+
 fn instance() -> impl Strategy<Value = Value> {
-    prop::collection::vec((name(), value()), 0..4).prop_map(object)
+    prop::collection::vec((name(), prop_oneof![3 => scalar(), 1 => value()]), 0..4).prop_map(object)
 }
 
 /// The original, but only for arguments that it declares by name: those that a branch does not speak of are the one thing
@@ -144,13 +184,23 @@ fn allows(schema: &Schema, instance: &Value) -> bool {
     checked.is_ok_and(|arguments| arguments.dropped().is_empty())
 }
 
+/// A few hundred, or as many as `PROPTEST_CASES` says.
+fn cases() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig {
+        cases: config.cases.max(300),
+        failure_persistence: None,
+        ..config
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn a_lowered_schema_keeps_the_rules_and_allows_what_was_allowed(
-        parameters in root(),
-        instances in prop::collection::vec(instance(), 1..12),
+        parameters in prop_oneof![root(), forms()],
+        instances in prop::collection::vec(instance(), 1..24),
     ) {
         let limits = SchemaLimits::default();
         let Ok(definition) = ToolDefinition::builder("tool", "Does.", parameters.clone()).build() else {
