@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::running::{Running, millis};
+use super::window::Fit;
 use super::{Round, TurnEnd};
 use crate::{Event, ModelError, Reply, Request, tokens};
 
@@ -29,12 +30,11 @@ impl Running<'_> {
         let reply = match self.ask_once(words_only).await {
             // The model counts in another way than we do.
             Err(error @ ModelError::TooLong { .. }) => {
-                if self.conversation.history.halve().turns == 0 {
+                let fit = self.conversation.history.halve();
+                if fit.turns + fit.results == 0 {
                     return Err(error);
                 }
-                self.notice(
-                    "The conversation is too long for the model: its older half is left out.",
-                );
+                self.tell_left_out(&fit);
                 self.ask_once(words_only).await
             }
             reply => reply,
@@ -121,6 +121,11 @@ impl Running<'_> {
             );
             return Err(ModelError::TooLong { model, reason });
         }
+        self.tell_left_out(&fit);
+        Ok(())
+    }
+
+    fn tell_left_out(&mut self, fit: &Fit) {
         if fit.turns > 0 {
             let turns = match fit.turns {
                 1 => "turn is".to_owned(),
@@ -139,7 +144,6 @@ impl Running<'_> {
                 "This turn is longer than the model can hold: {results} shortened."
             ));
         }
-        Ok(())
     }
 
     pub(super) fn notice(&mut self, text: &str) {

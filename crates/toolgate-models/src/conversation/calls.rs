@@ -143,6 +143,7 @@ impl Running<'_> {
     pub(super) async fn run(&mut self, plan: &[Planned]) {
         let catalog = Arc::clone(&self.catalog);
         let left = self.left_for_tools();
+        let most = self.largest_result(plan.len());
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
         let mut running = JoinSet::new();
         for (place, (planned, call)) in plan
@@ -165,7 +166,7 @@ impl Running<'_> {
         while let Some(done) = running.join_next().await {
             // A task that panicked or was aborted leaves its place open: it counts as interrupted.
             if let Ok((place, outcome)) = done {
-                used[place] = self.called(place, outcome, &catalog);
+                used[place] = self.called(place, outcome, &catalog, most);
             }
         }
         self.conversation.history.settle();
@@ -179,6 +180,7 @@ impl Running<'_> {
         place: usize,
         mut outcome: ToolOutcome,
         catalog: &Catalog,
+        most: usize,
     ) -> Option<UsedTool> {
         let conversation = &mut *self.conversation;
         let call = conversation.history.calls().nth(place)?;
@@ -192,7 +194,6 @@ impl Running<'_> {
         });
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
-        let most = conversation.settings.max_result;
         let result = cut::result(
             call,
             &wire_name,
@@ -210,6 +211,14 @@ impl Running<'_> {
         }
         conversation.history.result(place, result);
         Some(used)
+    }
+
+    /// How many bytes a model is given of each of so many results. All of them together take about a third of its window: a
+    /// token is about three bytes.
+    fn largest_result(&self, results: usize) -> usize {
+        const LEAST: usize = 1000;
+        let share = self.conversation.client.window() / results.max(1);
+        self.conversation.settings.max_result.min(share.max(LEAST))
     }
 
     /// How long a tool may take so that there is time for an answer behind it.

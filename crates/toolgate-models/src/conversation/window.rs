@@ -1,5 +1,6 @@
 //! How much of a conversation a model is sent, and how much of it is kept.
 
+use super::cut;
 use super::history::History;
 use crate::{CallArguments, Message, Part, tokens};
 
@@ -51,14 +52,21 @@ impl History {
         fit
     }
 
-    /// Sends only the newer half of it: the model counts in another way than we do.
+    /// Sends only the newer half, or only the beginning of each result: the model counts in another way than we do.
     pub(super) fn halve(&mut self) -> Fit {
         let mut tokens = self.tokens();
         let goal = tokens / 2;
+        let turns = self.leave_out(&mut tokens, goal);
+        let results = match turns {
+            0 => (self.turn()..self.messages.len())
+                .map(|index| self.shorten(index))
+                .sum(),
+            _ => 0,
+        };
         Fit {
-            turns: self.leave_out(&mut tokens, goal),
-            results: 0,
-            tokens,
+            turns,
+            results,
+            tokens: self.tokens(),
         }
     }
 
@@ -82,10 +90,10 @@ impl History {
         for result in results {
             if result.text.len() > 2 * KEPT || !result.images.is_empty() {
                 let kept = result.text.floor_char_boundary(KEPT);
+                let left_out = cut::size(result.text.len() - kept);
                 result.text.truncate(kept);
-                result
-                    .text
-                    .push_str("… [shortened: the conversation is too long for the model]");
+                let mark = format!("… [shortened to make room for others: {left_out} left out]");
+                result.text.push_str(&mark);
                 result.images.clear();
                 shortened += 1;
             }

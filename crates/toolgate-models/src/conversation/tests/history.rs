@@ -148,7 +148,9 @@ async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
     assert_eq!(turn.answer, "Better.");
     assert_eq!(
         heard.notices(),
-        ["The conversation is too long for the model: its older half is left out."]
+        [
+            "The conversation is longer than the model can hold: the oldest 3 turns are left out from now on."
+        ]
     );
     assert_eq!(script.last_asked().messages.len(), 3);
     let error = conversation
@@ -157,6 +159,53 @@ async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
         .unwrap_err();
     assert_eq!(error, too_long(), "once is enough");
     expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_if_the_provider_counts_more_in_the_first_turn_results_are_shortened() {
+    let too_long = ModelError::TooLong {
+        model: "script".to_owned(),
+        reason: "prompt is too long".to_owned(),
+    };
+    let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
+    let script = Script::new([
+        calls([call("a", "large", json!({}))]).into(),
+        Answer::Fail(too_long),
+        words("Better.").into(),
+    ]);
+    let mut conversation = conversation(&script, [large]);
+    assert_eq!(say(&mut conversation, "Read.").await.answer, "Better.");
+    let text = &last_results(&conversation)[0].text;
+    assert!(
+        text.ends_with("… [shortened to make room for others: 2.7 kB left out]"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_result_takes_no_more_than_its_share_of_a_small_window() {
+    let large = tool("large", async |_| {
+        Ok(ToolOutput::text("word ".repeat(100_000)))
+    });
+    for (asked, most) in [(1, 6000), (3, 2000), (20, 1000)] {
+        let parts: Vec<Part> = (0..asked)
+            .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
+            .collect();
+        let script = Script::with_window(6000, [calls(parts)]);
+        let mut conversation = conversation(&script, [Arc::clone(&large)]);
+        assert_eq!(say(&mut conversation, "Read.").await.answer, "done");
+        let result = &last_results(&conversation)[asked - 1];
+        assert!(
+            result.text.len() <= most && result.text.len() > most - 20 || asked == 20,
+            "{}",
+            result.text.len()
+        );
+        assert!(
+            conversation
+                .full_result(result.call_id.as_ref().unwrap())
+                .is_some()
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
