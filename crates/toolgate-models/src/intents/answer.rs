@@ -1,0 +1,322 @@
+//! Words made of what a tool answered, and arguments made of what a person said.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What is said of a result: the first of these that fits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written")]
+pub(crate) struct Answer(pub(crate) Vec<Case>);
+
+/// What is said if all conditions hold and all pointers lead somewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenCase", into = "FullCase")]
+pub(crate) struct Case {
+    /// Pointers, and what must be there; `null` if there must be nothing.
+    when: Map<String, Value>,
+    /// With `{slot}` and `{/pointer}`.
+    say: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(String),
+    Some(Vec<Case>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenCase {
+    Say(String),
+    Full(FullCase),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullCase {
+    #[serde(rename = "if", default)]
+    when: Map<String, Value>,
+    say: String,
+}
+
+impl From<Written> for Answer {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::One(say) => Self(vec![Case {
+                when: Map::new(),
+                say,
+            }]),
+            Written::Some(cases) => Self(cases),
+        }
+    }
+}
+
+impl From<WrittenCase> for Case {
+    fn from(written: WrittenCase) -> Self {
+        match written {
+            WrittenCase::Say(say) => Self {
+                when: Map::new(),
+                say,
+            },
+            WrittenCase::Full(FullCase { when, say }) => Self { when, say },
+        }
+    }
+}
+
+impl From<Case> for FullCase {
+    fn from(case: Case) -> Self {
+        Self {
+            when: case.when,
+            say: case.say,
+        }
+    }
+}
+
+/// The words of a language that are needed to make a sentence.
+pub(crate) struct Joining<'a> {
+    pub(crate) and: &'a str,
+    /// Said where a tool has nothing to say.
+    pub(crate) done: &'a str,
+}
+
+impl Answer {
+    /// What is said of a tool's text, which is JSON more often than not.
+    pub(crate) fn to_words(
+        &self,
+        text: &str,
+        slots: &Map<String, Value>,
+        joining: &Joining<'_>,
+    ) -> String {
+        let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+        let said = self
+            .0
+            .iter()
+            .filter(|case| case.holds(&result))
+            .find_map(|case| {
+                fill(&case.say, |name| match name.starts_with('/') {
+                    true => spoken_at(&result, name, joining.and),
+                    false => slots.get(name).map(|value| spoken(value, joining.and)),
+                })
+            });
+        said.unwrap_or_else(|| plain(&result, joining))
+    }
+}
+
+impl Case {
+    fn holds(&self, result: &Value) -> bool {
+        let matches = |(pointer, wanted): (&String, &Value)| {
+            let found = result.pointer(pointer).unwrap_or(&Value::Null);
+            found == wanted || wanted.is_null() && found.as_array().is_some_and(Vec::is_empty)
+        };
+        self.when.iter().all(matches)
+    }
+}
+
+/// Fills `{…}` in a text; nothing if one of them can not be filled.
+pub(crate) fn fill(text: &str, mut value: impl FnMut(&str) -> Option<String>) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        filled.push_str(before);
+        filled.push_str(&value(name)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Some(filled)
+}
+
+/// Arguments with their slots filled. What needs a slot that is empty is left out.
+pub(crate) fn arguments(
+    template: &Map<String, Value>,
+    slots: &Map<String, Value>,
+) -> Map<String, Value> {
+    let filled = template
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), fill_value(value, slots)?)));
+    filled.collect()
+}
+
+fn fill_value(template: &Value, slots: &Map<String, Value>) -> Option<Value> {
+    match template {
+        // A slot that is all of a text keeps its type.
+        Value::String(text) => match text
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'))
+        {
+            Some(name) if !name.contains('{') => slots.get(name).cloned(),
+            _ => {
+                fill(text, |name| slots.get(name).map(|value| spoken(value, ","))).map(Value::from)
+            }
+        },
+        Value::Array(list) => Some(
+            list.iter()
+                .filter_map(|value| fill_value(value, slots))
+                .collect(),
+        ),
+        Value::Object(object) => Some(Value::Object(arguments(object, slots))),
+        other => Some(other.clone()),
+    }
+}
+
+/// The slots that a template of arguments needs.
+pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
+    match template {
+        Value::String(text) => {
+            fill(text, |name| {
+                names.push(name.to_owned());
+                Some(String::new())
+            });
+        }
+        Value::Array(list) => list.iter().for_each(|value| slots_in(value, names)),
+        Value::Object(object) => object.values().for_each(|value| slots_in(value, names)),
+        _ => {}
+    }
+}
+
+/// What a pointer leads to, as it is said; each item of a list where there is a `*`.
+fn spoken_at(result: &Value, pointer: &str, and: &str) -> Option<String> {
+    if pointer.contains("/*") {
+        let items = super::lists::items(result, pointer, None);
+        let names: Vec<String> = items.into_iter().map(|(name, _)| name).collect();
+        return (!names.is_empty()).then(|| listed(&names, and));
+    }
+    let found = result.pointer(pointer)?;
+    let is_something = !found.is_null() && found.as_str() != Some("");
+    is_something.then(|| spoken(found, and))
+}
+
+fn spoken(value: &Value, and: &str) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => format!("{float:.0}"),
+            _ => number.to_string(),
+        },
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(|value| spoken(value, and)).collect();
+            listed(&items, and)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// `a, b and c`, cut where nobody listens any more.
+pub(crate) fn listed(items: &[String], last: &str) -> String {
+    const MOST: usize = 30;
+    if items.len() > MOST {
+        let more = items.len() - MOST;
+        return format!("{}, … (+{more})", items[..MOST].join(", "));
+    }
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}
+
+/// A result in words where nobody wrote down how to say it: the sentence it has, or what is in it.
+fn plain(result: &Value, joining: &Joining<'_>) -> String {
+    const SENTENCES: [&str; 5] = ["sentence", "message", "summary", "text", "answer"];
+    let sentence = SENTENCES
+        .iter()
+        .filter_map(|key| result.get(key))
+        .find_map(Value::as_str);
+    match (sentence, result) {
+        (Some(sentence), _) if !sentence.is_empty() => sentence.to_owned(),
+        (_, Value::Null) => joining.done.to_owned(),
+        (_, Value::String(text)) if text.is_empty() || text == "(no output)" => {
+            joining.done.to_owned()
+        }
+        (_, Value::String(text)) => text.clone(),
+        (_, Value::Object(object))
+            if object
+                .values()
+                .all(|value| !value.is_object() && !value.is_array()) =>
+        {
+            let fields = object.iter().filter(|(_, value)| !value.is_null());
+            let said = fields.map(|(key, value)| format!("{key}: {}", spoken(value, joining.and)));
+            said.collect::<Vec<_>>().join(", ")
+        }
+        (_, other) => spoken(other, joining.and),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ENGLISH: Joining<'_> = Joining {
+        and: "and",
+        done: "Done.",
+    };
+
+    fn said(answer: Value, result: &Value) -> String {
+        let answer: Answer = serde_json::from_value(answer).unwrap();
+        let slots = Map::from_iter([("device".to_owned(), json!("Lamp"))]);
+        let again: Answer = serde_json::from_value(serde_json::to_value(&answer).unwrap()).unwrap();
+        assert_eq!(again, answer, "what is kept in history is what was written");
+        answer.to_words(&result.to_string(), &slots, &ENGLISH)
+    }
+
+    #[test]
+    fn an_answer_is_the_first_that_fits_the_result() {
+        let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [] });
+        for (answer, expected) in [
+            (
+                json!("{device} is {/state} at {/level} %."),
+                "Lamp is on at 50 %.",
+            ),
+            (json!(["{/missing}", "{/state}"]), "on"),
+            (json!(["{/none}!", "x"]), "!"),
+            (
+                json!([{ "if": { "/state": "off" }, "say": "Dark." }, { "if": { "/state": "on" }, "say": "Bright." }]),
+                "Bright.",
+            ),
+            (
+                json!([{ "if": { "/none": null, "/x": null }, "say": "Nothing." }]),
+                "Nothing.",
+            ),
+            (json!("{/devices/*/name}"), "A, B and C"),
+            (json!(["{/none/*/name}", "None."]), "None."),
+        ] {
+            assert_eq!(said(answer.clone(), &on), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_result_without_an_answer_is_said_as_it_is() {
+        for (result, expected) in [
+            (
+                json!({ "sentence": "It is late.", "time": 3 }),
+                "It is late.",
+            ),
+            (
+                json!({ "state": "on", "level": 40, "unit": null }),
+                "state: on, level: 40",
+            ),
+            (json!("(no output)"), "Done."),
+            (json!(null), "Done."),
+            (json!([1, 2.5, true]), "1, 2.5 and true"),
+            (json!({ "a": { "b": 1 } }), r#"{"a":{"b":1}}"#),
+        ] {
+            assert_eq!(said(json!([]), &result), expected);
+        }
+        let words = Answer::default().to_words("{ cut", &Map::new(), &ENGLISH);
+        assert_eq!(words, "{ cut");
+    }
+
+    #[test]
+    fn arguments_keep_the_type_of_a_slot_and_leave_out_what_is_empty() {
+        let slots = Map::from_iter([("n".to_owned(), json!(5)), ("d".to_owned(), json!("Lamp"))]);
+        let template = json!({ "a": "{n}", "b": "the {d}", "c": "{gone}", "d": [1, "{d}"], "e": true, "f": { "g": "{gone}" } });
+        let filled = arguments(template.as_object().unwrap(), &slots);
+        assert_eq!(
+            Value::Object(filled),
+            json!({ "a": 5, "b": "the Lamp", "d": [1, "Lamp"], "e": true, "f": {} })
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! A pack made ready: each template is a small graph whose edges lead forward only, so that a sentence is matched against it
+//! in one walk from left to right.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::lists::{Names, Spoken};
+use super::pack::{ListSource, Pack, PackError, SlotKind, Values};
+use super::template::{Part, Slot, Template};
+use super::words::plain_words;
+
+const MOST_STATES: usize = 500;
+
+/// A pack made ready.
+pub(crate) struct Engine {
+    pub(crate) pack: Pack,
+    pub(crate) templates: Vec<Compiled>,
+    pub(crate) slots: Vec<Filling>,
+    pub(crate) vocabulary: HashMap<String, u32>,
+    pub(crate) fillers: Vec<Vec<String>>,
+    pub(crate) replace: HashMap<String, Vec<String>>,
+    by_name: HashMap<String, usize>,
+}
+
+/// A template made ready.
+pub(crate) struct Compiled {
+    /// Which of the pack's intents.
+    pub(crate) intent: usize,
+    /// Which of its sentences.
+    pub(crate) sentence: usize,
+    pub(crate) graph: Graph,
+}
+
+/// States with edges that lead to later ones only. A sentence that leads from the first to the last one fits.
+#[derive(Default)]
+pub(crate) struct Graph {
+    pub(crate) states: Vec<Vec<Edge>>,
+}
+
+pub(crate) struct Edge {
+    pub(crate) to: usize,
+    pub(crate) on: On,
+}
+
+/// What leads along an edge.
+pub(crate) enum On {
+    Nothing,
+    Word(u32),
+    Slot { name: Arc<str>, slot: usize },
+}
+
+/// What a slot is filled from.
+pub(crate) enum Filling {
+    Number,
+    Expression,
+    Date,
+    Text,
+    Values(Names),
+    List(ListSource),
+}
+
+/// The texts that a pack must have.
+const TEXTS: [&str; 15] = [
+    "absent",
+    "again",
+    "and",
+    "cancelled",
+    "done",
+    "help",
+    "help_none",
+    "mean",
+    "no_list",
+    "not_understood",
+    "or",
+    "several",
+    "too_long",
+    "unknown",
+    "which",
+];
+
+impl Engine {
+    pub(crate) fn new(pack: Pack) -> Result<Self, PackError> {
+        if let Some(missing) = TEXTS.iter().find(|key| !pack.texts.contains_key(**key)) {
+            return Err(PackError::whole(format!("the text '{missing}' is missing")));
+        }
+        let split =
+            |(word, words): (&String, &String)| (plain_words(word).concat(), plain_words(words));
+        let mut engine = Self {
+            replace: pack.replace.iter().map(split).collect(),
+            fillers: pack
+                .fillers
+                .iter()
+                .map(|filler| plain_words(filler))
+                .filter(|words| !words.is_empty())
+                .collect(),
+            templates: Vec::new(),
+            slots: Vec::new(),
+            vocabulary: HashMap::new(),
+            by_name: HashMap::new(),
+            pack,
+        };
+        let slots = std::mem::take(&mut engine.pack.slots);
+        for (name, kind) in &slots {
+            let filling = engine.filling(name, kind)?;
+            engine.by_name.insert(name.clone(), engine.slots.len());
+            engine.slots.push(filling);
+        }
+        engine.pack.slots = slots;
+        let intents = std::mem::take(&mut engine.pack.intents);
+        for (index, intent) in intents.iter().enumerate() {
+            check(intent)?;
+            for (sentence, template) in intent.sentences.iter().enumerate() {
+                let graph = engine.compile(template)?;
+                engine.templates.push(Compiled {
+                    intent: index,
+                    sentence,
+                    graph,
+                });
+            }
+        }
+        engine.pack.intents = intents;
+        Ok(engine)
+    }
+
+    pub(crate) fn spoken(&self) -> Spoken<'_> {
+        Spoken {
+            numbers: &self.pack.numbers,
+            small: &self.pack.small,
+        }
+    }
+
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.pack.texts.get(key).map_or("", String::as_str)
+    }
+
+    fn filling(&self, name: &str, kind: &SlotKind) -> Result<Filling, PackError> {
+        Ok(match kind {
+            SlotKind::Number => Filling::Number,
+            SlotKind::Expression => Filling::Expression,
+            SlotKind::Date => Filling::Date,
+            SlotKind::Text => Filling::Text,
+            SlotKind::List(source) => Filling::List(source.clone()),
+            SlotKind::Values(values) => {
+                let names = match values {
+                    Values::Plain(plain) => Names::fixed(
+                        plain.iter().map(|value| (value.as_str(), &[][..])),
+                        &self.spoken(),
+                    ),
+                    Values::Spoken(spoken) => {
+                        let values = spoken
+                            .iter()
+                            .map(|(value, forms)| (value.as_str(), forms.as_slice()));
+                        Names::fixed(values, &self.spoken())
+                    }
+                };
+                if names.len() == 0 {
+                    return Err(PackError::whole(format!("the slot '{name}' has no values")));
+                }
+                Filling::Values(names)
+            }
+        })
+    }
+
+    fn compile(&mut self, template: &Template) -> Result<Graph, PackError> {
+        let mut graph = Graph::default();
+        let start = graph.add();
+        self.sequence(&mut graph, start, template, &template.parts)?;
+        if graph.states.len() > MOST_STATES {
+            let text = toolgate_core::escape(&template.text);
+            return Err(PackError::whole(format!(
+                "the sentence '{text}' has too many parts"
+            )));
+        }
+        Ok(graph)
+    }
+
+    /// Adds parts after a state, and gives the state after them.
+    fn sequence(
+        &mut self,
+        graph: &mut Graph,
+        from: usize,
+        template: &Template,
+        parts: &[Part],
+    ) -> Result<usize, PackError> {
+        let mut at = from;
+        for part in parts {
+            match part {
+                Part::Word(word) => {
+                    let next = self.vocabulary.len() as u32;
+                    let id = *self.vocabulary.entry(word.clone()).or_insert(next);
+                    at = graph.step(at, On::Word(id));
+                }
+                Part::Slot(slot) => {
+                    let filler = self.slot(slot, template)?;
+                    at = graph.step(
+                        at,
+                        On::Slot {
+                            name: slot.name.as_str().into(),
+                            slot: filler,
+                        },
+                    );
+                }
+                Part::OneOf(choices) => {
+                    let mut ends = Vec::new();
+                    for choice in choices {
+                        ends.push(self.sequence(graph, at, template, choice)?);
+                    }
+                    let join = graph.add();
+                    for end in ends {
+                        graph.states[end].push(Edge {
+                            to: join,
+                            on: On::Nothing,
+                        });
+                    }
+                    at = join;
+                }
+            }
+        }
+        // The last state is the end, also where that of an alternative came later.
+        if parts.as_ptr() == template.parts.as_ptr() && at + 1 != graph.states.len() {
+            at = graph.step(at, On::Nothing);
+        }
+        Ok(at)
+    }
+
+    fn slot(&mut self, slot: &Slot, template: &Template) -> Result<usize, PackError> {
+        if slot.choices.is_empty() {
+            return self.by_name.get(&slot.name).copied().ok_or_else(|| {
+                let text = toolgate_core::escape(&template.text);
+                PackError::whole(format!(
+                    "the sentence '{text}' has a slot '{}' that nothing is known of",
+                    slot.name
+                ))
+            });
+        }
+        let values = slot.choices.iter().map(|value| (value.as_str(), &[][..]));
+        let names = Names::fixed(values, &self.spoken());
+        self.slots.push(Filling::Values(names));
+        Ok(self.slots.len() - 1)
+    }
+}
+
+impl Graph {
+    fn add(&mut self) -> usize {
+        self.states.push(Vec::new());
+        self.states.len() - 1
+    }
+
+    fn step(&mut self, from: usize, on: On) -> usize {
+        let to = self.add();
+        self.states[from].push(Edge { to, on });
+        to
+    }
+}
+
+fn check(intent: &super::pack::Intent) -> Result<(), PackError> {
+    let problem = |text: String| Err(PackError::whole(toolgate_core::escape(&text)));
+    let Some(first) = intent.sentences.first() else {
+        let tool = intent.tool.as_deref().unwrap_or("?");
+        return problem(format!("an intent for the tool '{tool}' has no sentences"));
+    };
+    let meanings = usize::from(intent.tool.is_some())
+        + usize::from(intent.say.is_some())
+        + usize::from(intent.help);
+    if meanings != 1 {
+        return problem(format!(
+            "the intent '{first}' needs one of `tool`, `say` and `help`"
+        ));
+    }
+    let known: Vec<&str> = intent
+        .sentences
+        .iter()
+        .flat_map(Template::slots)
+        .map(|slot| slot.name.as_str())
+        .collect();
+    let mut wanted = Vec::new();
+    intent
+        .arguments
+        .values()
+        .for_each(|value| super::answer::slots_in(value, &mut wanted));
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => problem(format!(
+            "no sentence of the intent '{first}' has the slot '{name}' that its arguments want"
+        )),
+        None => Ok(()),
+    }
+}

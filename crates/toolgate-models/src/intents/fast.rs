@@ -1,0 +1,80 @@
+//! Sentences that are understood without any doubt need no model.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::{IntentsClient, Memory, memory, reply};
+use crate::{
+    Catalog, Listener, Message, ModelClient, ModelError, Provider, Reply, Request, ToolList,
+};
+
+/// A model with [`IntentsClient`] in front of it. What is certain is answered at once, everything else by the model: what
+/// is misspelt, what could mean two things, what is free text. Who begins a turn ends it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::{ToolExecutor, ToolManager};
+/// use toolgate_models::{FastPath, IntentsClient, ModelClient, Pack, Toolbox};
+///
+/// let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
+/// let intents = IntentsClient::new(toolbox.clone(), Pack::english())?;
+/// # let model: Arc<dyn ModelClient> = Arc::new(IntentsClient::new(toolbox, Pack::english())?);
+/// let client = FastPath::new(intents, model);
+/// assert_eq!(client.model(), "en");
+/// # Ok::<_, toolgate_models::PackError>(())
+/// ```
+pub struct FastPath {
+    intents: IntentsClient,
+    model: Arc<dyn ModelClient>,
+}
+
+impl FastPath {
+    /// In front of a model.
+    pub fn new(intents: IntentsClient, model: Arc<dyn ModelClient>) -> Self {
+        Self { intents, model }
+    }
+}
+
+impl ModelClient for FastPath {
+    fn provider(&self) -> Provider {
+        self.model.provider()
+    }
+
+    fn model(&self) -> &str {
+        self.model.model()
+    }
+
+    fn window(&self) -> usize {
+        self.model.window()
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        self.model.catalog(tools)
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let answer = match request.messages {
+                [.., before, Message::Tool { .. }] => match memory(Some(before)) {
+                    Some(Memory::Called { .. }) => {
+                        Some(self.intents.answer(request.messages, true).await)
+                    }
+                    _ => None,
+                },
+                [.., Message::User { .. }] if !request.words_only => {
+                    self.intents.certain(request.messages).await
+                }
+                _ => None,
+            };
+            match answer {
+                Some(message) => Ok(reply(message, listener)),
+                None => self.model.reply(request, listener).await,
+            }
+        })
+    }
+}

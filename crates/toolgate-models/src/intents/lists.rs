@@ -1,0 +1,385 @@
+//! Names that a slot may be filled with, and finding those that a person means.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::numbers::Numbers;
+use super::words::plain_words;
+
+/// The most names of one list.
+const MOST: usize = 5000;
+/// The longest name, in bytes.
+const LONGEST: usize = 120;
+
+/// Names, ready to be searched.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    entries: Vec<Entry>,
+    /// By the letters of a name without spaces: `bed room` is `bedroom`.
+    exact: HashMap<String, Vec<usize>>,
+    /// By the words of a name in any order: `light in the kitchen` is `kitchen light`.
+    sets: HashMap<String, Vec<usize>>,
+    /// By each word of it.
+    words: HashMap<String, Vec<usize>>,
+    /// Letters of all forms, to be compared with what was misspelt.
+    forms: Vec<(String, usize)>,
+}
+
+/// One of the things a slot may be filled with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// What the tool is given.
+    pub(crate) value: String,
+    /// What a person is told.
+    pub(crate) label: String,
+}
+
+/// What a name was found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Found {
+    /// All of it.
+    Whole,
+    /// Some of its words.
+    Part,
+    /// So many wrong letters.
+    Near(u32),
+}
+
+/// How the words of names are made comparable.
+pub(crate) struct Spoken<'a> {
+    pub(crate) numbers: &'a Numbers,
+    /// Words that say nothing inside a name: `the`, `in`.
+    pub(crate) small: &'a [String],
+}
+
+impl Spoken<'_> {
+    fn words(&self, text: &str) -> Vec<String> {
+        plain_words(text)
+            .iter()
+            .map(|word| self.numbers.as_digits(word))
+            .collect()
+    }
+
+    fn set(&self, words: &[String]) -> Vec<String> {
+        let mut set: Vec<String> = words
+            .iter()
+            .filter(|word| !self.small.contains(word))
+            .cloned()
+            .collect();
+        set.sort_unstable();
+        set.dedup();
+        set
+    }
+}
+
+impl Names {
+    /// Values with the forms they are known by.
+    pub(crate) fn fixed<'a>(
+        values: impl IntoIterator<Item = (&'a str, &'a [String])>,
+        spoken: &Spoken<'_>,
+    ) -> Self {
+        let mut names = Self::default();
+        for (value, forms) in values {
+            let entry = Entry {
+                value: value.to_owned(),
+                label: value.to_owned(),
+            };
+            let index = names.push(entry);
+            let own = forms.is_empty().then_some(value);
+            for form in forms.iter().map(String::as_str).chain(own) {
+                names.add_form(index, &spoken.words(form));
+            }
+        }
+        names
+    }
+
+    /// Names out of a tool's result, each perhaps with where it is.
+    pub(crate) fn live(items: Vec<(String, Option<String>)>, spoken: &Spoken<'_>) -> Self {
+        let mut names = Self::default();
+        let usable = items.into_iter().filter(|(name, _)| name.len() <= LONGEST);
+        let items: Vec<_> = usable
+            .take(MOST)
+            .map(|(name, place)| (spoken.words(&name), name, place))
+            .collect();
+        let mut count = HashMap::<&[String], usize>::new();
+        for (words, _, _) in &items {
+            *count.entry(words).or_default() += 1;
+        }
+        let mut known = HashMap::new();
+        for (words, name, place) in items.iter().filter(|(words, _, _)| !words.is_empty()) {
+            let place = place.as_deref().filter(|place| !place.trim().is_empty());
+            let is_shared = count.get(words.as_slice()).is_some_and(|count| *count > 1);
+            let label = match place {
+                Some(place) if is_shared => format!("{place} {name}"),
+                _ => name.clone(),
+            };
+            // Things that nobody can tell apart are one.
+            if known.insert(spoken.words(&label), ()).is_some() {
+                continue;
+            }
+            let index = names.push(Entry {
+                value: label.clone(),
+                label,
+            });
+            names.add_form(index, words);
+            let places = place.map(|place| spoken.words(place)).unwrap_or_default();
+            if !places.is_empty() {
+                names.add_form(index, &[places.as_slice(), words].concat());
+            }
+            let all = [words.as_slice(), &places].concat();
+            for set in [spoken.set(words), spoken.set(&all)] {
+                add(&mut names.sets, set.join(" "), index);
+            }
+            for word in spoken.set(&all) {
+                add(&mut names.words, word, index);
+            }
+        }
+        names
+    }
+
+    fn push(&mut self, entry: Entry) -> usize {
+        self.entries.push(entry);
+        self.entries.len() - 1
+    }
+
+    fn add_form(&mut self, index: usize, words: &[String]) {
+        let letters = words.concat();
+        add(&mut self.exact, letters.clone(), index);
+        self.forms.push((letters, index));
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What some words mean, by the best way that finds anything.
+    pub(crate) fn find(
+        &self,
+        words: &[String],
+        spoken: &Spoken<'_>,
+        misspelt: bool,
+    ) -> Option<(Found, Vec<&Entry>)> {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| spoken.numbers.as_digits(word))
+            .collect();
+        let letters = words.concat();
+        if let Some(found) = self.exact.get(&letters) {
+            return Some((Found::Whole, self.entries(found)));
+        }
+        let set = spoken.set(&words);
+        if let Some(found) = self.sets.get(&set.join(" ")).filter(|_| !set.is_empty()) {
+            return Some((Found::Whole, self.entries(found)));
+        }
+        if let Some(found) = self.having(&set) {
+            return Some((Found::Part, self.entries(&found)));
+        }
+        if misspelt {
+            let (edits, found) = self.near(&letters)?;
+            return Some((Found::Near(edits), self.entries(&found)));
+        }
+        None
+    }
+
+    fn entries(&self, indices: &[usize]) -> Vec<&Entry> {
+        indices.iter().map(|index| &self.entries[*index]).collect()
+    }
+
+    /// Names that have all these words.
+    fn having(&self, set: &[String]) -> Option<Vec<usize>> {
+        let (first, others) = set.split_first()?;
+        let mut found = self.words.get(first)?.clone();
+        for word in others {
+            let with = self.words.get(word)?;
+            found.retain(|index| with.binary_search(index).is_ok());
+        }
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// Names that differ in the fewest letters, if these are few enough.
+    fn near(&self, letters: &str) -> Option<(u32, Vec<usize>)> {
+        let length = letters.chars().count();
+        let most = tolerance(length);
+        let mut best = most + 1;
+        let mut found = Vec::new();
+        for (form, index) in self.forms.iter().filter(|_| most > 0) {
+            if form.len().abs_diff(letters.len()) > 2 * most
+                || differences(form, letters) > 2 * most
+            {
+                continue;
+            }
+            let edits = strsim::osa_distance(form, letters);
+            if edits < best {
+                best = edits;
+                found.clear();
+            }
+            if edits == best && best <= most && !found.contains(index) {
+                found.push(*index);
+            }
+        }
+        (!found.is_empty()).then_some((best as u32, found))
+    }
+
+    /// Names that look or sound a little like this, else the first ones.
+    pub(crate) fn suggestions(&self, text: &str, most: usize) -> Vec<String> {
+        let labels = self.entries.iter().map(|entry| entry.label.as_str());
+        let near = toolgate_core::nearest(text, labels.clone(), most);
+        if near.is_empty() {
+            labels.take(most).map(str::to_owned).collect()
+        } else {
+            near
+        }
+    }
+}
+
+fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
+    let list = to.entry(key).or_default();
+    if list.last() != Some(&index) && !list.contains(&index) {
+        list.push(index);
+    }
+}
+
+/// How many letters may be wrong in a word or name of this length.
+pub(crate) fn tolerance(length: usize) -> usize {
+    match length {
+        0..=3 => 0,
+        4..=7 => 1,
+        8..=12 => 2,
+        _ => 3,
+    }
+}
+
+/// How many letters are in only one of two words: at most twice the edits between them, and far quicker to count.
+fn differences(one: &str, other: &str) -> usize {
+    let mut counts = [0_i16; 32];
+    one.bytes()
+        .for_each(|byte| counts[usize::from(byte % 32)] += 1);
+    other
+        .bytes()
+        .for_each(|byte| counts[usize::from(byte % 32)] -= 1);
+    counts
+        .iter()
+        .map(|count| usize::from(count.unsigned_abs()))
+        .sum()
+}
+
+/// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item.
+pub(crate) fn items(
+    result: &Value,
+    pointer: &str,
+    qualifier: Option<&str>,
+) -> Vec<(String, Option<String>)> {
+    let (before, after) = pointer.split_once("/*").unwrap_or((pointer, ""));
+    let list = result.pointer(before).map_or(&[][..], |found| match found {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let of = |item: &Value| {
+        let name = item.pointer(after).and_then(text)?;
+        let place = qualifier
+            .and_then(|pointer| item.pointer(pointer))
+            .and_then(text);
+        Some((name, place))
+    };
+    list.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn house() -> (Numbers, Vec<String>) {
+        let pack = super::super::Pack::english();
+        (pack.numbers, pack.small)
+    }
+
+    fn found(names: &Names, text: &str, spoken: &Spoken<'_>) -> String {
+        match names.find(&plain_words(text), spoken, true) {
+            None => "nothing".to_owned(),
+            Some((how, entries)) => {
+                let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();
+                format!("{how:?} {}", labels.join("/"))
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_as_people_say_it() {
+        let (numbers, small) = house();
+        let spoken = Spoken {
+            numbers: &numbers,
+            small: &small,
+        };
+        let result = json!({ "devices": [
+            { "name": "Kitchen Light", "location": "Kitchen" }, { "name": "Kitchen Lamp", "location": "Kitchen" },
+            { "name": "Switch 1" }, { "name": "Switch 2" }, { "name": "Light", "location": "Bedroom" },
+            { "name": "Light", "location": "Bath" }, { "name": "Café Machine", "location": "" }, { "name": 7 }, { "id": 3 }, null,
+        ] });
+        let names = Names::live(
+            items(&result, "/devices/*/name", Some("/location")),
+            &spoken,
+        );
+        for (text, expected) in [
+            ("kitchen light", "Whole Kitchen Light"),
+            ("kitchenlight", "Whole Kitchen Light"),
+            ("light in the kitchen", "Whole Kitchen Light"),
+            ("switch one", "Whole Switch 1"),
+            ("switch two", "Whole Switch 2"),
+            ("switch", "Part Switch 1/Switch 2"),
+            ("kitchen", "Part Kitchen Light/Kitchen Lamp"),
+            ("lamp", "Part Kitchen Lamp"),
+            ("light", "Whole Bedroom Light/Bath Light"),
+            ("bed room light", "Whole Bedroom Light"),
+            ("light in the bath", "Whole Bath Light"),
+            ("cafe machine", "Whole Café Machine"),
+            ("kichen ligth", "Near(2) Kitchen Light"),
+            ("kitchen lump", "Near(1) Kitchen Lamp"),
+            ("kitchen lalp", "Near(1) Kitchen Lamp"),
+            ("garage light", "nothing"),
+            ("swatch", "nothing"),
+            ("the", "nothing"),
+            ("", "nothing"),
+        ] {
+            assert_eq!(found(&names, text, &spoken), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_names_equally_near_are_both_found() {
+        let (numbers, small) = house();
+        let spoken = Spoken {
+            numbers: &numbers,
+            small: &small,
+        };
+        let items = ["Dining", "Dinind"]
+            .map(|name| (name.to_owned(), None))
+            .to_vec();
+        let names = Names::live(items, &spoken);
+        assert_eq!(found(&names, "dinint", &spoken), "Near(1) Dining/Dinind");
+    }
+
+    #[test]
+    fn a_hostile_list_is_bounded() {
+        let (numbers, small) = house();
+        let spoken = Spoken {
+            numbers: &numbers,
+            small: &small,
+        };
+        let mut items: Vec<_> = (0..MOST + 10)
+            .map(|index| (format!("Lamp {index}"), None))
+            .collect();
+        items[0].0 = "x".repeat(LONGEST + 1);
+        items[1].0 = "…".to_owned();
+        let names = Names::live(items, &spoken);
+        assert_eq!(names.len(), MOST - 1);
+    }
+}

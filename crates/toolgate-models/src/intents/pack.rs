@@ -1,0 +1,319 @@
+//! A language as data: its sentences, what they mean, and the words to answer with.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::answer::Answer;
+use super::dates::Dates;
+use super::engine::Engine;
+use super::maths::Maths;
+use super::numbers::Numbers;
+use super::template::Template;
+
+const LARGEST: usize = 1024 * 1024;
+
+/// Sentences and what they mean, out of a JSON file. `docs/intents.md` says what may stand in it.
+///
+/// ```
+/// use toolgate_models::Pack;
+///
+/// let mine = Pack::read(r#"{ "intents": [{
+///     "sentences": ["good night"],
+///     "tool": "activate_scene",
+///     "arguments": { "sceneName": "Night" },
+///     "answer": "Sleep well."
+/// }] }"#).unwrap();
+/// let _all = Pack::english().with(mine);
+///
+/// let error = Pack::read(r#"{ "intents": [{ "sentences": ["turn (on"] }] }"#).unwrap_err();
+/// assert!(error.to_string().starts_with("line 1, column 44: the sentence 'turn (on' is wrong at character 6"), "{error}");
+/// ```
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pack {
+    pub(crate) language: String,
+    /// Phrases that may stand anywhere and mean nothing.
+    pub(crate) fillers: Vec<String>,
+    /// Words that mean nothing inside a name.
+    pub(crate) small: Vec<String>,
+    /// Words that are short for others.
+    pub(crate) replace: HashMap<String, String>,
+    pub(crate) numbers: Numbers,
+    pub(crate) maths: Maths,
+    pub(crate) dates: Dates,
+    pub(crate) replies: Replies,
+    pub(crate) texts: HashMap<String, String>,
+    pub(crate) slots: HashMap<String, SlotKind>,
+    pub(crate) intents: Vec<Intent>,
+}
+
+/// How a person answers a question.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Replies {
+    pub(crate) yes: Vec<String>,
+    pub(crate) no: Vec<String>,
+    /// `first` is 1, `last` is 0.
+    pub(crate) ordinals: HashMap<String, usize>,
+    /// Words that mean nothing in an answer.
+    pub(crate) small: Vec<String>,
+}
+
+/// What a slot may be filled with.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SlotKind {
+    Number,
+    /// A calculation.
+    Expression,
+    /// A day of the calendar.
+    Date,
+    /// Whatever was said.
+    Text,
+    /// One of these, each with the words for it.
+    Values(Values),
+    /// One of what a tool tells.
+    List(ListSource),
+}
+
+/// Values by themselves, or each with the words for it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Values {
+    Plain(Vec<String>),
+    /// No words: the value itself is one.
+    Spoken(BTreeMap<String, Vec<String>>),
+}
+
+/// A tool whose result has the names that may be said. Only a tool that changes nothing is ever asked.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListSource {
+    pub(crate) tool: String,
+    #[serde(default)]
+    pub(crate) arguments: Map<String, Value>,
+    /// To the names; `*` is every item of a list.
+    pub(crate) pointer: String,
+    /// From the same item to where it is, which tells things of the same name apart.
+    #[serde(default)]
+    pub(crate) qualifier: Option<String>,
+    /// Only names with one of these words.
+    #[serde(default)]
+    pub(crate) only: Vec<String>,
+    /// Only names with none of these words.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
+    /// What one of them is called: `device`.
+    pub(crate) noun: String,
+    /// What many of them are called: `devices`.
+    pub(crate) nouns: String,
+}
+
+/// Sentences that mean the same.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Intent {
+    pub(crate) sentences: Vec<Template>,
+    /// Shown to people who ask what can be said.
+    pub(crate) example: Option<String>,
+    pub(crate) tool: Option<String>,
+    pub(crate) arguments: Map<String, Value>,
+    /// True if nothing but exact names will do.
+    pub(crate) exact: bool,
+    /// What is said of the result.
+    pub(crate) answer: Answer,
+    /// What is said where no tool is needed.
+    pub(crate) say: Option<String>,
+    /// True if the answer is what can be said.
+    pub(crate) help: bool,
+    /// How many packs it was added to: the latest word counts.
+    #[serde(skip)]
+    pub(crate) layer: usize,
+}
+
+/// Why a language pack can not be used.
+///
+/// ```
+/// use toolgate_models::Pack;
+///
+/// let error = Pack::read("{").unwrap_err();
+/// assert_eq!((error.line, error.column), (1, 1));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", if *line == 0 { String::new() } else { format!("line {line}, column {column}: ") })]
+#[non_exhaustive]
+pub struct PackError {
+    /// Counted from 1; 0 if it is the whole that does not fit together.
+    pub line: usize,
+    /// Counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl PackError {
+    pub(crate) fn whole(reason: String) -> Self {
+        Self {
+            line: 0,
+            column: 0,
+            reason,
+        }
+    }
+}
+
+impl Pack {
+    /// The one that ships.
+    pub fn english() -> Self {
+        // A test reads it: it can not fail in a program that was built.
+        Self::read(include_str!("en.json")).unwrap_or_default()
+    }
+
+    /// Reads one from JSON.
+    pub fn read(json: &str) -> Result<Self, PackError> {
+        if json.len() > LARGEST {
+            let reason = format!(
+                "a language pack may have {LARGEST} bytes, and this has {}",
+                json.len()
+            );
+            return Err(PackError::whole(reason));
+        }
+        serde_json::from_str(json.trim_start_matches('\u{feff}')).map_err(|error| {
+            let text = error.to_string();
+            let reason = text
+                .rsplit_once(" at line ")
+                .map_or(text.as_str(), |(reason, _)| reason);
+            PackError {
+                line: error.line(),
+                column: error.column(),
+                reason: toolgate_core::escape(reason),
+            }
+        })
+    }
+
+    /// This one and more sentences. Where both understand a sentence equally well, the added one wins; its texts and slots
+    /// replace those of the same name.
+    #[must_use]
+    pub fn with(mut self, more: Self) -> Self {
+        if !more.language.is_empty() {
+            self.language = more.language;
+        }
+        self.fillers.extend(more.fillers);
+        self.small.extend(more.small);
+        self.replace.extend(more.replace);
+        self.numbers.words.extend(more.numbers.words);
+        self.numbers.multipliers.extend(more.numbers.multipliers);
+        self.numbers.and.extend(more.numbers.and);
+        self.numbers.point.extend(more.numbers.point);
+        self.numbers.minus.extend(more.numbers.minus);
+        self.maths.operators.extend(more.maths.operators);
+        self.maths.prefixes.extend(more.maths.prefixes);
+        self.maths.suffixes.extend(more.maths.suffixes);
+        self.maths.constants.extend(more.maths.constants);
+        self.maths.units.extend(more.maths.units);
+        self.maths.conversions.extend(more.maths.conversions);
+        self.dates.months.extend(more.dates.months);
+        self.dates.days.extend(more.dates.days);
+        self.dates.from_today.extend(more.dates.from_today);
+        self.dates.small.extend(more.dates.small);
+        self.dates.suffixes.extend(more.dates.suffixes);
+        self.replies.yes.extend(more.replies.yes);
+        self.replies.no.extend(more.replies.no);
+        self.replies.ordinals.extend(more.replies.ordinals);
+        self.replies.small.extend(more.replies.small);
+        self.texts.extend(more.texts);
+        self.slots.extend(more.slots);
+        let top = self
+            .intents
+            .iter()
+            .map(|intent| intent.layer + 1)
+            .max()
+            .unwrap_or(0);
+        let added = more.intents.into_iter().map(|intent| Intent {
+            layer: intent.layer + top,
+            ..intent
+        });
+        self.intents.extend(added);
+        self
+    }
+
+    /// Says what does not fit together, such as a slot that nothing is known of.
+    pub fn check(&self) -> Result<(), PackError> {
+        Engine::new(self.clone()).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pack_that_ships_fits_together() {
+        Pack::read(include_str!("en.json"))
+            .unwrap()
+            .check()
+            .unwrap();
+    }
+
+    #[test]
+    fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
+        for (json, expected) in [
+            (
+                "{\n \"intents\": 5 }",
+                "line 2, column 13: invalid type: integer `5`, expected a sequence",
+            ),
+            (
+                "{ \"intent\": [] }",
+                "line 1, column 10: unknown field `intent`",
+            ),
+            (
+                "{ \"slots\": { \"a\": \"numbr\" } }",
+                "line 1, column 25: unknown variant `numbr`",
+            ),
+            (
+                "{ \"slots\": { \"a\": { \"list\": { \"tool\": \"t\" } } } }",
+                "line 1, column 43: missing field `pointer`",
+            ),
+        ] {
+            let error = Pack::read(json).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let long = " ".repeat(LARGEST + 1);
+        assert!(Pack::read(&long).unwrap_err().to_string().contains("bytes"));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_named() {
+        for (json, expected) in [
+            (
+                r#"{ "intents": [{ "sentences": ["do {x}"], "tool": "t" }] }"#,
+                "the sentence 'do {x}' has a slot 'x' that nothing is known of",
+            ),
+            (
+                r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "arguments": { "a": "{y}" } }] }"#,
+                "no sentence of the intent 'do' has the slot 'y' that its arguments want",
+            ),
+            (
+                r#"{ "intents": [{ "sentences": ["do"] }] }"#,
+                "the intent 'do' needs one of `tool`, `say` and `help`",
+            ),
+            (
+                r#"{ "intents": [{ "tool": "t" }] }"#,
+                "an intent for the tool 't' has no sentences",
+            ),
+            (
+                r#"{ "slots": { "x": { "values": [] } } }"#,
+                "the slot 'x' has no values",
+            ),
+        ] {
+            let error = Pack::english()
+                .with(Pack::read(json).unwrap())
+                .check()
+                .unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        let bare = Pack::read("{}").unwrap().check().unwrap_err();
+        assert!(bare.to_string().starts_with("the text '"), "{bare}");
+    }
+}

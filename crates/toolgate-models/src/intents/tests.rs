@@ -1,0 +1,207 @@
+//! English, sentence by sentence.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_core::{
+    Annotations, FunctionTool, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+};
+use toolgate_tools::Handlers;
+use toolgate_tools::builtin::BuiltinSettings;
+
+use super::*;
+use crate::Offer;
+
+mod english;
+mod house;
+mod talking;
+
+/// A tool that answers as told and counts its calls.
+fn tool(
+    name: &str,
+    parameters: Value,
+    annotations: Annotations,
+    answer: impl Fn() -> Result<Value, ToolError> + Send + Sync + 'static,
+) -> Arc<dyn Tool> {
+    let definition = ToolDefinition::builder(name, "…", parameters).annotations(annotations);
+    let answer = Arc::new(answer);
+    let run = move |_: Value, _| {
+        let answer = Arc::clone(&answer);
+        async move { answer() }
+    };
+    Arc::new(FunctionTool::defined(definition, run).unwrap())
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn changing() -> Annotations {
+    let mut annotations = Annotations::default();
+    annotations.read_only = Some(false);
+    annotations.destructive = Some(false);
+    annotations
+}
+
+fn destructive() -> Annotations {
+    let mut annotations = changing();
+    annotations.destructive = Some(true);
+    annotations
+}
+
+fn devices() -> Value {
+    let device =
+        |name: &str, location: &str| json!({ "name": name, "location": location, "state": "on" });
+    json!({ "devices": [
+        device("Kitchen Light", "Kitchen"), device("Kitchen Lamp", "Kitchen"), device("Bedroom Light", "Bedroom"),
+        device("Switch 1", "Hall"), device("Switch 2", "Hall"), device("Front Door", "Hall"), device("Font Door", "Garden"),
+        device("Living Room Thermostat", "Living Room"), device("Thermostat", "Office"), device("Motion Sensor", "Bath"),
+        device("Café Machine", ""),
+    ] })
+}
+
+/// The tools of a house, with the names and arguments they are known by.
+fn house_tools(
+    list: impl Fn() -> Result<Value, ToolError> + Send + Sync + 'static,
+) -> Vec<Arc<dyn Tool>> {
+    let text = || json!({ "type": "string" });
+    let ok = || Ok(json!({ "message": "It is done." }));
+    vec![
+        tool(
+            "list_zwave_devices",
+            object(
+                json!({ "filter": text(), "location": text(), "state": text() }),
+                &[],
+            ),
+            Annotations::READ_ONLY,
+            list,
+        ),
+        tool(
+            "control_zwave_device",
+            object(
+                json!({ "deviceName": text(), "action": { "enum": ["on", "off", "dim"] }, "level": { "type": "integer" } }),
+                &["deviceName", "action"],
+            ),
+            changing(),
+            ok,
+        ),
+        tool(
+            "get_device_sensor_data",
+            object(json!({ "deviceName": text() }), &["deviceName"]),
+            Annotations::READ_ONLY,
+            ok,
+        ),
+        tool(
+            "set_thermostat",
+            object(
+                json!({ "deviceName": text(), "temperature": { "type": "number" } }),
+                &["deviceName", "temperature"],
+            ),
+            changing(),
+            ok,
+        ),
+        tool(
+            "control_lock",
+            object(
+                json!({ "deviceName": text(), "action": { "enum": ["lock", "unlock"] } }),
+                &["deviceName", "action"],
+            ),
+            destructive(),
+            ok,
+        ),
+        tool(
+            "activate_scene",
+            object(json!({ "sceneName": text() }), &["sceneName"]),
+            changing(),
+            ok,
+        ),
+        tool(
+            "check_zwave_health",
+            object(json!({}), &[]),
+            Annotations::READ_ONLY,
+            ok,
+        ),
+        tool(
+            "documents",
+            object(json!({ "query": text() }), &["query"]),
+            Annotations::READ_ONLY,
+            ok,
+        ),
+    ]
+}
+
+fn manager_of(tools: Vec<Arc<dyn Tool>>) -> Arc<ToolManager> {
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(tools);
+    manager
+}
+
+fn client_of(manager: &Arc<ToolManager>) -> IntentsClient {
+    let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(manager)));
+    let mut client = IntentsClient::new(toolbox, Pack::english()).unwrap();
+    client.today = || jiff::civil::Date::constant(2026, 11, 16);
+    client
+}
+
+/// All that ships, and a house.
+fn everything() -> IntentsClient {
+    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    tools.extend(house_tools(|| Ok(devices())));
+    client_of(&manager_of(tools))
+}
+
+async fn ask(client: &dyn ModelClient, messages: &[Message]) -> Reply {
+    let list = Arc::new(ToolList::new(Vec::new()));
+    let offer = Offer::all(client.catalog(&list));
+    let request = Request {
+        system: "",
+        messages,
+        tools: &offer,
+        words_only: false,
+        deadline: Instant::now() + Duration::from_secs(60),
+    };
+    let mut told = String::new();
+    let mut listener = |event: Event<'_>| {
+        if let Event::Text(text) = event {
+            told.push_str(text);
+        }
+    };
+    let reply = client.reply(request, &mut listener).await.unwrap();
+    assert_eq!(told, reply.message.to_text(), "what is said is told");
+    assert_eq!(reply.usage, Usage::default());
+    reply
+}
+
+fn user(text: &str) -> Message {
+    Message::User {
+        text: text.to_owned(),
+    }
+}
+
+/// `tool {arguments}` for a call, else the words.
+fn shown(reply: &Reply) -> String {
+    match reply.message.calls().next() {
+        Some(call) => {
+            assert_eq!(reply.stop, Stop::Calls);
+            format!(
+                "{} {}",
+                call.name,
+                Value::Object(call.arguments.to_object())
+            )
+        }
+        None => {
+            assert_eq!(reply.stop, Stop::End);
+            reply.message.to_text()
+        }
+    }
+}
+
+async fn say(client: &dyn ModelClient, text: &str) -> String {
+    shown(&ask(client, &[user(text)]).await)
+}

@@ -1,0 +1,429 @@
+//! Sentences and the calls they become, for the tools that ship.
+
+use super::*;
+
+#[tokio::test]
+async fn sentences_for_the_tools_that_ship_become_their_calls() {
+    let client = everything();
+    let now = r#"datetime {}"#;
+    let up = r#"volume {"action":"up"}"#;
+    let down = r#"volume {"action":"down"}"#;
+    let mute = r#"volume {"action":"mute"}"#;
+    let forty = r#"volume {"action":"set","level":40}"#;
+    let christmas = r#"datetime {"action":"difference","until":"2026-12-25"}"#;
+    for (text, expected) in [
+        ("what time is it", now),
+        ("What time is it?", now),
+        ("WHAT TIME IS IT", now),
+        ("What's the time?", now),
+        ("whats the time please", now),
+        ("Hey, could you tell me what time it is?", now),
+        ("time", now),
+        ("Um, what time is it right now?", now),
+        (
+            "what time is it in Tokyo",
+            r#"datetime {"timezone":"Asia/Tokyo"}"#,
+        ),
+        (
+            "What time is it in New York?",
+            r#"datetime {"timezone":"America/New_York"}"#,
+        ),
+        (
+            "what's the time in São Paulo",
+            r#"datetime {"timezone":"America/Sao_Paulo"}"#,
+        ),
+        (
+            "time in germany",
+            r#"datetime {"timezone":"Europe/Berlin"}"#,
+        ),
+        (
+            "what time is it in Europe/Berlin",
+            r#"datetime {"timezone":"Europe/Berlin"}"#,
+        ),
+        (
+            "what time is it in tokio",
+            r#"datetime {"timezone":"Asia/Tokyo"}"#,
+        ),
+        (
+            "what is the current time in the uk",
+            r#"datetime {"timezone":"Europe/London"}"#,
+        ),
+        ("what day is it today", now),
+        ("What's today's date?", now),
+        (
+            "what is the date in sydney",
+            r#"datetime {"timezone":"Australia/Sydney"}"#,
+        ),
+        ("which day of the week is it", now),
+        ("what week is it", now),
+        (
+            "what day is December 24th?",
+            r#"datetime {"action":"weekday","date":"2026-12-24"}"#,
+        ),
+        (
+            "what weekday was 2000-02-29",
+            r#"datetime {"action":"weekday","date":"2000-02-29"}"#,
+        ),
+        (
+            "what day is tomorrow",
+            r#"datetime {"action":"weekday","date":"2026-11-17"}"#,
+        ),
+        ("how many days until christmas", christmas),
+        ("How many days is it until Christmas?", christmas),
+        ("how long until the 25th of december", christmas),
+        ("when is christmas", christmas),
+        ("days until 2026-12-25", christmas),
+        (
+            "how many days are there between march 1 2026 and april 1 2026",
+            r#"datetime {"action":"difference","date":"2026-03-01","until":"2026-04-01"}"#,
+        ),
+        ("what is 2 plus 2", r#"math_eval {"expression":"2 + 2"}"#),
+        (
+            "What's two plus two?",
+            r#"math_eval {"expression":"2 + 2"}"#,
+        ),
+        ("what is 2+2", r#"math_eval {"expression":"2 + 2"}"#),
+        ("what is 2 + 2 =", r#"math_eval {"expression":"2 + 2"}"#),
+        ("2+2", r#"math_eval {"expression":"2 + 2"}"#),
+        (
+            "what is 12% of 80",
+            r#"math_eval {"expression":"12% * 80"}"#,
+        ),
+        (
+            "What is twelve percent of eighty.",
+            r#"math_eval {"expression":"12% * 80"}"#,
+        ),
+        (
+            "how much is 5 times 7",
+            r#"math_eval {"expression":"5 * 7"}"#,
+        ),
+        (
+            "calculate the square root of 16",
+            r#"math_eval {"expression":"sqrt(16)"}"#,
+        ),
+        (
+            "please calculate (1.2 + 3) * 2",
+            r#"math_eval {"expression":"(1.2 + 3) * 2"}"#,
+        ),
+        ("what is -5 + 3", r#"math_eval {"expression":"-5 + 3"}"#),
+        (
+            "convert 5 feet to inches",
+            r#"math_eval {"expression":"5 ft to inch"}"#,
+        ),
+        (
+            "what is 20 degrees celsius in fahrenheit",
+            r#"math_eval {"expression":"20 degC to degF"}"#,
+        ),
+        (
+            "what is three hundred and five divided by five",
+            r#"math_eval {"expression":"305 / 5"}"#,
+        ),
+        ("set the volume to 40", forty),
+        ("Set volume to 40%.", forty),
+        ("set the volume to forty percent", forty),
+        ("volume 40", forty),
+        ("turn the volume down to 40 percent", forty),
+        (
+            "could you please set the volume to 40 percent for me",
+            forty,
+        ),
+        (
+            "set the volume to 150",
+            r#"volume {"action":"set","level":150}"#,
+        ),
+        ("turn the volume up", up),
+        ("Turn up the volume!", up),
+        ("louder", up),
+        ("make it a bit louder please", up),
+        ("turn it up", up),
+        (
+            "increase the volume by ten percent",
+            r#"volume {"action":"up","step":10}"#,
+        ),
+        ("volume up 5", r#"volume {"action":"up","step":5}"#),
+        ("turn the volume down", down),
+        ("quieter", down),
+        ("lower the volume", down),
+        (
+            "decrease the volume by 20",
+            r#"volume {"action":"down","step":20}"#,
+        ),
+        ("mute", mute),
+        ("Mute the sound.", mute),
+        ("turn off the sound", mute),
+        ("unmute", r#"volume {"action":"unmute"}"#),
+        ("turn the sound back on", r#"volume {"action":"unmute"}"#),
+        ("what is the volume", r#"volume {"action":"get"}"#),
+        ("how loud is it", r#"volume {"action":"get"}"#),
+        (
+            "search for Ada Lovelace",
+            r#"search {"query":"Ada Lovelace"}"#,
+        ),
+        (
+            "Search the web for the tallest mountain in Europe.",
+            r#"search {"query":"the tallest mountain in Europe"}"#,
+        ),
+        (
+            "look up C++ templates",
+            r#"search {"query":"C++ templates"}"#,
+        ),
+        ("google cats please", r#"search {"query":"cats"}"#),
+        (
+            "search my notes for the warranty",
+            r#"documents {"query":"the warranty"}"#,
+        ),
+        (
+            "search for passport in my documents",
+            r#"documents {"query":"passport"}"#,
+        ),
+        ("echo hello there", r#"echo {"text":"hello there"}"#),
+        ("waht time is it", now),
+        ("set the volme to 40", forty),
+        ("serach for cats", r#"search {"query":"cats"}"#),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_meant_otherwise_is_not_acted_on() {
+    let client = everything();
+    for text in [
+        "what is the weather",
+        "what is love",
+        "what is the meaning of life",
+        "tell me a joke",
+        "turn",
+        "turn on",
+        "the",
+        "set a timer for 5 minutes",
+        "what is 5",
+        "how many days until",
+        "what is the capital of France",
+        "open the pod bay doors",
+        "set the volume",
+        "search",
+        "what time is it in Atlantis Springs",
+        "who is 5 plus 5",
+        "play some music",
+        "remind me to buy milk",
+        "increese",
+        "kitchen",
+        "light",
+        "do not turn on the kitchen light",
+        "never turn off the kitchen light",
+        "turn on the kitchen light tomorrow",
+        "turn on",
+        "",
+        "   ",
+        "?!",
+        "…",
+        "{device}",
+        "turn on {device}",
+        "'; drop table devices; --",
+    ] {
+        let reply = ask(&client, &[user(text)]).await;
+        assert_eq!(
+            reply.message.calls().count(),
+            0,
+            "{text}: {}",
+            shown(&reply)
+        );
+        assert!(!reply.message.to_text().is_empty(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn words_need_no_tool() {
+    let client = client_of(&manager_of(Vec::new()));
+    for (text, expected) in [
+        ("thanks", "You are welcome."),
+        ("Thank you very much!", "You are welcome."),
+        ("never mind", "All right."),
+        ("hello", "Hello! Say “help” to hear what I can do."),
+        (
+            "help",
+            "I have no tools that I know sentences for. Add tools, or sentences of your own for those you have.",
+        ),
+    ] {
+        assert_eq!(say(&client, text).await, expected);
+    }
+    let long = "turn on ".repeat(100);
+    assert_eq!(
+        say(&client, &long).await,
+        "That is too long for me. Say it in one short sentence."
+    );
+}
+
+#[tokio::test]
+async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
+    let builtin = client_of(&manager_of(
+        Handlers::new(&BuiltinSettings::default()).builtin_tools(),
+    ));
+    let help = say(&builtin, "What can you do?").await;
+    assert!(
+        help.starts_with("You can say, for example:\n- what time is it in Tokyo\n"),
+        "{help}"
+    );
+    assert!(!help.contains("kitchen light"), "{help}");
+    assert!(
+        say(&everything(), "help")
+            .await
+            .contains("\n- turn on the kitchen light"),
+        "the house has lights"
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_understood_gets_the_nearest_examples() {
+    assert_eq!(
+        say(&everything(), "make the volume purple").await,
+        "I did not understand that. You could say “set the volume to 40 percent”, “turn the volume up” or “what is the volume”; “help” tells more."
+    );
+}
+
+#[tokio::test]
+async fn every_example_is_understood_without_mercy() {
+    let client = everything();
+    for intent in &client.engine.pack.intents {
+        let Some(example) = &intent.example else {
+            continue;
+        };
+        let reply = ask(&client, &[user(example)]).await;
+        assert_eq!(
+            reply.message.calls().next().map(|call| &call.name),
+            intent.tool.as_ref(),
+            "{example}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_arguments_of_every_sentence_are_valid() {
+    let client = everything();
+    let mut tried = BTreeSet::new();
+    for (index, intent) in client.engine.pack.intents.iter().enumerate() {
+        for template in &intent.sentences {
+            for text in samples(&template.parts) {
+                let reply = ask(&client, &[user(&text)]).await;
+                let Some(tool) = &intent.tool else {
+                    assert_eq!(reply.message.calls().count(), 0, "{text}");
+                    continue;
+                };
+                let Some(call) = reply.message.calls().next() else {
+                    panic!(
+                        "'{text}' of '{template}' is not understood: {}",
+                        shown(&reply)
+                    );
+                };
+                assert_eq!(&call.name, tool, "'{text}' of '{template}'");
+                let rehearsed = client
+                    .toolbox
+                    .executor()
+                    .rehearse(&call.arguments.to_call(&call.name));
+                assert!(rehearsed.is_ok(), "'{text}': {:?}", rehearsed.err());
+                tried.insert(index);
+            }
+        }
+    }
+    let calling = client
+        .engine
+        .pack
+        .intents
+        .iter()
+        .filter(|intent| intent.tool.is_some());
+    assert_eq!(tried.len(), calling.count());
+}
+
+/// Sentences of a template: each alternative at least once, slots filled with what fits.
+fn samples(parts: &[template::Part]) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for part in parts {
+        let pieces = match part {
+            template::Part::Word(word) => vec![word.clone()],
+            template::Part::Slot(slot) => vec![sample(slot)],
+            template::Part::OneOf(choices) => choices
+                .iter()
+                .flat_map(|parts| samples(parts))
+                .chain(choices.iter().any(Vec::is_empty).then(String::new))
+                .collect(),
+        };
+        // Not all combinations: each piece once, with the others going round.
+        let count = all.len().max(pieces.len());
+        all = (0..count)
+            .map(|index| {
+                format!(
+                    "{} {}",
+                    all[index % all.len()],
+                    pieces[index % pieces.len()]
+                )
+            })
+            .collect();
+    }
+    all.iter()
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+fn sample(slot: &template::Slot) -> String {
+    if let Some(choice) = slot.choices.first() {
+        return choice.clone();
+    }
+    let text = match slot.name.as_str() {
+        "device" | "dimmer" => "kitchen light",
+        "thermostat" => "living room thermostat",
+        "room" => "bedroom",
+        "zone" => "tokyo",
+        "state" => "on",
+        "sensor" => "temperature",
+        "date" => "december 24",
+        "from" => "december 1",
+        "expression" => "5 times 7",
+        "query" | "text" => "purple cats",
+        "scene" => "dinner",
+        "level" | "step" => "30",
+        "temperature" => "21.5",
+        other => panic!("no sample for the slot '{other}'"),
+    };
+    text.to_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_sentence_makes_it_panic_or_act_on_more_than_one_thing(text in "(turn|on|off|the|kitchen|light|set|to|[0-9]{1,3}|what|is|plus|[a-zé%.'’(){}\\-]{1,8}| ){0,40}") {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let reply = runtime.block_on(async { ask(&everything(), &[user(&text)]).await });
+        prop_assert!(reply.message.calls().count() <= 1);
+    }
+}
+
+#[tokio::test]
+async fn hostile_sentences_end_soon() {
+    let client = everything();
+    let started = Instant::now();
+    for text in [
+        "turn on ".repeat(32),
+        "the ".repeat(64),
+        "please ".repeat(64),
+        "search for ".repeat(30),
+        "what is ".to_owned() + &"1+".repeat(200),
+        "what is ".to_owned() + &"(".repeat(500),
+        "what is ".to_owned() + &"minus ".repeat(50) + "1",
+        "what is ".to_owned() + &"sqrt ".repeat(60) + "1",
+        "kitchen ".repeat(64),
+        "\u{301}".repeat(200),
+        "é".repeat(300),
+        "one hundred million ".repeat(20),
+        "x".repeat(1_000_000),
+    ] {
+        ask(&client, &[user(&text)]).await;
+    }
+    // Ten times what it takes without optimization; a matcher that tried all ways would not end at all.
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        started.elapsed()
+    );
+}

@@ -1,0 +1,297 @@
+//! Sentences about the things in a house, whose names come from a tool.
+
+use super::*;
+
+#[tokio::test]
+async fn sentences_about_the_house_become_calls() {
+    let client = everything();
+    let on = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#;
+    let off = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"}"#;
+    let one = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"}"#;
+    let dim = r#"control_zwave_device {"deviceName":"Bedroom Light","action":"dim","level":30}"#;
+    let bedroom = r#"get_device_sensor_data {"deviceName":"Bedroom"}"#;
+    let warm = r#"set_thermostat {"deviceName":"Living Room Thermostat","temperature":21}"#;
+    for (text, expected) in [
+        ("turn on the kitchen light", on),
+        ("Turn on the kitchen light.", on),
+        ("turn the kitchen light on", on),
+        ("TURN ON KITCHEN LIGHT", on),
+        ("please switch on the kitchen light", on),
+        ("kitchen light on", on),
+        ("could you turn on the light in the kitchen?", on),
+        ("turn on the kitchen-light", on),
+        ("turn on the kichen light", on),
+        ("turn on the kitchen ligth", on),
+        ("trun on the kitchen light", on),
+        ("switch off the kitchen light", off),
+        ("turn of the kitchen light", off),
+        ("turn the kitchen light off please", off),
+        ("Turn on switch one.", one),
+        ("turn on switch 1", one),
+        ("Turn on Switch1", one),
+        ("switch on switch one", one),
+        (
+            "turn off the lamp",
+            r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"off"}"#,
+        ),
+        (
+            "turn on the cafe machine",
+            r#"control_zwave_device {"deviceName":"Café Machine","action":"on"}"#,
+        ),
+        ("set the bedroom light to 30%", dim),
+        ("Set bedroom light to thirty percent.", dim),
+        ("dim the bedroom light to 30", dim),
+        ("bedroom light 30 percent", dim),
+        ("set the brightness of the bedroom light to 30 percent", dim),
+        ("turn the bedroom light down to 30 percent", dim),
+        ("how warm is the bedroom", bedroom),
+        ("how warm is it in the bedroom?", bedroom),
+        ("what's the temperature in the bedroom", bedroom),
+        (
+            "what is the battery of the motion sensor",
+            r#"get_device_sensor_data {"deviceName":"Motion Sensor"}"#,
+        ),
+        (
+            "is the front door locked?",
+            r#"get_device_sensor_data {"deviceName":"Front Door"}"#,
+        ),
+        ("set the living room thermostat to 21", warm),
+        ("set the living room thermostat to 21 degrees", warm),
+        ("set the living room thermostat to 21°C", warm),
+        (
+            "set the living room thermostat to twenty one degrees celsius",
+            warm,
+        ),
+        (
+            "set the thermostat to 19.5",
+            r#"set_thermostat {"deviceName":"Thermostat","temperature":19.5}"#,
+        ),
+        (
+            "set the temperature in the bedroom to 20",
+            r#"set_thermostat {"deviceName":"Bedroom","temperature":20}"#,
+        ),
+        (
+            "heat the bedroom to 20 degrees",
+            r#"set_thermostat {"deviceName":"Bedroom","temperature":20}"#,
+        ),
+        (
+            "activate the dinner scene",
+            r#"activate_scene {"sceneName":"dinner"}"#,
+        ),
+        (
+            "activate scene Movie Night",
+            r#"activate_scene {"sceneName":"Movie Night"}"#,
+        ),
+        (
+            "lock the front door",
+            r#"control_lock {"deviceName":"Front Door","action":"lock"}"#,
+        ),
+        (
+            "Unlock the front door.",
+            r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#,
+        ),
+        ("which devices are there", "list_zwave_devices {}"),
+        (
+            "which devices are in the bedroom",
+            r#"list_zwave_devices {"location":"Bedroom"}"#,
+        ),
+        (
+            "which lights are on",
+            r#"list_zwave_devices {"filter":"light","state":"on"}"#,
+        ),
+        (
+            "is the kitchen light on",
+            r#"list_zwave_devices {"filter":"Kitchen Light"}"#,
+        ),
+        ("is the z-wave network ok?", "check_zwave_health {}"),
+        ("check zwave", "check_zwave_health {}"),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_could_mean_two_things_is_asked_back() {
+    let client = everything();
+    for (text, expected) in [
+        (
+            "turn on the kitchen",
+            "Which one: Kitchen Light or Kitchen Lamp?",
+        ),
+        ("turn on the switch", "Which one: Switch 1 or Switch 2?"),
+        (
+            "turn off the light",
+            "Which one: Kitchen Light or Bedroom Light?",
+        ),
+        // Nothing that locks is moved by a near miss.
+        (
+            "unlock the frnt door",
+            "Which one: Front Door or Font Door?",
+        ),
+        ("lock the frontt door", "Do you mean “lock Front Door”?"),
+        ("lokc the front door", "Do you mean “lock Front Door”?"),
+        ("unlock the front", "Do you mean “unlock Front Door”?"),
+        ("unlock the door", "Which one: Front Door or Font Door?"),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_there_is_said_so() {
+    let client = everything();
+    let text = say(&client, "turn on the garage fountain").await;
+    assert!(
+        text.starts_with("I know no device called “garage fountain”. There are: Kitchen Light, "),
+        "{text}"
+    );
+    let text = say(&client, "turn on the bathroom light").await;
+    assert!(
+        text.starts_with("I know no device called “bathroom light”. There are: "),
+        "{text}"
+    );
+    assert!(text.contains("Bedroom Light"), "{text}");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_said_so() {
+    let client = client_of(&manager_of(
+        Handlers::new(&BuiltinSettings::default()).builtin_tools(),
+    ));
+    for (text, expected) in [
+        (
+            "turn on the kitchen light",
+            "I can't do that: the tool control_zwave_device is not there.",
+        ),
+        (
+            "unlock the front door",
+            "I can't do that: the tool control_lock is not there.",
+        ),
+        (
+            "search my notes for cats",
+            "I can't do that: the tool documents is not there.",
+        ),
+    ] {
+        assert_eq!(say(&client, text).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn tools_of_the_same_name_are_not_chosen_between() {
+    let named = |listed: &str| {
+        let definition = ToolDefinition::builder(listed, "…", object(json!({}), &[]))
+            .original_name("check_zwave_health");
+        Arc::new(
+            FunctionTool::defined(definition, async |_: Value, _| Ok::<_, ToolError>("fine"))
+                .unwrap(),
+        ) as Arc<dyn Tool>
+    };
+    let one = client_of(&manager_of(vec![named("a__check")]));
+    assert_eq!(say(&one, "check z-wave").await, "a__check {}");
+    let two = client_of(&manager_of(vec![named("a__check"), named("b__check")]));
+    assert_eq!(
+        say(&two, "check z-wave").await,
+        "I can't do that: there are several tools called check_zwave_health: a__check and b__check."
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_can_not_be_read_is_said_so_and_costs_nothing_else() {
+    let client = client_of(&manager_of(house_tools(|| {
+        Err(ToolError::failed("The gateway is away"))
+    })));
+    assert_eq!(
+        say(&client, "turn on the kitchen light").await,
+        "I can't tell which device that is, because the list of devices could not be read: The gateway is away."
+    );
+    assert_eq!(say(&client, "check z-wave").await, "check_zwave_health {}");
+}
+
+#[tokio::test]
+async fn a_tool_that_may_change_things_is_never_asked_for_its_list() {
+    let mut tools = house_tools(|| Ok(devices()));
+    tools[0] = tool(
+        "list_zwave_devices",
+        object(json!({}), &[]),
+        changing(),
+        || panic!("must not be called"),
+    );
+    let text = say(&client_of(&manager_of(tools)), "turn on the kitchen light").await;
+    assert!(
+        text.contains("the tool list_zwave_devices does not say that it only reads"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_list_is_not_waited_for() {
+    let definition = ToolDefinition::builder("list_zwave_devices", "…", object(json!({}), &[]))
+        .annotations(Annotations::READ_ONLY);
+    let slow = FunctionTool::defined(definition, async |_: Value, _| {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        Ok::<_, ToolError>("late")
+    });
+    let mut tools = house_tools(|| Ok(devices()));
+    tools[0] = Arc::new(slow.unwrap());
+    let client = client_of(&manager_of(tools));
+    let started = Instant::now();
+    let text = say(&client, "turn on the kitchen light").await;
+    assert!(
+        text.contains("the list of devices could not be read"),
+        "{text}"
+    );
+    assert_eq!(started.elapsed(), live::LIMIT);
+    say(&client, "turn on the kitchen light").await;
+    assert_eq!(
+        started.elapsed(),
+        live::LIMIT,
+        "it is not asked again at once"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_kept_for_thirty_seconds_or_until_the_tools_change() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let manager = manager_of(house_tools(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(devices())
+    }));
+    let client = client_of(&manager);
+    let on = || say(&client, "turn on the kitchen light");
+    say(&client, "check z-wave").await;
+    assert_eq!(reads.load(Ordering::Relaxed), 0, "nobody asked for a name");
+    on().await;
+    on().await;
+    say(&client, "how warm is the bedroom").await;
+    assert_eq!(
+        reads.load(Ordering::Relaxed),
+        1,
+        "one reading for all slots"
+    );
+    tokio::time::advance(Duration::from_secs(29)).await;
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 2);
+    manager.add_all(vec![tool(
+        "more",
+        object(json!({}), &[]),
+        changing(),
+        || Ok(json!(1)),
+    )]);
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn own_sentences_win_over_those_that_ship() {
+    let mine = Pack::read(r#"{ "intents": [{ "sentences": ["check z wave"], "tool": "activate_scene", "arguments": { "sceneName": "Check" } }] }"#).unwrap();
+    let toolbox = Toolbox::new(ToolExecutor::new(manager_of(house_tools(|| Ok(devices())))));
+    let client = IntentsClient::new(toolbox, Pack::english().with(mine)).unwrap();
+    assert_eq!(
+        say(&client, "check Z-Wave").await,
+        r#"activate_scene {"sceneName":"Check"}"#
+    );
+}

@@ -1,0 +1,217 @@
+//! A sentence as words: without case, accents and punctuation, each knowing where it stood.
+
+use std::collections::HashMap;
+
+/// The longest sentence that is looked at, in bytes.
+pub(crate) const LONGEST: usize = 600;
+
+/// The most words of a sentence that is looked at.
+pub(crate) const MOST_WORDS: usize = 64;
+
+/// A word of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Token {
+    /// In the plain form that all comparing is done in.
+    pub(crate) text: String,
+    start: usize,
+    end: usize,
+}
+
+/// What a person said.
+#[derive(Debug, Clone)]
+pub(crate) struct Sentence<'a> {
+    raw: &'a str,
+    pub(crate) tokens: Vec<Token>,
+}
+
+impl<'a> Sentence<'a> {
+    /// `None` if it is longer than anything that could be understood. Words in `replace` become others: `what's`, `what is`.
+    pub(crate) fn read(raw: &'a str, replace: &HashMap<String, Vec<String>>) -> Option<Self> {
+        if raw.len() > LONGEST {
+            return None;
+        }
+        let mut tokens = Vec::new();
+        for token in split(raw) {
+            match replace.get(&token.text) {
+                None => tokens.push(token),
+                Some(words) => tokens.extend(words.iter().map(|text| Token {
+                    text: text.clone(),
+                    ..token
+                })),
+            }
+        }
+        (tokens.len() <= MOST_WORDS).then_some(Self { raw, tokens })
+    }
+
+    /// The text of some words as it was written, with what stands before the first and after the last of them.
+    pub(crate) fn around(&self, from: usize, to: usize) -> &'a str {
+        let start = match from {
+            0 => 0,
+            _ => self.tokens.get(from - 1).map_or(0, |token| token.end),
+        };
+        let end = self
+            .tokens
+            .get(to)
+            .map_or(self.raw.len(), |token| token.start);
+        self.raw.get(start..end).unwrap_or("").trim()
+    }
+
+    /// The text of some words as it was written, from the first to the last of them.
+    pub(crate) fn written(&self, from: usize, to: usize) -> &'a str {
+        match (
+            self.tokens.get(from),
+            to.checked_sub(1).map(|last| &self.tokens[last]),
+        ) {
+            (Some(first), Some(last)) => self.raw.get(first.start..last.end).unwrap_or(""),
+            _ => "",
+        }
+    }
+}
+
+/// The plain words of a text.
+pub(crate) fn plain_words(text: &str) -> Vec<String> {
+    split(text).into_iter().map(|token| token.text).collect()
+}
+
+fn split(raw: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut word: Option<Token> = None;
+    let mut before = ' ';
+    let mut rest = raw.char_indices().peekable();
+    while let Some((at, letter)) = rest.next() {
+        let end = at + letter.len_utf8();
+        let next = rest.peek().map_or(' ', |(_, next)| *next);
+        let inside = match letter {
+            _ if is_mark(letter) => word.is_some(),
+            '\'' | '\u{2019}' | '\u{2bc}' => word.is_some() && next.is_alphabetic(),
+            '.' => before.is_ascii_digit() && next.is_ascii_digit(),
+            ',' => before.is_ascii_digit() && has_thousands(&raw[end..]),
+            '-' => next.is_ascii_digit() && before.is_whitespace(),
+            _ => letter.is_alphanumeric(),
+        };
+        if !inside {
+            tokens.extend(word.take());
+            if let '%' | '°' = letter {
+                let text = letter.to_string();
+                tokens.push(Token {
+                    text,
+                    start: at,
+                    end,
+                });
+            }
+        } else {
+            // `5cm` is two words and so is `Switch1`, however they are spoken.
+            let is_split = before.is_ascii_digit() && letter.is_alphabetic()
+                || before.is_alphabetic() && letter.is_ascii_digit();
+            if is_split {
+                tokens.extend(word.take());
+            }
+            let word = word.get_or_insert_with(|| Token {
+                text: String::new(),
+                start: at,
+                end,
+            });
+            word.end = end;
+            if letter != ',' {
+                fold(letter, &mut word.text);
+            }
+        }
+        before = letter;
+    }
+    tokens.extend(word);
+    tokens.retain(|token| !token.text.is_empty());
+    tokens
+}
+
+/// True for the rest of `1,000` and not for that of `1,2`.
+fn has_thousands(rest: &str) -> bool {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits == 3
+}
+
+/// True for an accent that is a character of its own.
+fn is_mark(letter: char) -> bool {
+    matches!(letter, '\u{300}'..='\u{36f}')
+}
+
+/// Appends a letter in lower case and without its accent.
+fn fold(letter: char, to: &mut String) {
+    for lower in letter.to_lowercase() {
+        let plain = match lower {
+            'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",
+            'æ' => "ae",
+            'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => "c",
+            'ð' | 'ď' | 'đ' => "d",
+            'è'..='ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => "e",
+            'ĝ' | 'ğ' | 'ġ' | 'ģ' => "g",
+            'ĥ' | 'ħ' => "h",
+            'ì'..='ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' | 'ı' => "i",
+            'ĵ' => "j",
+            'ķ' => "k",
+            'ĺ' | 'ļ' | 'ľ' | 'ł' => "l",
+            'ñ' | 'ń' | 'ņ' | 'ň' => "n",
+            'ò'..='ö' | 'ø' | 'ō' | 'ŏ' | 'ő' => "o",
+            'œ' => "oe",
+            'ŕ' | 'ŗ' | 'ř' => "r",
+            'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => "s",
+            'ß' => "ss",
+            'ţ' | 'ť' | 'ŧ' | 'ț' => "t",
+            'þ' => "th",
+            'ù'..='ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => "u",
+            'ŵ' => "w",
+            'ý' | 'ÿ' | 'ŷ' => "y",
+            'ź' | 'ż' | 'ž' => "z",
+            '\u{2019}' | '\u{2bc}' => "'",
+            _ if is_mark(lower) => "",
+            _ => {
+                to.push(lower);
+                continue;
+            }
+        };
+        to.push_str(plain);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_accents_and_punctuation_do_not_matter() {
+        for (text, expected) in [
+            ("Turn on Switch One.", "turn on switch one"),
+            ("  CAFÉ, cafe\u{301} & Çelik!? ", "cafe cafe celik"),
+            ("what’s Bob's plan", "what's bob's plan"),
+            ("'quoted' rock 'n' roll", "quoted rock n roll"),
+            ("3.5 and 1,000 and 1,2 and 7.", "3.5 and 1000 and 1 2 and 7"),
+            ("-5 and 2-3 and twenty-one", "-5 and 2 3 and twenty one"),
+            ("50% at 21°C", "50 % at 21 ° c"),
+            ("Switch1 5cm", "switch 1 5 cm"),
+            ("Straße", "strasse"),
+            ("Europe/Berlin", "europe berlin"),
+            ("日本語 ok", "日本語 ok"),
+            ("", ""),
+            ("…!?", ""),
+        ] {
+            assert_eq!(plain_words(text).join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_know_where_they_stood() {
+        let replace = HashMap::from([("what's".to_owned(), vec!["what".into(), "is".into()])]);
+        let sentence = Sentence::read("What's (2+3) * 4?", &replace).unwrap();
+        assert_eq!(sentence.tokens.len(), 5);
+        assert_eq!(sentence.around(2, 5), "(2+3) * 4?");
+        assert_eq!(sentence.written(2, 5), "2+3) * 4");
+        assert_eq!(sentence.around(0, 2), "What's (");
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_read() {
+        let none = HashMap::new();
+        assert!(Sentence::read(&"a".repeat(LONGEST + 1), &none).is_none());
+        assert!(Sentence::read(&"a ".repeat(MOST_WORDS + 1), &none).is_none());
+        assert!(Sentence::read(&"a ".repeat(MOST_WORDS), &none).is_some());
+    }
+}
