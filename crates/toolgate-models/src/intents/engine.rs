@@ -17,7 +17,8 @@ pub(crate) struct Engine {
     pub(crate) templates: Vec<Compiled>,
     pub(crate) slots: Vec<Filling>,
     pub(crate) vocabulary: HashMap<String, u32>,
-    pub(crate) fillers: Vec<Vec<String>>,
+    /// Phrases that may be skipped, and whether they are mere politeness.
+    pub(crate) fillers: Vec<(Vec<String>, bool)>,
     pub(crate) replace: HashMap<String, Vec<String>>,
     by_name: HashMap<String, usize>,
 }
@@ -35,6 +36,8 @@ pub(crate) struct Compiled {
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) states: Vec<Vec<Edge>>,
+    /// For each state whether free text comes next, and whether it was just before.
+    text: Vec<(bool, bool)>,
 }
 
 pub(crate) struct Edge {
@@ -56,7 +59,7 @@ pub(crate) enum Filling {
     Date,
     Text,
     Values(Names),
-    List(ListSource),
+    List(Box<ListSource>),
 }
 
 /// The texts that a pack must have.
@@ -85,14 +88,15 @@ impl Engine {
         }
         let split =
             |(word, words): (&String, &String)| (plain_words(word).concat(), plain_words(words));
+        let fillers = pack
+            .fillers
+            .iter()
+            .map(|filler| (plain_words(filler), false));
+        let polite = pack.polite.iter().map(|filler| (plain_words(filler), true));
+        let fillers = fillers.chain(polite);
         let mut engine = Self {
             replace: pack.replace.iter().map(split).collect(),
-            fillers: pack
-                .fillers
-                .iter()
-                .map(|filler| plain_words(filler))
-                .filter(|words| !words.is_empty())
-                .collect(),
+            fillers: fillers.filter(|(words, _)| !words.is_empty()).collect(),
             templates: Vec::new(),
             slots: Vec::new(),
             vocabulary: HashMap::new(),
@@ -171,6 +175,7 @@ impl Engine {
                 "the sentence '{text}' has too many parts"
             )));
         }
+        graph.mark_text(|slot| matches!(self.slots[slot], Filling::Text));
         Ok(graph)
     }
 
@@ -241,6 +246,33 @@ impl Engine {
 }
 
 impl Graph {
+    /// Whether words that mean nothing may be skipped here: they belong to free text that begins, and to free text that ends
+    /// unless they are mere politeness.
+    pub(crate) fn may_skip(&self, state: usize, polite: bool) -> bool {
+        let (before, after) = self.text[state];
+        !before && (!after || polite)
+    }
+
+    fn mark_text(&mut self, is_text: impl Fn(usize) -> bool) {
+        self.text = vec![(false, false); self.states.len()];
+        for state in (0..self.states.len()).rev() {
+            self.text[state].0 = self.states[state].iter().any(|edge| match edge.on {
+                On::Nothing => self.text[edge.to].0,
+                On::Slot { slot, .. } => is_text(slot),
+                On::Word(_) => false,
+            });
+        }
+        for state in 0..self.states.len() {
+            for edge in &self.states[state] {
+                self.text[edge.to].1 |= match edge.on {
+                    On::Nothing => self.text[state].1,
+                    On::Slot { slot, .. } => is_text(slot),
+                    On::Word(_) => false,
+                };
+            }
+        }
+    }
+
     fn add(&mut self) -> usize {
         self.states.push(Vec::new());
         self.states.len() - 1

@@ -22,8 +22,8 @@ pub(crate) struct Names {
     sets: HashMap<String, Vec<usize>>,
     /// By each word of it.
     words: HashMap<String, Vec<usize>>,
-    /// Letters of all forms, to be compared with what was misspelt.
-    forms: Vec<(String, usize)>,
+    /// The words of all forms, to be compared with what was misspelt.
+    forms: Vec<(Vec<String>, usize)>,
 }
 
 /// One of the things a slot may be filled with.
@@ -144,9 +144,8 @@ impl Names {
     }
 
     fn add_form(&mut self, index: usize, words: &[String]) {
-        let letters = words.concat();
-        add(&mut self.exact, letters.clone(), index);
-        self.forms.push((letters, index));
+        add(&mut self.exact, words.concat(), index);
+        self.forms.push((words.to_vec(), index));
     }
 
     /// How many there are.
@@ -177,7 +176,7 @@ impl Names {
             return Some((Found::Part, self.entries(&found)));
         }
         if misspelt {
-            let (edits, found) = self.near(&letters)?;
+            let (edits, found) = self.near(&words).or_else(|| self.having_near(&set))?;
             return Some((Found::Near(edits), self.entries(&found)));
         }
         None
@@ -199,27 +198,38 @@ impl Names {
     }
 
     /// Names that differ in the fewest letters, if these are few enough.
-    fn near(&self, letters: &str) -> Option<(u32, Vec<usize>)> {
-        let length = letters.chars().count();
-        let most = tolerance(length);
-        let mut best = most + 1;
+    fn near(&self, words: &[String]) -> Option<(u32, Vec<usize>)> {
+        let mut best = usize::MAX;
         let mut found = Vec::new();
-        for (form, index) in self.forms.iter().filter(|_| most > 0) {
-            if form.len().abs_diff(letters.len()) > 2 * most
-                || differences(form, letters) > 2 * most
-            {
+        for (form, index) in &self.forms {
+            let Some(edits) = edits_of_names(form, words) else {
                 continue;
-            }
-            let edits = strsim::osa_distance(form, letters);
+            };
             if edits < best {
                 best = edits;
                 found.clear();
             }
-            if edits == best && best <= most && !found.contains(index) {
+            if edits == best && !found.contains(index) {
                 found.push(*index);
             }
         }
         (!found.is_empty()).then_some((best as u32, found))
+    }
+
+    /// Names that have all these words once they are spelt like words of names.
+    fn having_near(&self, set: &[String]) -> Option<(u32, Vec<usize>)> {
+        let mut total = 0;
+        let mut right = Vec::new();
+        for word in set {
+            let near = self
+                .words
+                .keys()
+                .filter_map(|known| Some((edits(known, word)?, known)));
+            let (wrong, known) = near.min()?;
+            total += wrong;
+            right.push(known.clone());
+        }
+        Some((total as u32, self.having(&right)?))
     }
 
     /// Names that look or sound a little like this, else the first ones.
@@ -241,28 +251,75 @@ fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
     }
 }
 
-/// How many letters may be wrong in a word or name of this length.
-pub(crate) fn tolerance(length: usize) -> usize {
+/// How many letters may be wrong in a word of this length.
+fn tolerance(length: usize) -> usize {
     match length {
         0..=3 => 0,
         4..=7 => 1,
-        8..=12 => 2,
-        _ => 3,
+        _ => 2,
     }
+}
+
+/// How many letters are wrong in a word, if it may be the other one.
+pub(crate) fn edits(one: &str, other: &str) -> Option<usize> {
+    if one == other {
+        return Some(0);
+    }
+    let (length, others) = (one.chars().count(), other.chars().count());
+    let most = tolerance(length.min(others));
+    // Numbers have no near misses.
+    let is_number = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
+    if length.abs_diff(others) > most || most == 0 || is_number(one) || is_number(other) {
+        return None;
+    }
+    let hopeless = one.is_ascii() && other.is_ascii() && differences(one, other) > 2 * most;
+    let edits = if hopeless {
+        usize::MAX
+    } else {
+        strsim::osa_distance(one, other)
+    };
+    (edits <= most).then_some(edits)
 }
 
 /// How many letters are in only one of two words: at most twice the edits between them, and far quicker to count.
 fn differences(one: &str, other: &str) -> usize {
     let mut counts = [0_i16; 32];
-    one.bytes()
-        .for_each(|byte| counts[usize::from(byte % 32)] += 1);
-    other
-        .bytes()
-        .for_each(|byte| counts[usize::from(byte % 32)] -= 1);
+    for byte in one.bytes() {
+        counts[usize::from(byte % 32)] += 1;
+    }
+    for byte in other.bytes() {
+        counts[usize::from(byte % 32)] -= 1;
+    }
     counts
         .iter()
         .map(|count| usize::from(count.unsigned_abs()))
         .sum()
+}
+
+/// How many letters are wrong in a name, if it may be the other one. Each word by itself: a `bathroom light` is no
+/// `bedroom light`, however much of both is the same.
+fn edits_of_names(one: &[String], other: &[String]) -> Option<usize> {
+    const MOST: usize = 3;
+    if one.len() == other.len() {
+        let wrong = one.iter().zip(other).map(|(one, other)| edits(one, other));
+        return wrong.sum::<Option<usize>>().filter(|edits| *edits <= MOST);
+    }
+    if one.len().abs_diff(other.len()) > 1 {
+        return None;
+    }
+    // Written together or apart, and one letter wrong at that.
+    let digits = |words: &[String]| {
+        words
+            .iter()
+            .filter(|word| word.parse::<u64>().is_ok())
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let (joined, others) = (one.concat(), other.concat());
+    let alike = digits(one) == digits(other)
+        && joined.len().abs_diff(others.len()) <= 1
+        && joined.len() >= 8;
+    Some(strsim::osa_distance(&joined, &others)).filter(|edits| alike && *edits <= 1)
 }
 
 /// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item.
@@ -345,7 +402,12 @@ mod tests {
             ("kitchen lump", "Near(1) Kitchen Lamp"),
             ("kitchen lalp", "Near(1) Kitchen Lamp"),
             ("garage light", "nothing"),
-            ("swatch", "nothing"),
+            ("swatch", "Near(1) Switch 1/Switch 2"),
+            ("lmap", "Near(1) Kitchen Lamp"),
+            ("bed rom light", "Near(1) Bedroom Light"),
+            ("switch three", "nothing"),
+            ("bathroom light", "nothing"),
+            ("light on the wall", "nothing"),
             ("the", "nothing"),
             ("", "nothing"),
         ] {
@@ -360,11 +422,11 @@ mod tests {
             numbers: &numbers,
             small: &small,
         };
-        let items = ["Dining", "Dinind"]
+        let items = ["Dining", "Dinink"]
             .map(|name| (name.to_owned(), None))
             .to_vec();
         let names = Names::live(items, &spoken);
-        assert_eq!(found(&names, "dinint", &spoken), "Near(1) Dining/Dinind");
+        assert_eq!(found(&names, "dinint", &spoken), "Near(1) Dining/Dinink");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::engine::{Compiled, Engine, Filling, On};
-use super::lists::{Found, Names, tolerance};
+use super::lists::{Found, Names, edits};
 use super::numbers::to_json;
 use super::words::Sentence;
 
@@ -60,11 +60,15 @@ pub(crate) struct Reading<'a> {
     today: Date,
     /// For each word the words of templates it may be, with the letters that are wrong.
     words: Vec<Vec<(u32, u32)>>,
-    /// For each word how many of them may be skipped from there.
-    skips: Vec<Vec<usize>>,
-    fills: RefCell<HashMap<(usize, usize), Rc<[Fill]>>>,
-    wanted: RefCell<BTreeSet<usize>>,
+    /// For each word how many of them may be skipped from there, and whether they are mere politeness.
+    skips: Vec<Vec<(usize, bool)>>,
+    fills: RefCell<Fills>,
+    /// Lists that are not known, and the least that a match would cost that needs them.
+    wanted: RefCell<HashMap<usize, u32>>,
 }
+
+/// What each slot can be filled with at each word.
+type Fills = HashMap<(usize, usize), Rc<[Fill]>>;
 
 /// A template that fits.
 #[derive(Debug, Clone)]
@@ -147,9 +151,21 @@ impl<'a> Reading<'a> {
         best
     }
 
-    /// The lists that were looked for and are not known.
-    pub(crate) fn wanted(&self) -> BTreeSet<usize> {
-        self.wanted.borrow().clone()
+    /// The lists that are not known and could make a match as good as `best` or better.
+    pub(crate) fn wanted(&self, best: &[Match]) -> BTreeSet<usize> {
+        let best = best.first().map_or(u32::MAX, |best| best.cost);
+        let wanted = self.wanted.borrow();
+        let matter = wanted.iter().filter(|(_, cost)| **cost <= best);
+        matter.map(|(slot, _)| *slot).collect()
+    }
+
+    fn want(&self, slot: usize, cost: u32) {
+        let is_list = matches!(self.engine.slots[slot], Filling::List(_));
+        if is_list && !self.lists.contains_key(&slot) {
+            let mut wanted = self.wanted.borrow_mut();
+            let least = wanted.entry(slot).or_insert(u32::MAX);
+            *least = (*least).min(cost + NAME);
+        }
     }
 
     /// The cheapest way through a template, if it costs no more than `worst`.
@@ -186,8 +202,10 @@ impl<'a> Reading<'a> {
                         reached = reached.max(to_at);
                     }
                 };
-                for skip in self.skips.get(at).into_iter().flatten() {
-                    go(at + skip, state, SKIPPED * *skip as u32, Via::Nothing);
+                for (skip, polite) in self.skips.get(at).into_iter().flatten() {
+                    if template.graph.may_skip(state, *polite) {
+                        go(at + skip, state, SKIPPED * *skip as u32, Via::Nothing);
+                    }
                 }
                 for (index, edge) in template.graph.states[state].iter().enumerate() {
                     match &edge.on {
@@ -198,7 +216,9 @@ impl<'a> Reading<'a> {
                                 go(at + 1, edge.to, edits * EDIT, Via::Word { edits: *edits });
                             }
                         }
+                        On::Slot { .. } if at == count => {}
                         On::Slot { slot, .. } => {
+                            self.want(*slot, cost);
                             for (fill, found) in self.fills(*slot, at).iter().enumerate() {
                                 go(
                                     found.end,
@@ -318,10 +338,7 @@ impl<'a> Reading<'a> {
                 }
                 Some(ListState::Unreadable(_)) if self.mercy >= Mercy::Unknown => self.unknown(at),
                 Some(ListState::Unreadable(_)) => Vec::new(),
-                None => {
-                    self.wanted.borrow_mut().insert(slot);
-                    Vec::new()
-                }
+                None => Vec::new(),
             },
         }
     }
@@ -417,36 +434,23 @@ fn words_at(engine: &Engine, sentence: &Sentence<'_>, at: usize, mercy: Mercy) -
     if let Some(id) = engine.vocabulary.get(text) {
         return vec![(*id, 0)];
     }
-    let length = text.chars().count();
-    let most = tolerance(length).min(2);
-    if mercy < Mercy::Spelling || most == 0 {
+    if mercy < Mercy::Spelling {
         return Vec::new();
     }
-    let near = engine.vocabulary.iter().filter_map(|(word, id)| {
-        let other = word.chars().count();
-        let most = most.min(tolerance(other));
-        if other.abs_diff(length) > most {
-            return None;
-        }
-        let edits = strsim::osa_distance(text, word);
-        (edits <= most).then_some((*id, edits as u32))
-    });
+    let near = engine
+        .vocabulary
+        .iter()
+        .filter_map(|(word, id)| Some((*id, edits(word, text)? as u32)));
     near.collect()
 }
 
-fn skips_at(engine: &Engine, sentence: &Sentence<'_>, at: usize) -> Vec<usize> {
+fn skips_at(engine: &Engine, sentence: &Sentence<'_>, at: usize) -> Vec<(usize, bool)> {
     let rest = &sentence.tokens[at..];
-    let is_here = |filler: &&Vec<String>| {
-        filler.len() <= rest.len()
-            && filler
-                .iter()
-                .zip(rest)
-                .all(|(word, token)| *word == token.text)
+    let is_here = |(filler, _): &&(Vec<String>, bool)| {
+        let words = filler.iter().zip(rest);
+        filler.len() <= rest.len() && words.into_iter().all(|(word, token)| *word == token.text)
     };
-    engine
-        .fillers
-        .iter()
-        .filter(is_here)
-        .map(Vec::len)
+    let here = engine.fillers.iter().filter(is_here);
+    here.map(|(filler, polite)| (filler.len(), *polite))
         .collect()
 }

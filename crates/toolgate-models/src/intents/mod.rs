@@ -131,7 +131,7 @@ impl IntentsClient {
                 Err(wanted) => {
                     self.live
                         .read(&self.engine, &wanted, &self.toolbox, &list, self.origin)
-                        .await
+                        .await;
                 }
             }
         }

@@ -160,7 +160,7 @@ mod tests {
             ("one million and one", 1_000_001.0, 4),
             ("5 thousand", 5000.0, 2),
             ("twenty one point five", 21.5, 4),
-            ("minus three point one four", -3.14, 5),
+            ("minus three point two five", -3.25, 5),
             ("nineteen eighty", 19.0, 1),
             ("one two", 1.0, 1),
             ("one point", 1.0, 1),

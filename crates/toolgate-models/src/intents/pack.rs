@@ -36,6 +36,8 @@ pub struct Pack {
     pub(crate) language: String,
     /// Phrases that may stand anywhere and mean nothing.
     pub(crate) fillers: Vec<String>,
+    /// The same, and they may also stand after free text.
+    pub(crate) polite: Vec<String>,
     /// Words that mean nothing inside a name.
     pub(crate) small: Vec<String>,
     /// Words that are short for others.
@@ -75,7 +77,7 @@ pub(crate) enum SlotKind {
     /// One of these, each with the words for it.
     Values(Values),
     /// One of what a tool tells.
-    List(ListSource),
+    List(Box<ListSource>),
 }
 
 /// Values by themselves, or each with the words for it.
@@ -200,6 +202,7 @@ impl Pack {
             self.language = more.language;
         }
         self.fillers.extend(more.fillers);
+        self.polite.extend(more.polite);
         self.small.extend(more.small);
         self.replace.extend(more.replace);
         self.numbers.words.extend(more.numbers.words);

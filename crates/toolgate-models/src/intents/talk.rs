@@ -133,7 +133,7 @@ impl Engine {
     ) -> Result<Vec<Match>, BTreeSet<usize>> {
         let reading = Reading::new(self, sentence, moment.lists, mercy, moment.today);
         let mut matches = reading.best(is_wanted);
-        let wanted = reading.wanted();
+        let wanted = reading.wanted(&matches);
         if !wanted.is_empty() {
             return Err(wanted);
         }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
-    Annotations, FunctionTool, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+    Annotations, FunctionTool, Tool, ToolDefinition, ToolError, ToolExecutor, ToolManager,
 };
 use toolgate_tools::Handlers;
 use toolgate_tools::builtin::BuiltinSettings;
@@ -38,7 +38,8 @@ fn tool(
     Arc::new(FunctionTool::defined(definition, run).unwrap())
 }
 
-fn object(properties: Value, required: &[&str]) -> Value {
+fn object(properties: impl Into<Value>, required: &[&str]) -> Value {
+    let properties = properties.into();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 

@@ -1,0 +1,80 @@
+//! What a sentence costs: `cargo bench -p toolgate-models --bench intents`. The target is a millisecond.
+
+#![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+use toolgate_core::{
+    Annotations, FunctionTool, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+};
+use toolgate_models::{Event, IntentsClient, Message, ModelClient, Offer, Pack, Request, Toolbox};
+use toolgate_tools::Handlers;
+use toolgate_tools::builtin::BuiltinSettings;
+
+fn main() {
+    divan::main();
+}
+
+/// All that ships, and a house of so many devices.
+fn client(devices: usize) -> (IntentsClient, Toolbox) {
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(Handlers::new(&BuiltinSettings::default()).builtin_tools());
+    let any = json!({ "type": "object" });
+    let list = ToolDefinition::builder("list_zwave_devices", "…", any.clone())
+        .annotations(Annotations::READ_ONLY);
+    let names: Vec<Value> =
+        (1..=devices).map(|n| json!({ "name": format!("Kitchen Light {n}"), "location": format!("Room {}", n % 20) })).collect();
+    let answer = json!({ "devices": names });
+    let tell = move |_: Value, _| std::future::ready(Ok::<_, ToolError>(answer.clone()));
+    manager.add(FunctionTool::defined(list, tell).unwrap());
+    let control = ToolDefinition::builder("control_zwave_device", "…", any);
+    manager
+        .add(FunctionTool::defined(control, async |_: Value, _| Ok::<_, ToolError>("on")).unwrap());
+    let toolbox = Toolbox::new(ToolExecutor::new(manager));
+    (
+        IntentsClient::new(toolbox.clone(), Pack::english()).unwrap(),
+        toolbox,
+    )
+}
+
+const SENTENCES: [&str; 5] = [
+    "what time is it in Tokyo",
+    "turn on kitchen light one",
+    "Could you please turn the kitchen light 7 off?",
+    "turn on the kichen ligth 7",
+    "make the volume purple and tell me a story about it",
+];
+
+#[divan::bench(args = SENTENCES, consts = [12, 1000])]
+fn a_sentence<const DEVICES: usize>(bencher: divan::Bencher<'_, '_>, sentence: &str) {
+    let runtime = Runtime::new().unwrap();
+    let (client, toolbox) = client(DEVICES);
+    let offer = Offer::all(client.catalog(&toolbox.current()));
+    let messages = [Message::User {
+        text: sentence.to_owned(),
+    }];
+    let ask = || {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let request = Request {
+            system: "",
+            messages: &messages,
+            tools: &offer,
+            words_only: false,
+            deadline,
+        };
+        runtime
+            .block_on(client.reply(request, &mut |_: Event<'_>| {}))
+            .unwrap()
+    };
+    ask();
+    bencher.bench_local(ask);
+}
+
+#[divan::bench]
+fn english_made_ready() -> IntentsClient {
+    client(0).0
+}
