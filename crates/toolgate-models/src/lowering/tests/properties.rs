@@ -184,13 +184,11 @@ fn allows(schema: &Schema, instance: &Value) -> bool {
     checked.is_ok_and(|arguments| arguments.dropped().is_empty())
 }
 
-/// A few hundred, or as many as `PROPTEST_CASES` says.
+/// As many as `PROPTEST_CASES` says, else the usual 256.
 fn cases() -> ProptestConfig {
-    let config = ProptestConfig::default();
     ProptestConfig {
-        cases: config.cases.max(300),
         failure_persistence: None,
-        ..config
+        ..ProptestConfig::default()
     }
 }
 
