@@ -230,16 +230,33 @@ fn plain(result: &Value, joining: &Joining<'_>) -> String {
             joining.done.to_owned()
         }
         (_, Value::String(text)) => text.clone(),
-        (_, Value::Object(object))
-            if object
-                .values()
-                .all(|value| !value.is_object() && !value.is_array()) =>
-        {
+        (_, other) => in_words(other, joining, 0),
+    }
+}
+
+/// The fields of a result, for want of a sentence.
+fn in_words(value: &Value, joining: &Joining<'_>, depth: usize) -> String {
+    const DEEPEST: usize = 3;
+    match value {
+        Value::Object(object) if depth < DEEPEST => {
             let fields = object.iter().filter(|(_, value)| !value.is_null());
-            let said = fields.map(|(key, value)| format!("{key}: {}", spoken(value, joining.and)));
-            said.collect::<Vec<_>>().join(", ")
+            let said = fields
+                .map(|(key, value)| format!("{key}: {}", in_words(value, joining, depth + 1)));
+            let said = said.collect::<Vec<_>>().join(", ");
+            if depth == 0 {
+                said
+            } else {
+                format!("({said})")
+            }
         }
-        (_, other) => spoken(other, joining.and),
+        Value::Array(list) if depth < DEEPEST => {
+            let items: Vec<String> = list
+                .iter()
+                .map(|value| in_words(value, joining, depth + 1))
+                .collect();
+            listed(&items, joining.and)
+        }
+        other => spoken(other, joining.and),
     }
 }
 
@@ -301,7 +318,11 @@ mod tests {
             (json!("(no output)"), "Done."),
             (json!(null), "Done."),
             (json!([1, 2.5, true]), "1, 2.5 and true"),
-            (json!({ "a": { "b": 1 } }), r#"{"a":{"b":1}}"#),
+            (
+                json!({ "a": { "b": 1, "c": [2, { "d": 3 }] } }),
+                "a: (b: 1, c: 2 and (d: 3))",
+            ),
+            (json!([[[[1, { "e": 1 }]]]]), r#"1 and {"e":1}"#),
         ] {
             assert_eq!(said(json!([]), &result), expected);
         }

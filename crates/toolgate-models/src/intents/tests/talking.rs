@@ -1,6 +1,7 @@
 //! More than one message: results, questions back, and the model behind.
 
 use super::*;
+use crate::{Conversation, ModelSettings};
 
 /// The history after a reply.
 fn with(mut history: Vec<Message>, reply: &Reply) -> Vec<Message> {
@@ -343,4 +344,39 @@ async fn who_begins_a_turn_ends_it() {
     ];
     let history = with_result(history, r#"{"result":4}"#, false);
     assert_eq!(shown(&ask(&client, &history).await), "the model");
+}
+
+#[tokio::test]
+async fn a_whole_conversation_needs_no_model() {
+    let client = everything();
+    let toolbox = client.toolbox.clone();
+    let mut conversation = Conversation::new(Arc::new(client), toolbox, ModelSettings::default());
+    for (text, answer, calls) in [
+        ("What is 12 percent of 80?", "12% * 80 = 9.6", 1),
+        (
+            "what weekday was 2000-02-29",
+            "February 29, 2000 is a Tuesday.",
+            1,
+        ),
+        (
+            "turn on the kitchen",
+            "Which one: Kitchen Light or Kitchen Lamp?",
+            0,
+        ),
+        ("the lamp", "It is done.", 1),
+        ("what is 1 divided by 0", "", 1),
+        ("thanks", "You are welcome.", 0),
+    ] {
+        let turn = conversation
+            .turn(text, &mut |_: Event<'_>| {})
+            .await
+            .unwrap();
+        let called: usize = turn.rounds.iter().map(|round| round.calls.len()).sum();
+        assert_eq!(called, calls, "{text}: {}", turn.answer);
+        assert!(
+            turn.answer == answer || answer.is_empty() && turn.answer.contains("JSON"),
+            "{text}: {}",
+            turn.answer
+        );
+    }
 }
