@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::ollama::samples::{offer, offer_of};
-use crate::{CallArguments, ModelCall, Provider};
+use crate::{CallArguments, Image, ModelCall, Provider};
 
 const WANTED: Wanted = Wanted {
     window: 8192,
