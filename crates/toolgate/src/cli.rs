@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style, Styles};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use toolgate_models::Provider;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold().underline())
@@ -20,8 +22,10 @@ Examples:
   toolgate list                                  the tools there are
   toolgate call datetime timezone=Europe/Berlin  run one of them
   toolgate call echo '{\"a\": 1}' | jq .result     use the answer elsewhere
+  toolgate ask what time is it in Oslo           let a model use them
+  toolgate chat                                  the same, turn by turn
 
-Exit codes: 0 success, 1 the tool or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
+Exit codes: 0 success, 1 the tool, the model or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -77,6 +81,29 @@ Examples:
   echo '{\"query\": \"rust\"}' | toolgate call search - --timeout 5s
   toolgate call volume action=set level=30 --dry-run")]
     Call(CallOptions),
+    /// Ask a model that may use the tools, and print its answer
+    #[command(after_help = "\
+The answer goes to stdout and nothing else does; what goes on beside it is shown on a terminal.
+Without --provider and configuration: Ollama if it runs and has a model that can use tools, else Anthropic or
+OpenAI if ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL is set, else sentences that need no model.
+
+Examples:
+  toolgate ask what time is it in Oslo
+  toolgate ask --provider intents what is 17 percent of 340
+  git log -5 | toolgate ask summarise these commits -
+  toolgate ask --model ollama:qwen3:4b --tools 'house/*' turn the lamp on
+  toolgate ask --json what is 2^64 | jq .rounds")]
+    Ask(AskOptions),
+    /// Talk to a model that may use the tools
+    #[command(after_help = "\
+/help shows what else can be typed. Ctrl-C stops the answer, Ctrl-D leaves. Piped in, one line is one turn.
+
+Examples:
+  toolgate chat
+  toolgate chat --provider anthropic --tools datetime --tools 'house/*'
+  toolgate chat --resume yesterday.json
+  printf 'what time is it\\nand in Oslo\\n' | toolgate chat")]
+    Chat(ChatOptions),
     /// Add an MCP server to the configuration
     #[command(after_help = "\
 Writes the file that --config names, else ./toolgate.json if it is there, else the user's own. Starts nothing.
@@ -177,6 +204,55 @@ pub(crate) struct CallOptions {
     /// Approve the call if the policy asks for approval
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelOptions {
+    /// Whose model [default: the configuration's, else whoever is there]
+    #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
+    pub(crate) provider: Option<Provider>,
+    /// Which model: a name, or PROVIDER:NAME
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Offer only tools like this; may be given several times [default: all that the policy allows]
+    #[arg(short, long, value_name = "PATTERN")]
+    pub(crate) tools: Vec<String>,
+    /// Approve every call that the policy asks about
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Give up when a turn has lasted this long, such as 30s or 5m
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Go on with a conversation that --save or /save has written
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskOptions {
+    /// The question; - stands for what is piped in, and so does nothing at all
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: Vec<String>,
+    /// Print the whole record as a JSON object: answer, rounds, calls, tokens
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Keep the conversation in a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+/// Known to the shell's completion too.
+fn providers() -> impl TypedValueParser<Value = Provider> {
+    let names = Provider::ALL.map(Provider::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Provider>())
 }
 
 #[derive(Debug, Args)]

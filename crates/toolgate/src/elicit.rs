@@ -1,14 +1,14 @@
 //! A server's questions, put to the person at the terminal.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolgate_core::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
-use crate::say;
 use crate::spinner::Spinner;
+use crate::{questions, say};
 
 /// Asks on stderr and reads from stdin. Only made where both are a terminal.
 pub(crate) struct TerminalElicitor {
@@ -28,21 +28,10 @@ impl TerminalElicitor {
 impl Elicitor for TerminalElicitor {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
-            self.spinner.pause();
             let asked = question.clone();
-            // The read can not be called off; when the wait is over, the program ends without it.
-            let answer = tokio::task::spawn_blocking(move || ask(&asked, &mut read_line)).await;
-            self.spinner.resume();
+            let answer = questions::ask(&self.spinner, move |line| ask(&asked, line)).await;
             answer.unwrap_or(ElicitationAnswer::Cancel)
         })
-    }
-}
-
-fn read_line() -> Option<String> {
-    let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
-        Ok(0) | Err(_) => None,
-        Ok(_) => Some(line.trim().to_owned()),
     }
 }
 

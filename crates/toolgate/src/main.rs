@@ -4,16 +4,19 @@ mod approve;
 mod cli;
 mod commands;
 mod config;
+mod display;
 mod edit;
 mod elicit;
 mod exit;
 mod file;
 mod logging;
 mod pairs;
+mod questions;
 mod reload;
 mod say;
 mod servers;
 mod spinner;
+mod talk;
 mod trust;
 mod wiring;
 
@@ -54,6 +57,8 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::List(options) => commands::list::run(&cli.global, options),
         Command::Inspect(options) => commands::inspect::run(&cli.global, options),
         Command::Call(options) => commands::call::run(&cli.global, options),
+        Command::Ask(options) => commands::ask::run(&cli.global, options),
+        Command::Chat(options) => commands::chat::run(&cli.global, options),
         Command::Add(options) => commands::add::run(&cli.global, options),
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),

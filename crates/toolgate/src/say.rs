@@ -44,11 +44,34 @@ pub(crate) fn result(text: &str) {
         AutoStream::choice(&std::io::stdout()),
     );
     if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush()) {
-        if error.kind() != ErrorKind::BrokenPipe {
-            complain(&format!("cannot write the result: {error}"));
-        }
-        std::process::exit(i32::from(Exit::Failure.code()));
+        unwritten(&error);
     }
+}
+
+/// A part of a result, on stdout, as it comes.
+pub(crate) fn stream(text: &str) {
+    clear_line();
+    let mut out = std::io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        unwritten(&error);
+    }
+}
+
+/// A part of a line, on stderr, as it comes.
+pub(crate) fn aside(text: &str) {
+    clear_line();
+    let mut err = AutoStream::new(
+        std::io::stderr().lock(),
+        AutoStream::choice(&std::io::stderr()),
+    );
+    drop(write!(err, "{text}").and_then(|()| err.flush()));
+}
+
+fn unwritten(error: &std::io::Error) -> ! {
+    if error.kind() != ErrorKind::BrokenPipe {
+        complain(&format!("cannot write the result: {error}"));
+    }
+    std::process::exit(i32::from(Exit::Failure.code()));
 }
 
 /// A remark, on stderr.
@@ -88,6 +111,11 @@ pub(crate) fn line(text: &str) {
 /// True if colours on stderr are wanted: a terminal, and what `NO_COLOR` and its friends say.
 pub(crate) fn colours() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
+}
+
+/// True if a person looks at stderr and wants to see more than errors.
+pub(crate) fn is_followed() -> bool {
+    manner() == Manner::Plain && std::io::stderr().is_terminal()
 }
 
 /// True if a person looks at stdout.

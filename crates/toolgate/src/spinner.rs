@@ -2,24 +2,34 @@
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::Progress;
+use unicode_width::UnicodeWidthChar;
 
 /// Shorter calls need no spinner.
-const PATIENCE: Duration = Duration::from_millis(300);
-const TURN: Duration = Duration::from_millis(100);
-const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
+pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
+pub(crate) const TURN: Duration = Duration::from_millis(100);
+pub(crate) const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
 
-/// True while a spinner stands on the last line of the terminal.
-static DRAWN: AtomicBool = AtomicBool::new(false);
+/// How many lines at the end of the terminal are ours to take back.
+static DRAWN: AtomicUsize = AtomicUsize::new(0);
 
 /// A line on stderr with the elapsed time. On anything but a terminal it draws nothing. Clones are the same spinner.
 #[derive(Clone)]
 pub(crate) struct Spinner(Arc<Mutex<Line>>);
+
+/// Keeps a spinner from turning.
+pub(crate) struct Held(Spinner);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.line().paused = false;
+    }
+}
 
 struct Line {
     title: String,
@@ -27,12 +37,50 @@ struct Line {
     paused: bool,
 }
 
-/// Gives the last line back, for whoever has something to say.
+/// Gives the last lines back, for whoever has something to say.
 pub(crate) fn clear_line() {
-    if DRAWN.swap(false, Ordering::Relaxed) {
+    let taken_back = taken_back();
+    if !taken_back.is_empty() {
         // If stderr is gone, nobody looks.
-        drop(std::io::stderr().write_all(b"\r\x1b[2K"));
+        drop(std::io::stderr().write_all(taken_back.as_bytes()));
     }
+}
+
+/// What takes back the lines that were drawn last.
+fn taken_back() -> String {
+    match DRAWN.swap(0, Ordering::Relaxed) {
+        0 => String::new(),
+        lines => format!("\r\x1b[2K{}", "\x1b[1A\x1b[2K".repeat(lines - 1)),
+    }
+}
+
+/// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal.
+pub(crate) fn draw(lines: &[String]) {
+    // One column stays free: a line that wraps could not be taken back.
+    let width = terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(80, |(width, _)| usize::from(width.0))
+        .saturating_sub(1);
+    let lines: Vec<&str> = lines.iter().map(|line| fitting(line, width)).collect();
+    let mut err = std::io::stderr().lock();
+    let text = format!("{}{}", taken_back(), lines.join("\n"));
+    drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+    DRAWN.store(lines.len(), Ordering::Relaxed);
+}
+
+/// True where lines can be drawn and taken back: a person looks, at a terminal that can do that.
+pub(crate) fn can_draw() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !is_dumb && std::io::stderr().is_terminal()
+}
+
+/// As much of a text as fits; some characters are two columns wide.
+pub(crate) fn fitting(text: &str, width: usize) -> &str {
+    let mut columns = 0;
+    let mut ends = text.char_indices().filter(|(_, c)| {
+        columns += c.width().unwrap_or(0);
+        columns > width
+    });
+    ends.next().map_or(text, |(end, _)| &text[..end])
 }
 
 impl Spinner {
@@ -48,8 +96,7 @@ impl Spinner {
     /// Turns, once the call has lasted a little, for as long as it is polled.
     pub(crate) async fn turn(&self) -> Infallible {
         let started = Instant::now();
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if is_dumb || !std::io::stderr().is_terminal() {
+        if !can_draw() {
             return std::future::pending().await;
         }
         tokio::time::sleep(PATIENCE).await;
@@ -75,14 +122,15 @@ impl Spinner {
         self.line().title = toolgate_core::escape(title);
     }
 
-    /// Stays away while a question is asked.
-    pub(crate) fn pause(&self) {
+    /// Stays away while a question is asked, until what is given back is dropped.
+    pub(crate) fn hold(&self) -> Held {
         self.line().paused = true;
+        Held(self.clone())
     }
 
-    /// Comes back after it.
-    pub(crate) fn resume(&self) {
-        self.line().paused = false;
+    /// True while a question is asked.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.line().paused
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -101,12 +149,25 @@ impl Line {
             elapsed.as_secs_f64(),
             self.message
         );
-        // One column stays free: a line that wraps could not be taken back.
-        let width = terminal_size::terminal_size_of(std::io::stderr())
-            .map_or(80, |(width, _)| usize::from(width.0));
-        let text: String = text.chars().take(width.saturating_sub(1)).collect();
-        let mut err = std::io::stderr().lock();
-        drop(write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush()));
-        DRAWN.store(true, Ordering::Relaxed);
+        draw(&[text]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn a_line_is_cut_by_columns() {
+        for (text, width, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc"),
+            ("日本語", 3, "日"),
+            ("日本語", 4, "日本"),
+            ("", 0, ""),
+            ("a", 0, ""),
+        ] {
+            assert_eq!(fitting(text, width), expected);
+        }
     }
 }

@@ -17,7 +17,7 @@ use toolgate_mcp::ServerSettings;
 use tracing::warn;
 
 use crate::config::{ConfiguredServer, Environment, state_folder};
-use crate::{approve, file, say};
+use crate::{file, questions, say};
 
 /// Hashes of what would be run, by server, by file.
 type Agreed = BTreeMap<PathBuf, BTreeMap<String, String>>;
@@ -125,7 +125,7 @@ pub(crate) fn ask(file: &Path, servers: &[&ConfiguredServer]) -> bool {
     say::line(
         "Agree only if you know where this file comes from. Start them, now and from now on? [y/N]",
     );
-    approve::answer()
+    questions::agreed()
 }
 
 /// What would be run, for a person to judge.

@@ -108,6 +108,15 @@ pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprove
     door(config, tools).approver(approver).observer(log).build()
 }
 
+/// The same where the person sees each call, and needs no record of it.
+pub(crate) fn displayed(
+    config: &Config,
+    tools: &Tools,
+    approver: TerminalApprover,
+) -> ToolExecutor {
+    door(config, tools).approver(approver).unobserved().build()
+}
+
 /// The door where nobody can be asked: what needs approval is denied.
 pub(crate) fn unattended(config: &Config, tools: &Tools) -> ToolExecutor {
     let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());

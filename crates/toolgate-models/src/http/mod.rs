@@ -246,7 +246,7 @@ fn client(base: &Url) -> Result<Client, String> {
 }
 
 /// This machine is not reached by a proxy, however it is written.
-fn is_this_machine(url: &Url) -> bool {
+pub(crate) fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
     match ip.map(|ip| ip.to_canonical()) {

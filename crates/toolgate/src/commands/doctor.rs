@@ -1,5 +1,7 @@
 //! `toolgate doctor`: checks what can be checked, and says what to do.
 
+mod model;
+
 use std::time::Duration;
 
 use serde_json::json;
@@ -49,6 +51,7 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
             report.on_servers(fleet, &config);
         }
         report.on_tools(&config, &tools, fleet.as_ref()).await;
+        report.on_model(&config, &tools).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use comfy_table::{Attribute, Cell};
 use toolgate_core::escape;
 
-use super::{rendered, runtime, table, to_json};
+use super::{first_sentence, rendered, runtime, table, to_json};
 use crate::cli::{Global, ListOptions};
 use crate::config::Config;
 use crate::exit::Exit;
@@ -72,31 +72,5 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, json: bool) {
     } else {
         let lines: Vec<String> = rows.map(|row| row.join("\t")).collect();
         say::result(&lines.join("\n"));
-    }
-}
-
-/// Enough to choose by; `inspect` has the rest.
-fn first_sentence(text: &str) -> &str {
-    let end = text
-        .find(". ")
-        .or_else(|| text.find('\n'))
-        .unwrap_or(text.len());
-    text[..end].trim_end_matches('.')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_description_is_cut_after_its_first_sentence() {
-        for (text, expected) in [
-            ("Adds numbers", "Adds numbers"),
-            ("Adds numbers. Use it often.", "Adds numbers"),
-            ("Adds 1.5 and 2.", "Adds 1.5 and 2"),
-            ("One\ntwo", "One"),
-        ] {
-            assert_eq!(first_sentence(text), expected);
-        }
     }
 }

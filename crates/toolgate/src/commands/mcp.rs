@@ -25,7 +25,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     // The tool that needs it says so when it is called; the others are served.
-    for unset in config.unset() {
+    for unset in config.unset_for_tools() {
         warn!("{unset}");
     }
     let mut serve = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));

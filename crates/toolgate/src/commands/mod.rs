@@ -1,7 +1,9 @@
 //! One file per command.
 
 pub(crate) mod add;
+pub(crate) mod ask;
 pub(crate) mod call;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod import;
@@ -72,6 +74,15 @@ fn rendered(value: &Value) -> String {
     shown
 }
 
+/// Enough to choose by; `inspect` has the rest.
+fn first_sentence(text: &str) -> &str {
+    let end = text
+        .find(". ")
+        .or_else(|| text.find('\n'))
+        .unwrap_or(text.len());
+    text[..end].trim_end_matches('.')
+}
+
 /// Fits its rows to the width of the terminal.
 fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
     let mut table = Table::new();
@@ -80,4 +91,21 @@ fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .add_rows(rows);
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_cut_after_its_first_sentence() {
+        for (text, expected) in [
+            ("Adds numbers", "Adds numbers"),
+            ("Adds numbers. Use it often.", "Adds numbers"),
+            ("Adds 1.5 and 2.", "Adds 1.5 and 2"),
+            ("One\ntwo", "One"),
+        ] {
+            assert_eq!(first_sentence(text), expected);
+        }
+    }
 }

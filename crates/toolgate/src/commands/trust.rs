@@ -8,7 +8,7 @@ use crate::cli::{Global, TrustOptions};
 use crate::config::{ConfiguredServer, Place};
 use crate::exit::Exit;
 use crate::trust::{self, Trust};
-use crate::{approve, say, wiring};
+use crate::{questions, say, wiring};
 
 pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
     let mut trust = Trust::read(&wiring::environment);
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
     let must_ask = !options.yes && std::io::stdin().is_terminal();
     if must_ask {
         say::line("Agree? [y/N]");
-        if !approve::answer() {
+        if !questions::agreed() {
             say::note("nothing was agreed to");
             return Ok(Exit::Failure);
         }

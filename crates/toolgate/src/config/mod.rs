@@ -208,6 +208,12 @@ impl Config {
         entries.any(|entry| entry["name"] == tool && entry["implementation"]["handler"] == handler)
     }
 
+    /// Unset variables that matter to one tool or another.
+    pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
+        let of_tools = self.unset.iter().filter(|(section, _)| *section != "model");
+        of_tools.map(|(_, error)| error)
+    }
+
     /// All unset variables, for a check of everything.
     pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
         self.unset.iter().map(|(_, error)| error)

@@ -1,13 +1,16 @@
 //! The program as a person or a script uses it, one module per topic.
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
+mod ask; // `ask`: each provider, none, pipes, exit codes, secrets
 mod call; // `call`: input in every form, envelopes, exit codes
+mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
 mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
+mod llm; // doubles of the providers
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod requirements; // docs/requirements.md against the tests there are

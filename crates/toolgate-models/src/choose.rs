@@ -1,1 +1,0 @@
-//! Which provider, where nobody said.

@@ -1,0 +1,167 @@
+//! Addresses as people write them, made into the ones that clients build on.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+use crate::Provider;
+
+/// Where Ollama listens unless told otherwise.
+const OLLAMA_PORT: u16 = 11434;
+
+/// Where a provider usually is; for Ollama on this machine.
+pub(super) fn usual(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Anthropic => "https://api.anthropic.com",
+        Provider::OpenAi => "https://api.openai.com/v1",
+        Provider::Ollama => "http://127.0.0.1:11434",
+        Provider::Intents => "",
+    }
+}
+
+/// The address a client builds on: without the path that the client adds itself, and without a slash at its end.
+pub(super) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
+    let text = text.trim().trim_matches(['"', '\'']).trim();
+    match provider {
+        Provider::Intents => Ok(String::new()),
+        _ if text.is_empty() => Ok(usual(provider).to_owned()),
+        Provider::Ollama => ollama(text),
+        Provider::Anthropic => {
+            let url = read(text)?;
+            Ok(without(&url, &["/v1/messages", "/v1"]))
+        }
+        Provider::OpenAi => {
+            let url = read(text)?;
+            let base = without(&url, &["/chat/completions"]);
+            // Nobody but a few serves it at the root, and those serve it under /v1 too.
+            let is_bare = matches!(url.path(), "" | "/" | "/chat/completions");
+            Ok(if is_bare { format!("{base}/v1") } else { base })
+        }
+    }
+}
+
+fn ip(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str()?;
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+fn read(text: &str) -> Result<Url, String> {
+    let shown = crate::settings::shown(text);
+    let url = Url::parse(text).map_err(|error| format!("'{shown}' is no address ({error})"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(format!(
+            "'{shown}' is no address; write it like http://host:port"
+        ));
+    }
+    Ok(url)
+}
+
+/// The address without its end.
+fn without(url: &Url, ends: &[&str]) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/').to_owned();
+    let path = ends
+        .iter()
+        .find_map(|end| path.strip_suffix(end))
+        .unwrap_or(&path);
+    url.set_path(path.trim_end_matches('/'));
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// `OLLAMA_HOST` is shared with the server, which reads it as the place to listen at: `host`, `host:port`, `:port`, a whole
+/// address, or all of the machine's addresses, of which one is as good as the other.
+fn ollama(text: &str) -> Result<String, String> {
+    let bare = !text.contains("://");
+    let with_scheme = match text {
+        _ if !bare => text.to_owned(),
+        // An IPv6 address without its brackets.
+        _ if text.parse::<Ipv6Addr>().is_ok() => format!("http://[{text}]"),
+        _ if text.starts_with(':') => format!("http://127.0.0.1{text}"),
+        _ => format!("http://{text}"),
+    };
+    let mut url = read(&with_scheme)?;
+    if let Some(ip) = ip(&url).filter(IpAddr::is_unspecified) {
+        let here = match ip {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        url.set_ip_host(here)
+            .map_err(|()| "it has no host".to_owned())?;
+    }
+    if bare && url.port().is_none() {
+        url.set_port(Some(OLLAMA_PORT))
+            .map_err(|()| "it has no host".to_owned())?;
+    }
+    Ok(without(&url, &["/api/chat", "/api"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_understood_however_people_write_it() {
+        use Provider::{Anthropic, Ollama, OpenAi};
+        for (provider, text, expected) in [
+            (Ollama, "", "http://127.0.0.1:11434"),
+            (Ollama, "nas", "http://nas:11434"),
+            (Ollama, "nas:8000", "http://nas:8000"),
+            (Ollama, ":8000", "http://127.0.0.1:8000"),
+            (Ollama, "http://nas:8000", "http://nas:8000"),
+            (Ollama, "http://nas:8000/", "http://nas:8000"),
+            (Ollama, "http://nas:8000/api/chat", "http://nas:8000"),
+            (Ollama, "http://nas", "http://nas"),
+            (Ollama, "https://ollama.example", "https://ollama.example"),
+            (Ollama, "https://host/ollama/", "https://host/ollama"),
+            (Ollama, "0.0.0.0", "http://127.0.0.1:11434"),
+            (Ollama, "0.0.0.0:8000", "http://127.0.0.1:8000"),
+            (Ollama, "http://0.0.0.0:8000", "http://127.0.0.1:8000"),
+            (Ollama, "[::]:8000", "http://[::1]:8000"),
+            (Ollama, "::1", "http://[::1]:11434"),
+            (Ollama, " \"nas\" ", "http://nas:11434"),
+            (Anthropic, "", "https://api.anthropic.com"),
+            (Anthropic, "http://h:1", "http://h:1"),
+            (Anthropic, "http://h:1/", "http://h:1"),
+            (Anthropic, "http://h:1/v1", "http://h:1"),
+            (Anthropic, "http://h:1/v1/", "http://h:1"),
+            (Anthropic, "http://h:1/v1/messages", "http://h:1"),
+            (Anthropic, "http://h:1/proxy/v1/", "http://h:1/proxy"),
+            (OpenAi, "", "https://api.openai.com/v1"),
+            (OpenAi, "http://h:1/v1", "http://h:1/v1"),
+            (OpenAi, "http://h:1/v1/", "http://h:1/v1"),
+            (OpenAi, "http://h:1/v1/chat/completions", "http://h:1/v1"),
+            (OpenAi, "http://h:1", "http://h:1/v1"),
+            (OpenAi, "http://h:1/chat/completions", "http://h:1/v1"),
+            (OpenAi, "http://h:1/openai/v1", "http://h:1/openai/v1"),
+            (
+                OpenAi,
+                "http://h:1/v1/?version=2#x",
+                "http://h:1/v1?version=2",
+            ),
+        ] {
+            assert_eq!(
+                tidy(provider, text),
+                Ok(expected.to_owned()),
+                "{provider} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_said_without_its_login() {
+        for (provider, text) in [
+            (Provider::Anthropic, "localhost:8080"),
+            (Provider::OpenAi, "host/v1"),
+            (Provider::OpenAi, "ftp://ada:pa55@host"),
+            (Provider::Ollama, "http://"),
+            (Provider::Ollama, "a b"),
+        ] {
+            let error = tidy(provider, text).unwrap_err();
+            assert!(
+                error.contains("is no address") && !error.contains("pa55"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! From a choice to a client.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Choice, ChooseError, Chosen};
+use crate::anthropic::AnthropicClient;
+use crate::intents::{FastPath, IntentsClient, Pack};
+use crate::ollama::OllamaClient;
+use crate::openai::OpenAiClient;
+use crate::{ModelClient, Provider, Toolbox};
+
+/// Nobody writes so many sentences.
+const LARGEST_PACK: u64 = 4 << 20;
+
+/// Makes the client of a choice. Nothing is asked yet.
+pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
+    let settings = choice.settings;
+    let client: Arc<dyn ModelClient> = match choice.provider {
+        Provider::Anthropic => Arc::new(AnthropicClient::new(&settings)?),
+        Provider::Ollama => Arc::new(OllamaClient::new(&settings)?),
+        Provider::OpenAi => Arc::new(OpenAiClient::new(&settings)?),
+        Provider::Intents => Arc::new(intents(toolbox, &settings.intents)?),
+    };
+    let client = match settings.intents_first && choice.provider != Provider::Intents {
+        true => Arc::new(FastPath::new(intents(toolbox, &settings.intents)?, client)),
+        false => client,
+    };
+    Ok(Chosen {
+        client,
+        settings,
+        why: choice.why,
+        passed_over: choice.passed_over,
+    })
+}
+
+/// The sentences that ship, and those of the person.
+fn intents(toolbox: &Toolbox, files: &[PathBuf]) -> Result<IntentsClient, ChooseError> {
+    let mut all = Pack::english();
+    for file in files {
+        let text = read(file).map_err(|error| unusable(file, &error.to_string()))?;
+        let pack = Pack::read(&text).map_err(|error| unusable(file, &error.to_string()))?;
+        all = all.with(pack);
+    }
+    let client = IntentsClient::new(toolbox.clone(), all);
+    client.map_err(|error| ChooseError::Settings(format!("model.intents: {error}")))
+}
+
+fn unusable(file: &Path, reason: &str) -> ChooseError {
+    let file = toolgate_core::escape(&file.to_string_lossy());
+    ChooseError::Settings(format!("model.intents: {file}: {reason}"))
+}
+
+fn read(file: &Path) -> std::io::Result<String> {
+    // Asked before it is opened: opening a pipe waits for somebody to write.
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(std::io::Error::other("is no file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(file)?
+        .take(LARGEST_PACK)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,271 @@
+//! Which model, where nobody said, and where it is.
+
+mod address;
+mod connect;
+mod probe;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::connect::connect;
+use crate::{ModelClient, ModelError, ModelSettings, Provider, Toolbox};
+
+/// A model on this machine answers at once, or is not there.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A person who asks for a check waits longer.
+const CHECK: Duration = Duration::from_secs(5);
+
+/// How a variable is looked up.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A model, and why it is this one.
+pub struct Chosen {
+    /// What is asked.
+    pub client: Arc<dyn ModelClient>,
+    /// The settings it was made of: provider, name, address and key are filled in.
+    pub settings: ModelSettings,
+    /// For a person: why this one.
+    pub why: String,
+    /// For a person: what would have gone before it, and why it did not.
+    pub passed_over: Vec<String>,
+}
+
+/// The same before anything is made of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// Whose model.
+    pub provider: Provider,
+    /// With provider, name, address and key filled in.
+    pub settings: ModelSettings,
+    /// For a person: why this one.
+    pub why: String,
+    /// For a person: what would have gone before it, and why it did not.
+    pub passed_over: Vec<String>,
+}
+
+/// There is no model to be asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChooseError {
+    /// A setting is missing or makes no sense.
+    #[error("{0}")]
+    Settings(String),
+    /// It can not be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Makes the client of the model that the settings and the environment mean.
+///
+/// A provider in the settings is the one, for the reason `said_by`, such as `the configuration says so`. Else it is Ollama if
+/// it answers within a second and has a model that can use tools, else Anthropic or OpenAI if their variables are set, else
+/// `intents`, which needs no model.
+pub async fn choose(
+    settings: &ModelSettings,
+    said_by: &str,
+    environment: Environment<'_>,
+    toolbox: &Toolbox,
+) -> Result<Chosen, ChooseError> {
+    let choice = choice(settings, said_by, environment).await?;
+    connect(choice, toolbox)
+}
+
+/// Only the choice, for a person who wants to know.
+pub async fn choice(
+    settings: &ModelSettings,
+    said_by: &str,
+    environment: Environment<'_>,
+) -> Result<Choice, ChooseError> {
+    let chooser = Chooser {
+        settings,
+        environment,
+    };
+    match settings.provider {
+        Some(provider) => chooser.given(provider, said_by).await,
+        None => chooser.whoever_is_there().await,
+    }
+}
+
+/// Asks the provider of a choice whether it is there and takes the key, by a request that costs nothing.
+pub async fn check(choice: &Choice) -> Result<(), ModelError> {
+    match choice.provider {
+        Provider::Intents => Ok(()),
+        _ => probe::key(&choice.settings, CHECK).await,
+    }
+}
+
+/// True if an address is on this machine, where nobody else listens.
+pub fn is_this_machine(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| crate::http::is_this_machine(&url))
+}
+
+/// The variables of a provider: its key, and its address.
+fn variables(provider: Provider) -> [&'static str; 2] {
+    match provider {
+        Provider::Anthropic => ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
+        Provider::OpenAi => ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
+        Provider::Ollama => ["OLLAMA_API_KEY", "OLLAMA_HOST"],
+        Provider::Intents => ["", ""],
+    }
+}
+
+/// The settings of a provider that is there and why it is taken, or why it is not.
+type Candidate = Result<(ModelSettings, String), String>;
+
+struct Chooser<'a> {
+    settings: &'a ModelSettings,
+    environment: Environment<'a>,
+}
+
+impl Chooser<'_> {
+    /// A variable that says something.
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = (self.environment)(name)?;
+        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// The settings of a provider, with what its variables say where the settings say nothing.
+    fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
+        let [key, url] = variables(provider);
+        let mut settings = self.settings.clone();
+        settings.provider = Some(provider);
+        let mut said_by = "model.url";
+        if settings.url.is_empty() {
+            said_by = url;
+            settings.url = self.variable(url).unwrap_or_default();
+        }
+        settings.url = address::tidy(provider, &settings.url)
+            .map_err(|wrong| ChooseError::Settings(format!("{said_by}: {wrong}")))?;
+        if settings.key.is_empty() {
+            settings.key = self.variable(key).unwrap_or_default();
+        }
+        Ok(settings)
+    }
+
+    async fn given(&self, provider: Provider, said_by: &str) -> Result<Choice, ChooseError> {
+        let mut settings = self.filled(provider)?;
+        let is_usual = settings.url == address::usual(provider);
+        let needs_key = matches!(provider, Provider::Anthropic | Provider::OpenAi) && is_usual;
+        if needs_key && settings.key.is_empty() {
+            let [key, url] = variables(provider);
+            return Err(ChooseError::Settings(format!(
+                "{provider} needs a key: set {key}, or 'key' of 'model' in the configuration (or {url}, if it is served elsewhere)"
+            )));
+        }
+        if settings.name.is_empty() {
+            settings.name = self.usual_model(&settings).await;
+        }
+        Ok(Choice {
+            provider,
+            settings,
+            why: said_by.to_owned(),
+            passed_over: Vec::new(),
+        })
+    }
+
+    /// What the provider has, else the table's; whether that can be reached is found out when it is asked.
+    async fn usual_model(&self, settings: &ModelSettings) -> String {
+        let provider = settings.provider.unwrap_or(Provider::Intents);
+        let is_usual = settings.url == address::usual(provider);
+        let there = match provider {
+            Provider::Ollama => {
+                let models = probe::ollama(&settings.url, PATIENCE).await.ok();
+                models.and_then(|models| models.usable("").or_else(|| models.any()))
+            }
+            Provider::OpenAi if !is_usual => probe::openai(settings, PATIENCE).await,
+            _ => None,
+        };
+        there.unwrap_or_else(|| provider.default_model().to_owned())
+    }
+
+    async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
+        for (key, value) in [("url", &self.settings.url), ("key", &self.settings.key)] {
+            if !value.is_empty() {
+                return Err(ChooseError::Settings(format!(
+                    "model.{key} needs model.provider beside it: whose {key} is it?"
+                )));
+            }
+        }
+        let mut passed_over = Vec::new();
+        for provider in [Provider::Ollama, Provider::Anthropic, Provider::OpenAi] {
+            let found = match provider {
+                Provider::Ollama => self.ollama().await?,
+                _ => self.remote(provider)?,
+            };
+            match found {
+                Ok((mut settings, why)) => {
+                    if settings.name.is_empty() {
+                        settings.name = self.usual_model(&settings).await;
+                    }
+                    return Ok(Choice {
+                        provider,
+                        settings,
+                        why,
+                        passed_over,
+                    });
+                }
+                Err(reason) => passed_over.push(format!("{provider}: {reason}")),
+            }
+        }
+        self.nobody(passed_over)
+    }
+
+    /// Sentences need no model, but a person who named one wants that one.
+    fn nobody(&self, passed_over: Vec<String>) -> Result<Choice, ChooseError> {
+        let name = &self.settings.name;
+        if !name.is_empty() {
+            return Err(ChooseError::Settings(format!(
+                "nobody here has the model '{}' ({}); say whose it is with --provider",
+                toolgate_core::escape(name),
+                passed_over.join("; ")
+            )));
+        }
+        let provider = Provider::Intents;
+        let mut settings = self.settings.clone();
+        settings.provider = Some(provider);
+        settings.name = provider.default_model().to_owned();
+        Ok(Choice {
+            provider,
+            settings,
+            why: "no model is configured or reachable".to_owned(),
+            passed_over,
+        })
+    }
+
+    async fn ollama(&self) -> Result<Candidate, ChooseError> {
+        let mut settings = self.filled(Provider::Ollama)?;
+        let shown = crate::settings::shown(&settings.url);
+        let models = match probe::ollama(&settings.url, PATIENCE).await {
+            Ok(models) => models,
+            Err(reason) => return Ok(Err(format!("{reason} at {shown}"))),
+        };
+        let Some(name) = models.usable(&settings.name) else {
+            return Ok(Err(models.none_usable(&settings.name)));
+        };
+        let shown_name = toolgate_core::escape(&name);
+        let why = format!("it answers at {shown} and its {shown_name} can use tools");
+        settings.name = name;
+        Ok(Ok((settings, why)))
+    }
+
+    fn remote(&self, provider: Provider) -> Result<Candidate, ChooseError> {
+        let [key, url] = variables(provider);
+        let set = |name: &str| self.variable(name).is_some();
+        let why = match provider {
+            Provider::OpenAi if set(url) => format!("{url} is set"),
+            _ if set(key) => format!("{key} is set"),
+            Provider::OpenAi => return Ok(Err(format!("neither {key} nor {url} is set"))),
+            _ => return Ok(Err(format!("{key} is not set"))),
+        };
+        let name = &self.settings.name;
+        let is_claude = name.starts_with("claude");
+        if !name.is_empty() && is_claude != (provider == Provider::Anthropic) {
+            let name = toolgate_core::escape(name);
+            return Ok(Err(format!("'{name}' is no model of {provider}")));
+        }
+        Ok(Ok((self.filled(provider)?, why)))
+    }
+}

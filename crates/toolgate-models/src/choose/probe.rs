@@ -1,0 +1,121 @@
+//! A look at what a provider has, where asking costs nothing.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::http::{self, Http};
+use crate::ollama::{ModelInfo, OllamaClient};
+use crate::{ModelError, ModelSettings, Provider};
+
+/// A longer name is none.
+const LONGEST_NAME: usize = 256;
+
+/// The models of an Ollama.
+#[derive(Debug)]
+pub(super) struct Models(Vec<ModelInfo>);
+
+impl Models {
+    /// The one of this name if it can use tools; with an empty name the table's own, else a Qwen, else the first.
+    pub(super) fn usable(&self, name: &str) -> Option<String> {
+        let mut with_tools = self.0.iter().filter(|model| model.tools);
+        let found = match name {
+            "" => best(with_tools),
+            name => with_tools.find(|model| is_same(&model.name, name)),
+        };
+        found.map(|model| model.name.clone())
+    }
+
+    /// One that is there at least: an old Ollama does not tell what its models can do.
+    pub(super) fn any(&self) -> Option<String> {
+        best(self.0.iter()).map(|model| model.name.clone())
+    }
+
+    /// Why there is nothing to use.
+    pub(super) fn none_usable(&self, name: &str) -> String {
+        let usual = Provider::Ollama.default_model();
+        let shown = toolgate_core::escape(name);
+        let is_there = self.0.iter().any(|model| is_same(&model.name, name));
+        match self.0.len() {
+            _ if is_there => format!("its model '{shown}' can not use tools"),
+            _ if !name.is_empty() => {
+                format!("it has no model '{shown}'; 'ollama pull {shown}' gets it")
+            }
+            0 => format!("it has no model yet; 'ollama pull {usual}' gets one"),
+            1 => {
+                format!("its only model can not use tools; 'ollama pull {usual}' gets one that can")
+            }
+            count => format!(
+                "none of its {count} models can use tools; 'ollama pull {usual}' gets one that can"
+            ),
+        }
+    }
+}
+
+fn best<'a>(models: impl Iterator<Item = &'a ModelInfo>) -> Option<&'a ModelInfo> {
+    models.min_by_key(|model| match model.name.as_str() {
+        name if is_same(name, Provider::Ollama.default_model()) => 0,
+        name if name.starts_with("qwen") => 1,
+        _ => 2,
+    })
+}
+
+/// Ollama adds `:latest` to a name without a tag.
+fn is_same(installed: &str, asked: &str) -> bool {
+    installed == asked || installed.strip_suffix(":latest") == Some(asked)
+}
+
+/// Looks at an Ollama; the error says what is wrong with it in a few words.
+pub(super) async fn ollama(url: &str, patience: Duration) -> Result<Models, &'static str> {
+    let models = OllamaClient::probe(url, patience).await;
+    models.map(Models).map_err(|error| match error {
+        ModelError::Unreachable { .. } => "nobody answers",
+        ModelError::TimedOut { .. } => "nobody answers in time",
+        _ => "something else than Ollama answers",
+    })
+}
+
+/// The first model of a server that speaks OpenAI's language.
+pub(super) async fn openai(settings: &ModelSettings, patience: Duration) -> Option<String> {
+    let (http, headers) = hasty(settings, patience).ok()?;
+    let deadline = Instant::now() + patience;
+    let get = http.get_json("/models", headers, deadline, |failure| failure.usual(""));
+    let answer = get.await.ok()?;
+    let names = answer["data"].as_array()?.iter();
+    let names = names.filter_map(|model| model["id"].as_str());
+    let mut names = names.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
+    names.next().map(str::to_owned)
+}
+
+/// Whether a key is accepted, by a request that costs nothing.
+pub(super) async fn key(settings: &ModelSettings, patience: Duration) -> Result<(), ModelError> {
+    let (http, mut headers) = hasty(settings, patience)?;
+    let deadline = Instant::now() + patience;
+    let path = match settings.provider {
+        Some(provider @ Provider::Anthropic) => {
+            headers.remove(AUTHORIZATION);
+            headers.insert("x-api-key", http::secret(provider, &settings.key)?);
+            let version = reqwest::header::HeaderValue::from_static("2023-06-01");
+            headers.insert("anthropic-version", version);
+            "/v1/models"
+        }
+        _ => "/models",
+    };
+    let get = http.get_json(path, headers, deadline, |failure| failure.usual(""));
+    get.await.map(|_: Value| ())
+}
+
+/// For questions that are answered at once, or not at all.
+fn hasty(settings: &ModelSettings, patience: Duration) -> Result<(Http, HeaderMap), ModelError> {
+    let provider = settings.provider.unwrap_or(Provider::Ollama);
+    let mut hasty = settings.clone();
+    hasty.first_byte = patience;
+    let mut headers = HeaderMap::new();
+    if !settings.key.is_empty() {
+        let key = http::secret(provider, &format!("Bearer {}", settings.key))?;
+        headers.insert(AUTHORIZATION, key);
+    }
+    Ok((Http::new(provider, &settings.url, &hasty)?, headers))
+}

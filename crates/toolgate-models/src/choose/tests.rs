@@ -1,0 +1,411 @@
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::http::loopback::{Loopback, answer};
+
+/// Nobody listens there.
+const NOBODY: (&str, &str) = ("OLLAMA_HOST", "127.0.0.1:1");
+
+fn answered(body: &str) -> String {
+    answer(200, "content-type: application/json\r\n", body)
+}
+
+/// An Ollama with these models, each with or without tools: what it answers depends on what it is asked, not on the order.
+async fn ollama(models: &[(&str, bool)]) -> Ollama {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let models: Vec<(String, bool)> = models
+        .iter()
+        .map(|(name, tools)| ((*name).to_owned(), *tools))
+        .collect();
+    let task = tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            let read = socket.read(&mut request).await.unwrap();
+            let request = String::from_utf8_lossy(&request[..read]).into_owned();
+            let body = match request.starts_with("GET /api/tags ") {
+                true => list(&models),
+                false => capabilities(&models, &request),
+            };
+            socket.write_all(answered(&body).as_bytes()).await.unwrap();
+        }
+    });
+    Ollama { url, task }
+}
+
+struct Ollama {
+    url: String,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Ollama {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn list(models: &[(String, bool)]) -> String {
+    let entries: Vec<_> = models
+        .iter()
+        .map(|(name, _)| json!({ "name": name, "model": name }))
+        .collect();
+    json!({ "models": entries }).to_string()
+}
+
+fn capabilities(models: &[(String, bool)], request: &str) -> String {
+    let (_, tools) = models
+        .iter()
+        .find(|(name, _)| request.contains(&format!("\"{name}\"")))
+        .unwrap();
+    let capabilities: &[&str] = if *tools {
+        &["completion", "tools"]
+    } else {
+        &["completion"]
+    };
+    json!({ "capabilities": capabilities }).to_string()
+}
+
+async fn chosen(settings: &ModelSettings, variables: &[(&str, &str)]) -> Result<Choice, String> {
+    let environment = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let choice = choice(settings, "the configuration says so", &environment).await;
+    choice.map_err(|error| error.to_string())
+}
+
+fn settings(provider: Option<Provider>, name: &str) -> ModelSettings {
+    ModelSettings {
+        provider,
+        name: name.to_owned(),
+        ..ModelSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn without_anything_sentences_are_matched_and_the_reasons_are_said() {
+    let choice = chosen(&settings(None, ""), &[NOBODY]).await.unwrap();
+    assert_eq!(choice.provider, Provider::Intents);
+    assert_eq!(choice.why, "no model is configured or reachable");
+    assert_eq!(
+        choice.passed_over,
+        [
+            "ollama: nobody answers at http://127.0.0.1:1",
+            "anthropic: ANTHROPIC_API_KEY is not set",
+            "openai: neither OPENAI_API_KEY nor OPENAI_BASE_URL is set",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn variables_choose_in_a_fixed_order() {
+    let anthropic = ("ANTHROPIC_API_KEY", "k-a");
+    let openai = ("OPENAI_API_KEY", "k-o");
+    for (variables, expected) in [
+        (
+            &[NOBODY, anthropic, openai][..],
+            (
+                Provider::Anthropic,
+                "claude-sonnet-5",
+                "k-a",
+                "https://api.anthropic.com",
+                "ANTHROPIC_API_KEY is set",
+            ),
+        ),
+        (
+            &[NOBODY, anthropic, ("ANTHROPIC_BASE_URL", "http://h:1/v1/")],
+            (
+                Provider::Anthropic,
+                "claude-sonnet-5",
+                "k-a",
+                "http://h:1",
+                "ANTHROPIC_API_KEY is set",
+            ),
+        ),
+        (
+            &[NOBODY, openai],
+            (
+                Provider::OpenAi,
+                "gpt-5-mini",
+                "k-o",
+                "https://api.openai.com/v1",
+                "OPENAI_API_KEY is set",
+            ),
+        ),
+        (
+            &[NOBODY, ("OPENAI_BASE_URL", "http://127.0.0.1:1")],
+            (
+                Provider::OpenAi,
+                "gpt-5-mini",
+                "",
+                "http://127.0.0.1:1/v1",
+                "OPENAI_BASE_URL is set",
+            ),
+        ),
+        (
+            &[NOBODY, ("ANTHROPIC_API_KEY", " "), openai],
+            (
+                Provider::OpenAi,
+                "gpt-5-mini",
+                "k-o",
+                "https://api.openai.com/v1",
+                "OPENAI_API_KEY is set",
+            ),
+        ),
+    ] {
+        let choice = chosen(&settings(None, ""), variables).await.unwrap();
+        let ours = &choice.settings;
+        let got = (
+            choice.provider,
+            ours.name.as_str(),
+            ours.key.as_str(),
+            ours.url.as_str(),
+            choice.why.as_str(),
+        );
+        assert_eq!(got, expected);
+    }
+}
+
+#[tokio::test]
+async fn ollama_goes_first_if_one_of_its_models_can_use_tools() {
+    let server = ollama(&[
+        ("gemma:2b", false),
+        ("llama3.2:3b", true),
+        ("qwen3:0.6b", true),
+    ])
+    .await;
+    let variables = [
+        ("OLLAMA_HOST", server.url.as_str()),
+        ("ANTHROPIC_API_KEY", "k"),
+    ];
+    let choice = chosen(&settings(None, ""), &variables).await.unwrap();
+    assert_eq!(
+        (choice.provider, choice.settings.name.as_str()),
+        (Provider::Ollama, "qwen3:0.6b")
+    );
+    let why = format!(
+        "it answers at {} and its qwen3:0.6b can use tools",
+        server.url
+    );
+    assert_eq!(choice.why, why);
+    assert!(choice.passed_over.is_empty());
+}
+
+#[tokio::test]
+async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_helps() {
+    for (models, expected) in [
+        (
+            &[][..],
+            "ollama: it has no model yet; 'ollama pull qwen3:4b-instruct' gets one",
+        ),
+        (
+            &[("gemma:2b", false)],
+            "ollama: its only model can not use tools; 'ollama pull qwen3:4b-instruct' gets one that can",
+        ),
+    ] {
+        let server = ollama(models).await;
+        let variables = [
+            ("OLLAMA_HOST", server.url.as_str()),
+            ("ANTHROPIC_API_KEY", "k"),
+        ];
+        let choice = chosen(&settings(None, ""), &variables).await.unwrap();
+        assert_eq!(
+            (choice.provider, choice.passed_over),
+            (Provider::Anthropic, vec![expected.to_owned()])
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_ollama_is_passed_over() {
+    for body in ["{}", "<html>", r#"{"models": 7}"#] {
+        let server = Loopback::answers(&[&answered(body)]).await;
+        let choice = chosen(&settings(None, ""), &[("OLLAMA_HOST", &server.url)])
+            .await
+            .unwrap();
+        let expected = format!(
+            "ollama: something else than Ollama answers at {}",
+            server.url
+        );
+        assert_eq!(choice.passed_over[0], expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn the_best_model_does_not_depend_on_the_order_of_the_list() {
+    for (models, expected) in [
+        (
+            &[("a", true), ("qwen3:4b-instruct", true), ("qwen2:7b", true)][..],
+            "qwen3:4b-instruct",
+        ),
+        (&[("a", true), ("qwen2:7b", true)], "qwen2:7b"),
+        (&[("b", true), ("a", true)], "b"),
+        (&[("qwen2:7b", false), ("a", true)], "a"),
+    ] {
+        let server = ollama(models).await;
+        let choice = chosen(
+            &settings(Some(Provider::Ollama), ""),
+            &[("OLLAMA_HOST", &server.url)],
+        )
+        .await
+        .unwrap();
+        assert_eq!(choice.settings.name, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_was_named_is_the_one() {
+    let variables = [NOBODY, ("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "o")];
+    for provider in Provider::ALL {
+        let choice = chosen(&settings(Some(provider), ""), &variables)
+            .await
+            .unwrap();
+        assert_eq!(choice.provider, provider);
+        assert_eq!(choice.settings.name, provider.default_model());
+        assert_eq!(choice.why, "the configuration says so");
+    }
+}
+
+#[tokio::test]
+async fn a_named_model_is_looked_for_where_it_can_be() {
+    let server = ollama(&[("qwen3:latest", true)]).await;
+    let variables = [
+        ("OLLAMA_HOST", server.url.as_str()),
+        ("ANTHROPIC_API_KEY", "k"),
+    ];
+    let choice = chosen(&settings(None, "qwen3"), &variables).await.unwrap();
+    assert_eq!(
+        (choice.provider, choice.settings.name.as_str()),
+        (Provider::Ollama, "qwen3:latest")
+    );
+
+    let variables = [NOBODY, ("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "o")];
+    for (name, expected) in [
+        ("claude-x", Provider::Anthropic),
+        ("gpt-9", Provider::OpenAi),
+    ] {
+        let choice = chosen(&settings(None, name), &variables).await.unwrap();
+        assert_eq!(
+            (choice.provider, choice.settings.name.as_str()),
+            (expected, name)
+        );
+    }
+    let error = chosen(&settings(None, "gpt-9"), &[NOBODY])
+        .await
+        .unwrap_err();
+    assert!(
+        error.starts_with("nobody here has the model 'gpt-9'") && error.ends_with("--provider"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_first_model_of_an_own_server_is_taken() {
+    let mut server = Loopback::answers(&[&answered(
+        r#"{"object":"list","data":[{"id":"smol"},{"id":"b"}]}"#,
+    )])
+    .await;
+    let variables = [
+        ("OPENAI_BASE_URL", server.url.as_str()),
+        ("OPENAI_API_KEY", "k-o"),
+    ];
+    let choice = chosen(&settings(Some(Provider::OpenAi), ""), &variables)
+        .await
+        .unwrap();
+    assert_eq!(choice.settings.name, "smol");
+    let request = server.request().await;
+    assert!(request.starts_with("GET /v1/models "), "{request}");
+    assert!(
+        request.to_lowercase().contains("authorization: bearer k-o"),
+        "{request}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said() {
+    for (provider, name, variables, expected) in [
+        (
+            Some(Provider::Anthropic),
+            "",
+            &[NOBODY][..],
+            "anthropic needs a key: set ANTHROPIC_API_KEY",
+        ),
+        (
+            Some(Provider::OpenAi),
+            "",
+            &[NOBODY],
+            "openai needs a key: set OPENAI_API_KEY",
+        ),
+        (
+            None,
+            "",
+            &[("OLLAMA_HOST", "a b")],
+            "OLLAMA_HOST: 'http://a b' is no address",
+        ),
+        (
+            Some(Provider::Anthropic),
+            "",
+            &[
+                ("ANTHROPIC_API_KEY", "k"),
+                ("ANTHROPIC_BASE_URL", "localhost:1"),
+            ],
+            "ANTHROPIC_BASE_URL: 'localhost:1' is no address",
+        ),
+    ] {
+        let error = chosen(&settings(provider, name), variables)
+            .await
+            .unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let mut lost = settings(None, "");
+    lost.url = "http://h".to_owned();
+    assert_eq!(
+        chosen(&lost, &[NOBODY]).await.unwrap_err(),
+        "model.url needs model.provider beside it: whose url is it?"
+    );
+}
+
+#[tokio::test]
+async fn settings_go_before_variables_and_an_own_address_needs_no_key() {
+    let mut ours = settings(Some(Provider::Anthropic), "m");
+    ours.url = "http://mine:2/v1".to_owned();
+    let variables = [("ANTHROPIC_BASE_URL", "http://other:1")];
+    let choice = chosen(&ours, &variables).await.unwrap();
+    assert_eq!(
+        (choice.settings.url.as_str(), choice.settings.key.as_str()),
+        ("http://mine:2", "")
+    );
+    ours.key = "mine".to_owned();
+    let choice = chosen(&ours, &[("ANTHROPIC_API_KEY", "other")])
+        .await
+        .unwrap();
+    assert_eq!(choice.settings.key, "mine");
+}
+
+#[tokio::test]
+async fn a_check_costs_nothing_and_shows_no_key() {
+    let refusal = answer(
+        401,
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"invalid x-api-key s3cret-key"}}"#,
+    );
+    let mut server = Loopback::answers(&[&answered(r#"{"data":[]}"#), &refusal]).await;
+    let mut ours = settings(Some(Provider::Anthropic), "m");
+    ours.url.clone_from(&server.url);
+    ours.key = "s3cret-key".to_owned();
+    let choice = chosen(&ours, &[]).await.unwrap();
+    assert_eq!(check(&choice).await, Ok(()));
+    let request = server.request().await;
+    assert!(
+        request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),
+        "{request}"
+    );
+    let error = check(&choice).await.unwrap_err();
+    assert!(
+        matches!(error, ModelError::Key { .. }) && !format!("{error} {error:?}").contains("s3cret"),
+        "{error}"
+    );
+}

@@ -1,0 +1,184 @@
+//! `toolgate ask TEXT…`: one question, one answer.
+
+use std::io::{IsTerminal, Read};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use toolgate_models::{ChooseError, Chosen, Conversation, ModelError, Turn};
+
+use super::{rendered, runtime};
+use crate::cli::{AskOptions, Global};
+use crate::display::{Manner, clean};
+use crate::exit::{self, Exit};
+use crate::say;
+use crate::talk::{self, Setting};
+
+/// More than any model can hold.
+const LONGEST: u64 = 4 << 20;
+
+pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit> {
+    let text = text(&options.text)?;
+    let setting = Setting::new(global, &options.model)?;
+    if let Some(file) = &options.model.resume {
+        // Before anything is started: what can not be resumed is wrong usage.
+        talk::read(file)?;
+    }
+    let admitted = setting.admitted();
+    let runtime = runtime().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        let (fleet, choice) = setting.start(admitted).await;
+        let exit = match choice {
+            None => Ok(Exit::Interrupted),
+            Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
+                Ok(chosen) => ask(&setting, options, chosen, &text).await,
+                Err(error) => Ok(refused(options, &error)),
+            },
+        };
+        if let Some(fleet) = &fleet {
+            fleet.stop().await;
+        }
+        exit
+    });
+    // A thread that waits for an answer at the terminal must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+/// The words of the command line; `-`, or no words at all, stands for what is piped in.
+fn text(words: &[String]) -> anyhow::Result<String> {
+    let typed: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| *word != "-")
+        .collect();
+    let mut text = typed.join(" ");
+    let wants_stdin = typed.len() < words.len();
+    if wants_stdin || (typed.is_empty() && !std::io::stdin().is_terminal()) {
+        let piped = stdin()?;
+        let gap = if text.is_empty() { "" } else { "\n\n" };
+        text = format!("{text}{gap}{}", piped.trim_end());
+    }
+    if text.trim().is_empty() {
+        bail!("ask what? Give the question as words, or - to read it from stdin");
+    }
+    Ok(text)
+}
+
+fn stdin() -> anyhow::Result<String> {
+    if std::io::stdin().is_terminal() {
+        say::note("reading the question from the terminal; end it with Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(LONGEST + 1);
+    input.read_to_end(&mut bytes).context("cannot read stdin")?;
+    if bytes.len() as u64 > LONGEST {
+        bail!("stdin holds more than {} MiB", LONGEST >> 20);
+    }
+    String::from_utf8(bytes).context("stdin is not UTF-8")
+}
+
+async fn ask(
+    setting: &Setting,
+    options: &AskOptions,
+    chosen: Chosen,
+    text: &str,
+) -> anyhow::Result<Exit> {
+    let is_followed = say::is_followed();
+    let streams = say::is_watched() && !options.json;
+    introduce(&chosen, is_followed);
+    let mut conversation = setting.conversation(&chosen, options.model.resume.as_deref())?;
+    let display = setting.display(Manner {
+        streams,
+        progress: is_followed,
+        thinking: chosen.settings.keep_thinking,
+    });
+    let mut listener = display.clone();
+    let turn = conversation.turn(text, &mut listener);
+    let answered = tokio::select! {
+        answered = talk::beside(&display, turn) => Some(answered),
+        () = exit::interrupted() => None,
+    };
+    display.end();
+    let exit = match answered {
+        None => Exit::Interrupted,
+        Some(Ok(turn)) => answer(&chosen, &turn, options.json, streams),
+        Some(Err(error)) => failed(&chosen, options.json, &error),
+    };
+    // What was said and done stays, however it ended.
+    keep(&conversation, options)?;
+    Ok(exit)
+}
+
+fn keep(conversation: &Conversation, options: &AskOptions) -> anyhow::Result<()> {
+    match &options.save {
+        Some(file) => talk::save(conversation, file),
+        None => Ok(()),
+    }
+}
+
+/// Which model, and why: on a terminal, or in the log.
+fn introduce(chosen: &Chosen, is_followed: bool) {
+    let text = format!("{}: {}", talk::described(chosen), chosen.why);
+    if is_followed {
+        let dim = anstyle::Style::new().dimmed();
+        say::line(&format!("{dim}{text}{dim:#}"));
+    } else {
+        tracing::info!("{text}");
+    }
+    for reason in &chosen.passed_over {
+        tracing::info!("{reason}");
+    }
+}
+
+fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
+    let (exit, note) = talk::ending(turn, &chosen.settings);
+    if as_json {
+        say::result(&rendered(&record(chosen, json!(turn))));
+    } else if !streamed {
+        let words = clean(&turn.answer);
+        if !words.trim().is_empty() {
+            say::result(words.trim());
+        }
+    }
+    match (exit, note) {
+        (Exit::Success, Some(note)) => say::note(&note),
+        (_, Some(note)) => say::error(&anyhow::anyhow!(note)),
+        _ => {}
+    }
+    exit
+}
+
+/// The whole record of a turn, for programs.
+fn record(chosen: &Chosen, turn: Value) -> Value {
+    let mut object = json!({
+        "provider": chosen.client.provider(),
+        "model": chosen.client.model(),
+        "why": chosen.why,
+    });
+    if let (Value::Object(object), Value::Object(turn)) = (&mut object, turn) {
+        object.extend(turn);
+    }
+    object
+}
+
+fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
+    if as_json {
+        say::result(&rendered(&record(
+            chosen,
+            json!({ "error": error.to_string() }),
+        )));
+    }
+    say::error(&anyhow::anyhow!(error.to_string()));
+    say::note("'toolgate doctor' looks at the model and says what to do");
+    Exit::Failure
+}
+
+/// No model can be had at all.
+fn refused(options: &AskOptions, error: &ChooseError) -> Exit {
+    let exit = talk::exit_of(error);
+    if options.json && exit == Exit::Failure {
+        say::result(&rendered(&json!({ "error": error.to_string() })));
+    }
+    say::error(&anyhow::anyhow!(error.to_string()));
+    exit
+}

@@ -1,0 +1,207 @@
+//! The line a person edits, with history and completion.
+
+use std::borrow::Cow;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Cmd, Config, EventHandler, Helper, KeyCode, KeyEvent, Modifiers};
+
+use super::input::Line;
+use super::orders::ORDERS;
+use crate::config::state_folder;
+use crate::{say, wiring};
+
+const PROMPT: &str = "› ";
+const REMEMBERED: usize = 1000;
+
+pub(super) struct Editor {
+    editor: rustyline::Editor<Assistant, FileHistory>,
+    history: Option<PathBuf>,
+    /// The last line was cleared by Ctrl-C already.
+    cleared: bool,
+}
+
+impl Editor {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let config = Config::builder()
+            .max_history_size(REMEMBERED)
+            .and_then(|config| config.history_ignore_dups(true))
+            .context("cannot edit lines here")?
+            .history_ignore_space(true)
+            .build();
+        let mut editor =
+            rustyline::Editor::with_config(config).context("cannot edit lines here")?;
+        editor.set_helper(Some(Assistant {
+            colours: say::colours(),
+        }));
+        editor.bind_sequence(
+            KeyEvent(KeyCode::Enter, Modifiers::ALT),
+            EventHandler::Simple(Cmd::Newline),
+        );
+        let history = history();
+        if let Some(file) = &history
+            && file.exists()
+            && let Err(error) = editor.load_history(file)
+        {
+            tracing::debug!("the history of earlier chats can not be read: {error}");
+        }
+        Ok(Self {
+            editor,
+            history,
+            cleared: false,
+        })
+    }
+
+    pub(super) fn next(&mut self) -> anyhow::Result<Line> {
+        match self.editor.readline(PROMPT) {
+            Ok(line) => {
+                self.cleared = false;
+                self.remember(&line);
+                Ok(Line::Text(joined(&line)))
+            }
+            Err(ReadlineError::Interrupted) => {
+                let again = std::mem::replace(&mut self.cleared, true);
+                Ok(Line::Cleared { again })
+            }
+            Err(ReadlineError::Eof) => Ok(Line::End),
+            Err(error) => Err(error).context("cannot read the terminal"),
+        }
+    }
+
+    /// For this chat, and for the next ones where there is a place for it.
+    fn remember(&mut self, line: &str) {
+        let is_new = self.editor.add_history_entry(line).unwrap_or(false);
+        let Some(file) = self.history.as_ref().filter(|_| is_new) else {
+            return;
+        };
+        if let Err(error) = self.editor.append_history(file) {
+            tracing::debug!("the history can not be kept: {error}");
+            self.history = None;
+        }
+    }
+}
+
+/// The file, in a folder for its owner alone.
+fn history() -> Option<PathBuf> {
+    let folder = state_folder(&wiring::environment)?;
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder);
+    made.ok().map(|()| folder.join("chat_history"))
+}
+
+/// A backslash at the end of a line only said that it goes on.
+fn joined(text: &str) -> String {
+    text.replace("\\\n", "\n")
+}
+
+/// True if a text wants another line: it ends in a backslash, or a fence is open.
+fn goes_on(text: &str) -> bool {
+    let fences = text
+        .lines()
+        .filter(|line| line.trim_start().starts_with("```"))
+        .count();
+    text.ends_with('\\') || fences % 2 == 1
+}
+
+struct Assistant {
+    colours: bool,
+}
+
+impl Helper for Assistant {}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+
+impl Highlighter for Assistant {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(
+        &'s self,
+        prompt: &'p str,
+        _default: bool,
+    ) -> Cow<'b, str> {
+        match self.colours {
+            true => Cow::Owned(format!("\x1b[1;36m{prompt}\x1b[0m")),
+            false => Cow::Borrowed(prompt),
+        }
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match goes_on(context.input()) {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Valid(None),
+        })
+    }
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _context: &rustyline::Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let typed = line.get(..position).unwrap_or_default();
+        Ok((0, orders_like(typed)))
+    }
+}
+
+fn orders_like(typed: &str) -> Vec<Pair> {
+    if !typed.starts_with('/') {
+        return Vec::new();
+    }
+    let like = ORDERS.iter().filter(|(name, ..)| name.starts_with(typed));
+    like.map(|(name, arguments, _)| Pair {
+        display: format!("{name} {arguments}").trim_end().to_owned(),
+        replacement: match arguments.is_empty() {
+            true => (*name).to_owned(),
+            false => format!("{name} "),
+        },
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backslash_or_an_open_fence_asks_for_another_line() {
+        for (text, expected) in [
+            ("hello", false),
+            ("hello \\", true),
+            ("hello \\\nworld", false),
+            ("```\ncode", true),
+            ("look:\n```rust\ncode\n```", false),
+            ("a ``` b", false),
+            ("", false),
+        ] {
+            assert_eq!(goes_on(text), expected, "{text:?}");
+        }
+        assert_eq!(joined("a \\\nb"), "a \nb");
+    }
+
+    #[test]
+    fn orders_are_completed() {
+        let found = |typed: &str| -> Vec<String> {
+            let pairs = orders_like(typed).into_iter();
+            pairs.map(|pair| pair.replacement).collect()
+        };
+        assert_eq!(found("/to"), ["/tools "]);
+        assert_eq!(found("/q"), ["/quit"]);
+        assert!(found("to").is_empty() && found("/x").is_empty());
+    }
+}

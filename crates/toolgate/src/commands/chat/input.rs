@@ -1,0 +1,91 @@
+//! Where the next line comes from: a person who edits it, or a pipe.
+
+use std::io::BufRead;
+
+use anyhow::Context;
+use tokio::sync::mpsc;
+
+use super::editor;
+use crate::questions;
+
+/// A longer line is no question.
+const LONGEST: usize = 4 << 20;
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Something to answer.
+    Text(String),
+    /// Ctrl-C at the prompt; `again` if nothing was there to be cleared.
+    Cleared { again: bool },
+    /// Ctrl-D, or the end of the pipe.
+    End,
+}
+
+/// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.
+pub(super) struct Input {
+    is_live: bool,
+    /// Asks for the next line.
+    wanted: mpsc::UnboundedSender<()>,
+    lines: mpsc::UnboundedReceiver<anyhow::Result<Line>>,
+}
+
+impl Input {
+    pub(super) fn new(is_live: bool) -> Self {
+        let (wanted, mut asked) = mpsc::unbounded_channel();
+        let (sender, lines) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            let mut read: Box<dyn FnMut() -> anyhow::Result<Line>> = match is_live {
+                true => match editor::Editor::new() {
+                    Ok(mut editor) => Box::new(move || editor.next()),
+                    Err(error) => {
+                        // Nobody waits any more if this can not be sent.
+                        drop(sender.send(Err(error)));
+                        return;
+                    }
+                },
+                false => Box::new(piped),
+            };
+            while asked.blocking_recv().is_some() {
+                if sender.send(read()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            is_live,
+            wanted,
+            lines,
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> anyhow::Result<Line> {
+        // A server's question waits until the prompt is gone: both would read from the same terminal.
+        let _turn = match self.is_live {
+            true => Some(questions::turn().await),
+            false => None,
+        };
+        if self.wanted.send(()).is_err() {
+            return Ok(Line::End);
+        }
+        self.lines.recv().await.unwrap_or(Ok(Line::End))
+    }
+}
+
+/// The next line of a pipe: one line, one turn.
+fn piped() -> anyhow::Result<Line> {
+    let mut bytes = Vec::new();
+    let stdin = std::io::stdin();
+    let mut input = std::io::Read::take(stdin.lock(), LONGEST as u64);
+    input
+        .read_until(b'\n', &mut bytes)
+        .context("cannot read stdin")?;
+    if bytes.is_empty() {
+        return Ok(Line::End);
+    }
+    if bytes.len() >= LONGEST {
+        anyhow::bail!("a line on stdin is longer than {} MiB", LONGEST >> 20);
+    }
+    let text = String::from_utf8(bytes).context("stdin is not UTF-8")?;
+    Ok(Line::Text(text.trim_end_matches(['\n', '\r']).to_owned()))
+}

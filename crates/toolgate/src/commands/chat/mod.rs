@@ -1,0 +1,219 @@
+//! `toolgate chat`: a conversation, turn by turn.
+
+mod editor;
+mod input;
+mod orders;
+
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use toolgate_models::{Chosen, Conversation, Turn};
+
+use super::runtime;
+use crate::cli::{ChatOptions, Global};
+use crate::display::{Display, Manner, clean};
+use crate::exit::{self, Exit};
+use crate::say;
+use crate::servers::Fleet;
+use crate::talk::{self, Setting};
+use input::{Input, Line};
+use orders::Next;
+
+pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit> {
+    let setting = Setting::new(global, &options.model)?;
+    if let Some(file) = &options.model.resume {
+        talk::read(file)?;
+    }
+    let admitted = setting.admitted();
+    let runtime = runtime().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        let (fleet, choice) = setting.start(admitted).await;
+        let exit = match choice {
+            None => Ok(Exit::Interrupted),
+            Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
+                Ok(chosen) => talk_on(&setting, options, chosen, fleet.as_ref()).await,
+                Err(error) => {
+                    say::error(&anyhow::anyhow!(error.to_string()));
+                    Ok(talk::exit_of(&error))
+                }
+            },
+        };
+        if let Some(fleet) = &fleet {
+            fleet.stop().await;
+        }
+        exit
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+/// Everything a chat goes on with.
+struct Chat<'a> {
+    setting: &'a Setting,
+    chosen: Chosen,
+    conversation: Conversation,
+    display: Display,
+    /// A person types and looks; else lines come from a pipe and answers go to one.
+    is_live: bool,
+    streams: bool,
+    failed: bool,
+}
+
+async fn talk_on(
+    setting: &Setting,
+    options: &ChatOptions,
+    chosen: Chosen,
+    fleet: Option<&Fleet>,
+) -> anyhow::Result<Exit> {
+    let is_live = std::io::stdin().is_terminal() && say::is_watched();
+    let manner = Manner {
+        streams: say::is_watched(),
+        progress: say::is_followed(),
+        thinking: chosen.settings.keep_thinking,
+    };
+    let mut chat = Chat {
+        setting,
+        conversation: setting.conversation(&chosen, options.model.resume.as_deref())?,
+        display: setting.display(manner),
+        chosen,
+        is_live,
+        streams: manner.streams,
+        failed: false,
+    };
+    chat.introduce();
+    let mut input = Input::new(is_live);
+    let exit = chat.turns(&mut input).await;
+    if fleet.is_some() {
+        tracing::debug!("the chat is over: its servers stop");
+    }
+    exit
+}
+
+impl Chat<'_> {
+    fn introduce(&self) {
+        let tools = self.setting.toolbox.current().tools().len();
+        let who = talk::described(&self.chosen);
+        let text = format!("{who}: {}", self.chosen.why);
+        tracing::info!("{text}");
+        for reason in &self.chosen.passed_over {
+            tracing::info!("{reason}");
+        }
+        if !(self.is_live && say::is_followed()) {
+            return;
+        }
+        let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
+        let noun = if tools == 1 { "tool" } else { "tools" };
+        say::line(&format!(
+            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}){dim:#}",
+            self.chosen.why
+        ));
+        if self.chosen.client.provider() == toolgate_models::Provider::Intents {
+            for reason in &self.chosen.passed_over {
+                say::line(&format!("{dim}· {reason}{dim:#}"));
+            }
+        }
+        say::line(&format!(
+            "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
+        ));
+    }
+
+    /// Until the person leaves, or the pipe ends.
+    async fn turns(&mut self, input: &mut Input) -> anyhow::Result<Exit> {
+        loop {
+            let line = tokio::select! {
+                line = input.next() => line?,
+                // At a prompt Ctrl-C is a key; what comes here is meant for the program.
+                () = exit::interrupted() => return Ok(Exit::Interrupted),
+            };
+            let text = match line {
+                Line::Text(text) => text,
+                Line::Cleared { again } => {
+                    if again {
+                        say::note("Ctrl-D or /quit leaves");
+                    }
+                    continue;
+                }
+                Line::End => break,
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            match orders::Order::read(&text) {
+                Some(order) => match self.obey(order).await {
+                    Ok(Next::Go) => {}
+                    Ok(Next::Leave) => break,
+                    Err(error) => self.complain(&error),
+                },
+                None => {
+                    if !self.turn(&text).await {
+                        return Ok(Exit::Interrupted);
+                    }
+                }
+            }
+        }
+        Ok(match self.failed && !self.is_live {
+            true => Exit::Failure,
+            false => Exit::Success,
+        })
+    }
+
+    /// One turn. Ctrl-C stops it; false if that is the end of the program too, because nobody sits there.
+    async fn turn(&mut self, text: &str) -> bool {
+        let mut listener = self.display.clone();
+        let turn = self.conversation.turn(text, &mut listener);
+        let answered = tokio::select! {
+            answered = talk::beside(&self.display, turn) => Some(answered),
+            () = exit::interrupted() => None,
+        };
+        self.display.end();
+        match answered {
+            Some(Ok(turn)) => self.answered(&turn),
+            Some(Err(error)) => self.complain(&anyhow::anyhow!(error.to_string())),
+            None => {
+                say::note("stopped; what was said so far stays in the conversation");
+                return self.is_live;
+            }
+        }
+        true
+    }
+
+    fn answered(&mut self, turn: &Turn) {
+        if !self.streams {
+            say::result(clean(&turn.answer).trim());
+        }
+        let (exit, note) = talk::ending(turn, &self.chosen.settings);
+        match (exit, note) {
+            (Exit::Success, Some(note)) => say::note(&note),
+            (_, Some(note)) => self.complain(&anyhow::anyhow!(note)),
+            _ => {}
+        }
+        if self.is_live && say::is_followed() {
+            let dim = anstyle::Style::new().dimmed();
+            say::line(&format!("{dim}{}{dim:#}\n", cost(turn)));
+        }
+    }
+
+    fn complain(&mut self, error: &anyhow::Error) {
+        self.failed = true;
+        say::error(error);
+    }
+}
+
+/// `1.2 s · 2 tools · 812 tokens`.
+fn cost(turn: &Turn) -> String {
+    let calls: usize = turn.rounds.iter().map(|round| round.calls.len()).sum();
+    let tokens = turn.usage.input + turn.usage.output;
+    let mut parts = vec![match turn.took_ms {
+        took if took < 1000.0 => format!("{took:.0} ms"),
+        took => format!("{:.1} s", took / 1000.0),
+    }];
+    match calls {
+        0 => {}
+        1 => parts.push("1 call".to_owned()),
+        _ => parts.push(format!("{calls} calls")),
+    }
+    if tokens > 0 {
+        parts.push(format!("{tokens} tokens"));
+    }
+    parts.join(" · ")
+}

@@ -1,0 +1,358 @@
+//! What a person sees while a model answers: words as they come, and the tools as they run.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use tokio::time::Instant;
+use toolgate_core::{Redactor, ToolOutcome, escape, is_unseen};
+use toolgate_models::{CallArguments, Event, Listener, ModelCall};
+
+use crate::say;
+use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+
+/// How much of a call's arguments is shown.
+const SHOWN_ARGUMENTS: usize = 120;
+/// How much of an error is shown; the model gets all of it.
+const SHOWN_ERROR: usize = 300;
+/// Of more calls at the same time only the first are drawn.
+const MOST_DRAWN: usize = 12;
+
+/// Draws on stderr, and streams words to stdout. Clones are the same display.
+#[derive(Clone)]
+pub(crate) struct Display(Arc<Mutex<Screen>>);
+
+/// What is shown of a turn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// Words go to stdout as they come.
+    pub(crate) streams: bool,
+    /// Calls and waiting are shown on stderr.
+    pub(crate) progress: bool,
+    /// The model's thinking is shown on stderr.
+    pub(crate) thinking: bool,
+}
+
+struct Screen {
+    manner: Manner,
+    redactor: Redactor,
+    /// Stays away while a question is asked, and so does all of this.
+    spinner: Spinner,
+    waiting: Option<(String, Instant)>,
+    running: Vec<Running>,
+    turns: usize,
+    words: Words,
+}
+
+struct Running {
+    id: String,
+    title: String,
+    since: Instant,
+}
+
+/// Where the words that were streamed have left the cursor.
+#[derive(Default, PartialEq, Clone, Copy)]
+enum Words {
+    /// None yet, or their line has ended.
+    #[default]
+    Ended,
+    /// In the middle of a line.
+    Open,
+    /// In the middle of a line of thinking.
+    OpenThinking,
+}
+
+impl Display {
+    pub(crate) fn new(manner: Manner, redactor: Redactor, spinner: Spinner) -> Self {
+        Self(Arc::new(Mutex::new(Screen {
+            manner,
+            redactor,
+            spinner,
+            waiting: None,
+            running: Vec::new(),
+            turns: 0,
+            words: Words::default(),
+        })))
+    }
+
+    /// Draws what goes on, for as long as it is polled.
+    pub(crate) async fn animate(&self) -> Infallible {
+        if !self.screen().manner.progress || !can_draw() {
+            return std::future::pending().await;
+        }
+        loop {
+            self.screen().draw();
+            tokio::time::sleep(TURN).await;
+        }
+    }
+
+    /// The turn is over, or was stopped: nothing is left half drawn.
+    pub(crate) fn end(&self) {
+        let mut screen = self.screen();
+        screen.waiting = None;
+        screen.running.clear();
+        screen.end_line();
+        clear_line();
+    }
+
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Display {
+    fn event(&mut self, event: Event<'_>) {
+        self.screen().event(event);
+    }
+}
+
+impl Screen {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Asking { .. } => self.wait_for("waiting for the model"),
+            Event::Text(text) => self.text(text),
+            Event::Thinking(text) => self.thinking(text),
+            Event::Void => {
+                self.end_line();
+                self.remark("the answer broke off: what came of it does not count");
+            }
+            Event::Retrying { error, after } => {
+                let error = escape(&error.to_string());
+                let after = seconds(after);
+                self.remark(&format!("{error}; the model is asked again in {after}"));
+                self.wait_for("waiting to ask again");
+            }
+            Event::Replied { .. } => self.stop_waiting(),
+            Event::Calling { call, .. } => {
+                self.stop_waiting();
+                self.end_line();
+                self.running.push(Running {
+                    id: call.id.clone(),
+                    title: title(call, &self.redactor),
+                    since: Instant::now(),
+                });
+            }
+            Event::Called { call, outcome } => self.called(call, outcome),
+            Event::Notice(text) => self.remark(&self.redactor.line(text, SHOWN_ERROR)),
+            _ => {}
+        }
+    }
+
+    fn wait_for(&mut self, title: &str) {
+        self.end_line();
+        self.waiting = Some((title.to_owned(), Instant::now()));
+    }
+
+    fn stop_waiting(&mut self) {
+        if self.waiting.take().is_some() {
+            clear_line();
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if !self.manner.streams {
+            if let Some((title, _)) = &mut self.waiting {
+                "the model answers".clone_into(title);
+            }
+            return;
+        }
+        if self.words == Words::OpenThinking {
+            self.end_line();
+        }
+        let text = clean(text);
+        // Nothing but white space is no beginning.
+        let text = match self.words {
+            Words::Ended => text.trim_start_matches(['\n', ' ', '\t']),
+            _ => text.as_str(),
+        };
+        if text.is_empty() {
+            return;
+        }
+        self.stop_waiting();
+        say::stream(text);
+        self.words = Words::Open;
+    }
+
+    fn thinking(&mut self, text: &str) {
+        if !(self.manner.thinking && self.manner.progress) {
+            if let Some((title, _)) = &mut self.waiting {
+                "the model thinks".clone_into(title);
+            }
+            return;
+        }
+        if self.words == Words::Open {
+            self.end_line();
+        }
+        let text = clean(text);
+        let text = match self.words {
+            Words::Ended => text.trim_start(),
+            _ => text.as_str(),
+        };
+        if text.is_empty() {
+            return;
+        }
+        self.stop_waiting();
+        let dim = Style::new().dimmed();
+        say::aside(&format!("{dim}{text}{dim:#}"));
+        self.words = Words::OpenThinking;
+    }
+
+    fn called(&mut self, call: &ModelCall, outcome: &ToolOutcome) {
+        let known = self
+            .running
+            .iter()
+            .position(|running| running.id == call.id);
+        let title = match known {
+            Some(index) => self.running.remove(index).title,
+            None => title(call, &self.redactor),
+        };
+        if !self.manner.progress {
+            return;
+        }
+        self.end_line();
+        let (colour, mark) = match outcome.is_success() {
+            true => (AnsiColor::Green, '✓'),
+            false => (AnsiColor::Red, '✗'),
+        };
+        let (style, dim) = (
+            Style::new().fg_color(Some(colour.into())),
+            Style::new().dimmed(),
+        );
+        let error = outcome.error().map(|error| {
+            let error = self.redactor.line(&error, SHOWN_ERROR);
+            format!("\n    {error}")
+        });
+        say::line(&format!(
+            "{style}{mark}{style:#} {title} {dim}{}{dim:#}{}",
+            seconds(outcome.elapsed),
+            error.unwrap_or_default()
+        ));
+    }
+
+    /// Something to know, in one line.
+    fn remark(&mut self, text: &str) {
+        self.end_line();
+        if self.manner.progress {
+            let dim = Style::new().dimmed();
+            say::line(&format!("{dim}· {text}{dim:#}"));
+        } else {
+            tracing::info!("{text}");
+        }
+    }
+
+    fn end_line(&mut self) {
+        match std::mem::take(&mut self.words) {
+            Words::Ended => {}
+            Words::Open => say::stream("\n"),
+            Words::OpenThinking => say::aside("\n"),
+        }
+    }
+
+    fn draw(&mut self) {
+        if self.spinner.is_paused() || self.words != Words::Ended {
+            return;
+        }
+        self.turns += 1;
+        let frame = FRAMES[self.turns % FRAMES.len()];
+        let line =
+            |title: &str, since: Instant| format!("{frame} {title} {}", seconds(since.elapsed()));
+        let mut lines: Vec<String> = self
+            .running
+            .iter()
+            .take(MOST_DRAWN)
+            .map(|running| line(&running.title, running.since))
+            .collect();
+        let more = self.running.len().saturating_sub(MOST_DRAWN);
+        if more > 0 {
+            lines.push(format!("… and {more} more"));
+        }
+        if let Some((title, since)) = &self.waiting
+            && since.elapsed() >= PATIENCE
+        {
+            lines.push(line(title, *since));
+        }
+        if !lines.is_empty() {
+            spinner::draw(&lines);
+        }
+    }
+}
+
+/// The tool and its arguments, in one line that drives no terminal and shows no secret.
+fn title(call: &ModelCall, redactor: &Redactor) -> String {
+    let name = escape(&call.name);
+    let arguments = match &call.arguments {
+        CallArguments::Object(object) if object.is_empty() => return name,
+        CallArguments::Object(object) => {
+            redactor.json(&serde_json::Value::Object(object.clone()), SHOWN_ARGUMENTS)
+        }
+        CallArguments::Unusable(text) => redactor.line(text, SHOWN_ARGUMENTS),
+    };
+    format!("{name} {arguments}")
+}
+
+/// `12 ms`, `1.2 s`.
+fn seconds(duration: Duration) -> String {
+    match duration.as_millis() {
+        millis @ 0..1000 => format!("{millis} ms"),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}
+
+/// Words of a model or a tool without what could drive a terminal or hide text: lines and tabs stay, and so do the marks that
+/// some scripts and emoji are written with.
+pub(crate) fn clean(text: &str) -> String {
+    let is_writing = |c: char| matches!(c, '\n' | '\t' | '\u{200c}'..='\u{200f}');
+    let kept = text.chars().filter(|c| is_writing(*c) || !is_unseen(*c));
+    kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_their_lines_and_lose_what_drives_a_terminal() {
+        for (text, expected) in [
+            ("one\n\ttwo\r\n", "one\n\ttwo\n"),
+            ("\u{1b}[31mred\u{1b}]0;title\u{7}", "[31mred]0;title"),
+            ("a\u{202e}b\u{9b}c\u{0}", "abc"),
+            (
+                "👩\u{200d}🚀 می\u{200c}خواهم",
+                "👩\u{200d}🚀 می\u{200c}خواهم",
+            ),
+        ] {
+            assert_eq!(clean(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_call_is_told_in_one_line_without_secrets() {
+        let redactor = Redactor::new(["hunter22".to_owned()]);
+        for (arguments, expected) in [
+            ("{}", "echo"),
+            (r#"{"city": "Oslo"}"#, r#"echo {"city":"Oslo"}"#),
+            (r#"{"a": "x hunter22"}"#, r#"echo {"a":"x [REDACTED]"}"#),
+            ("{\"a\": \u{1b}", "echo {\"a\": \\u{1b}"),
+        ] {
+            let call = ModelCall {
+                id: "1".to_owned(),
+                name: "echo".to_owned(),
+                arguments: CallArguments::read(arguments),
+            };
+            assert_eq!(title(&call, &redactor), expected);
+        }
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (millis, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1000, "1.0 s"),
+            (61_234, "61.2 s"),
+        ] {
+            assert_eq!(seconds(Duration::from_millis(millis)), expected);
+        }
+    }
+}

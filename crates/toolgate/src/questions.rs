@@ -1,0 +1,78 @@
+//! Answers of the person at the terminal, read so that nobody has to wait for them for ever.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::Mutex;
+
+use crate::spinner::Spinner;
+
+/// One question at a time: two that wait for the same line would get each other's answers.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Runs what asks and reads at the terminal on a thread of its own. If nobody waits for it any more, its next line is `None`
+/// and what the person types belongs to somebody else.
+pub(crate) async fn ask<T: Send + 'static>(
+    spinner: &Spinner,
+    question: impl FnOnce(&mut dyn FnMut() -> Option<String>) -> T + Send + 'static,
+) -> Option<T> {
+    let _turn = TURN.lock().await;
+    let _held = spinner.hold();
+    let called_off = CalledOff(Arc::new(AtomicBool::new(false)));
+    let flag = Arc::clone(&called_off.0);
+    let asked = tokio::task::spawn_blocking(move || question(&mut || line(&flag)));
+    asked.await.ok()
+}
+
+/// Keeps all questions away from the terminal for as long as it is held.
+pub(crate) async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    TURN.lock().await
+}
+
+/// Tells the thread when nobody waits any more.
+struct CalledOff(Arc<AtomicBool>);
+
+impl Drop for CalledOff {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The next line of stdin; `None` at its end, or once it is not wanted any more.
+fn line(called_off: &AtomicBool) -> Option<String> {
+    const LOOK: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    let stdin = std::io::stdin();
+    loop {
+        if called_off.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut sources, Some(&LOOK)) {
+            Ok(0) => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => break,
+            Err(_) => return None,
+        }
+    }
+    // A terminal gives whole lines: this one is there.
+    let mut line = String::new();
+    match stdin.lock().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim().to_owned()),
+    }
+}
+
+/// True if the next line on stdin is a yes.
+pub(crate) fn agreed() -> bool {
+    is_yes(line(&AtomicBool::new(false)).as_deref())
+}
+
+/// True if an answer is a clear yes.
+pub(crate) fn is_yes(answer: Option<&str>) -> bool {
+    answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,373 @@
+//! What `ask` and `chat` share: a model, the tools it may use, and a conversation between them.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use toolgate_core::{Pattern, Redactor, ToolExecutor, escape};
+use toolgate_models::{
+    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
+    Turn, TurnEnd,
+};
+
+use crate::approve::TerminalApprover;
+use crate::cli::{Global, ModelOptions};
+use crate::config::{Config, Place};
+use crate::display::{Display, Manner};
+use crate::exit::Exit;
+use crate::servers::{self, Admitted, Fleet};
+use crate::spinner::Spinner;
+use crate::wiring::{self, Tools};
+use crate::{exit, file, say};
+
+/// How long a question waits for servers that are still starting; the others' tools are there by then.
+const SETTLING: Duration = Duration::from_secs(15);
+/// A saved conversation that is larger is none of ours.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Everything that does not change between two questions.
+pub(crate) struct Setting {
+    pub(crate) config: Config,
+    pub(crate) tools: Tools,
+    pub(crate) toolbox: Toolbox,
+    /// What the person wants of a model, before it is known which is there.
+    pub(crate) wanted: ModelSettings,
+    /// Why that provider, if one was named.
+    said_by: &'static str,
+    pub(crate) spinner: Spinner,
+}
+
+impl Setting {
+    pub(crate) fn new(global: &Global, options: &ModelOptions) -> anyhow::Result<Self> {
+        let config = wiring::configuration(global)?;
+        let (wanted, said_by) = wanted(&config, options)?;
+        let tools = wiring::tools(&config);
+        wiring::warn_about(&config, &tools);
+        wiring::warn_about_servers(&config);
+        let spinner = Spinner::new("starting");
+        let executor = executor(&config, &tools, options.yes, &spinner, global.verbose > 0);
+        let patterns: Vec<Pattern> = options
+            .tools
+            .iter()
+            .map(|text| Pattern::new(text))
+            .collect();
+        Ok(Self {
+            toolbox: Toolbox::new(executor).only(patterns),
+            config,
+            tools,
+            wanted,
+            said_by,
+            spinner,
+        })
+    }
+
+    /// The servers that may start; the person is asked about those nobody agreed to.
+    pub(crate) fn admitted(&self) -> Option<Admitted> {
+        let all: Vec<_> = self.config.servers.iter().collect();
+        (!all.is_empty()).then(|| servers::admit(&self.config, &all))
+    }
+
+    /// Starts the servers and looks for a model, side by side. `None` if the person had enough of waiting.
+    pub(crate) async fn start(
+        &self,
+        admitted: Option<Admitted>,
+    ) -> (Option<Fleet>, Option<Result<Choice, ChooseError>>) {
+        let spinner = &self.spinner;
+        let fleet =
+            admitted.map(|them| Fleet::start(&self.config, &self.tools, them, Some(spinner)));
+        let choosing = toolgate_models::choice(&self.wanted, self.said_by, &wiring::environment);
+        let Some(fleet) = fleet else {
+            let choice = tokio::select! {
+                choice = choosing => Some(choice),
+                () = exit::interrupted() => None,
+            };
+            return (None, choice);
+        };
+        let mut choice = None;
+        let settled = async {
+            let waiting = tokio::time::timeout(SETTLING, fleet.servers.settled());
+            let (_late, chosen) = tokio::join!(waiting, choosing);
+            choice = Some(chosen);
+        };
+        let is_settled = fleet.wait(spinner, settled).await;
+        if is_settled && say::is_followed() {
+            fleet.tell_missing();
+        }
+        (Some(fleet), choice)
+    }
+
+    /// The client of a choice. Its secrets are known from now on.
+    pub(crate) fn connect(&self, choice: Choice) -> Result<Chosen, ChooseError> {
+        self.tools.redactor.learn(choice.settings.secrets());
+        toolgate_models::connect(choice, &self.toolbox)
+    }
+
+    /// A conversation, from its beginning or from where a file has left it.
+    pub(crate) fn conversation(
+        &self,
+        chosen: &Chosen,
+        resume: Option<&Path>,
+    ) -> anyhow::Result<Conversation> {
+        let client = std::sync::Arc::clone(&chosen.client);
+        let new = Conversation::new(client, self.toolbox.clone(), chosen.settings.clone());
+        Ok(match resume {
+            Some(file) => new.resumed(read(file)?.messages),
+            None => new,
+        })
+    }
+
+    pub(crate) fn display(&self, manner: Manner) -> Display {
+        Display::new(manner, self.redactor(), self.spinner.clone())
+    }
+
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.tools.redactor.clone()
+    }
+
+    /// Which model another choice would be: `provider`, `provider:name` or a name of the same provider.
+    pub(crate) async fn rechoose(
+        &self,
+        text: &str,
+        current: &ModelSettings,
+    ) -> Result<Choice, ChooseError> {
+        let (provider, name) = split(text);
+        let provider = provider.or(current.provider);
+        let mut wanted = match provider {
+            Some(provider) => for_provider(&self.config.model, provider),
+            None => self.config.model.clone(),
+        };
+        if let Some(name) = name {
+            name.clone_into(&mut wanted.name);
+        }
+        toolgate_models::choice(&wanted, "you say so", &wiring::environment).await
+    }
+}
+
+/// A display beside a turn: draws until the turn is over.
+pub(crate) async fn beside<T>(display: &Display, turn: impl Future<Output = T>) -> T {
+    let drawing = async {
+        let never: Infallible = display.animate().await;
+        match never {}
+    };
+    tokio::select! {
+        done = turn => done,
+        never = drawing => never,
+    }
+}
+
+/// What the configuration and the command line want; the command line goes first.
+fn wanted(
+    config: &Config,
+    options: &ModelOptions,
+) -> anyhow::Result<(ModelSettings, &'static str)> {
+    if let Some(unset) = config.unset_for_model() {
+        bail!(unset.clone());
+    }
+    let (prefix, name) = match options.model.as_deref().map(split) {
+        Some((prefix, name)) => (prefix, name),
+        None => (None, None),
+    };
+    if let (Some(provider), Some(prefix)) = (options.provider, prefix)
+        && provider != prefix
+    {
+        bail!("--provider {provider} and --model {prefix}:… are two providers");
+    }
+    let (mut wanted, said_by) = match options.provider.or(prefix) {
+        Some(provider) => (
+            for_provider(&config.model, provider),
+            "the command line says so",
+        ),
+        None => (config.model.clone(), "the configuration says so"),
+    };
+    if let Some(name) = name {
+        name.clone_into(&mut wanted.name);
+    }
+    if let Some(timeout) = options.timeout {
+        wanted.timeout = timeout;
+    }
+    refuse_strange_address(config, &wanted)?;
+    Ok((wanted, said_by))
+}
+
+/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere.
+pub(crate) fn refuse_strange_address(
+    config: &Config,
+    wanted: &ModelSettings,
+) -> anyhow::Result<()> {
+    let is_strange = config.place == Place::Here
+        && !wanted.url.is_empty()
+        && !toolgate_models::is_this_machine(&wanted.url);
+    if !is_strange {
+        return Ok(());
+    }
+    let Some(file) = config.file() else {
+        return Ok(());
+    };
+    let file = escape(&file.to_string_lossy());
+    let text = format!(
+        "a file that lies in the working folder must not send your words and your key elsewhere; if it is yours, say so with --config {file}"
+    );
+    match config.model_error("url", &text) {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
+fn for_provider(configured: &ModelSettings, provider: Provider) -> ModelSettings {
+    let mut settings = configured.clone();
+    if configured.provider != Some(provider) {
+        settings.name.clear();
+        settings.url.clear();
+        settings.key.clear();
+        settings.context_tokens = None;
+    }
+    settings.provider = Some(provider);
+    settings
+}
+
+/// `provider`, `provider:name`, or a name, which may hold a colon of its own.
+fn split(text: &str) -> (Option<Provider>, Option<&str>) {
+    let (first, rest) = match text.split_once(':') {
+        Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
+        None => (text, None),
+    };
+    match first.parse() {
+        Ok(provider) => (Some(provider), rest),
+        Err(_) => (None, Some(text).filter(|text| !text.is_empty())),
+    }
+}
+
+/// The door; what the display shows is not logged once more.
+fn executor(
+    config: &Config,
+    tools: &Tools,
+    agreed: bool,
+    spinner: &Spinner,
+    is_verbose: bool,
+) -> ToolExecutor {
+    let approver = TerminalApprover {
+        agreed,
+        spinner: spinner.clone(),
+        redactor: tools.redactor.clone(),
+    };
+    match say::is_followed() && !is_verbose {
+        true => wiring::displayed(config, tools, approver),
+        false => wiring::executor(config, tools, approver),
+    }
+}
+
+/// Reads a saved conversation.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
+    let shown = escape(&path.to_string_lossy());
+    let size = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    if !size.is_file() || size.len() > LARGEST_FILE {
+        bail!("{shown} is no saved conversation");
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+    Saved::read(&bytes).with_context(|| format!("{shown} can not be resumed"))
+}
+
+/// Keeps a conversation in a file, for its owner alone.
+pub(crate) fn save(conversation: &Conversation, path: &Path) -> anyhow::Result<()> {
+    let text = conversation.save().to_json();
+    file::replace(path, &text)
+        .with_context(|| format!("cannot write {}", escape(&path.to_string_lossy())))
+}
+
+/// What a person should know of how a turn ended, and the exit code of that.
+pub(crate) fn ending(turn: &Turn, settings: &ModelSettings) -> (Exit, Option<String>) {
+    let rounds = settings.max_tool_rounds;
+    let note = match turn.end {
+        TurnEnd::RoundLimit => Some(format!(
+            "the model wanted more than {rounds} rounds of tools (model.maxToolRounds) and answered with what it had"
+        )),
+        TurnEnd::Repetition => Some(
+            "the model asked for the same call again and again, and answered with what it had"
+                .to_owned(),
+        ),
+        TurnEnd::Deadline => Some(
+            "there was no time for more tools (model.timeout): the model answered with what it had"
+                .to_owned(),
+        ),
+        TurnEnd::Length => Some(
+            "the answer is cut: it reached model.maxTokens or the end of model.contextTokens"
+                .to_owned(),
+        ),
+        TurnEnd::Refusal => Some("the model will not answer this".to_owned()),
+        _ => None,
+    };
+    let is_answered =
+        turn.end != TurnEnd::Refusal && turn.error.is_none() && !turn.answer.trim().is_empty();
+    let note = match &turn.error {
+        Some(error) => Some(error.clone()),
+        None if turn.answer.trim().is_empty() => {
+            Some(note.unwrap_or_else(|| "the model gave no answer".to_owned()))
+        }
+        None => note,
+    };
+    match is_answered {
+        true => (Exit::Success, note),
+        false => (Exit::Failure, note),
+    }
+}
+
+/// The exit code of a model that can not be had.
+pub(crate) fn exit_of(error: &ChooseError) -> Exit {
+    match error {
+        ChooseError::Model(ModelError::Unreachable { .. } | ModelError::TimedOut { .. }) => {
+            Exit::Failure
+        }
+        _ => Exit::Usage,
+    }
+}
+
+/// Who answers, for a person.
+pub(crate) fn described(chosen: &Chosen) -> String {
+    let name = escape(chosen.client.model());
+    format!("{} {name}", chosen.client.provider())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_or_without_its_provider() {
+        for (text, expected) in [
+            ("ollama", (Some(Provider::Ollama), None)),
+            ("ollama:", (Some(Provider::Ollama), None)),
+            (
+                "ollama:qwen3:4b",
+                (Some(Provider::Ollama), Some("qwen3:4b")),
+            ),
+            ("qwen3:4b", (None, Some("qwen3:4b"))),
+            ("gpt-9", (None, Some("gpt-9"))),
+            ("", (None, None)),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn another_provider_does_not_get_the_configured_key_or_address() {
+        let mut configured = ModelSettings::default();
+        configured.provider = Some(Provider::OpenAi);
+        configured.name = "m".to_owned();
+        configured.url = "http://h/v1".to_owned();
+        configured.key = "k".to_owned();
+        configured.max_tokens = 7;
+        assert_eq!(for_provider(&configured, Provider::OpenAi), configured);
+        let other = for_provider(&configured, Provider::Anthropic);
+        assert_eq!(
+            (
+                other.name.as_str(),
+                other.url.as_str(),
+                other.key.as_str(),
+                other.max_tokens
+            ),
+            ("", "", "", 7)
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! A double of all providers, for tests that run the program.
+
+use std::time::Duration;
+
+use fakellm::{Answer, FakeLlm, Model, Recorded, Script};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::run::Run;
+
+/// Must never be seen.
+pub(crate) const KEY: &str = "sentinel-key-5e1f";
+/// Ten times what anything should take.
+pub(crate) const HANG: Duration = Duration::from_secs(30);
+pub(crate) const PROVIDERS: [&str; 3] = ["anthropic", "ollama", "openai"];
+
+/// The double, and the threads it runs on.
+pub(crate) struct Llm {
+    runtime: Runtime,
+    fake: FakeLlm,
+}
+
+impl Llm {
+    /// Gives these answers in turn.
+    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::scripted(Script::new(answers))
+    }
+
+    pub(crate) fn scripted(script: Script) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let fake = runtime.block_on(FakeLlm::with_model(script, Model::new("qwen3:0.6b")));
+        Self { runtime, fake }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        self.fake.url()
+    }
+
+    /// Requests for chat; none of them was off.
+    pub(crate) fn requests(&self) -> Vec<Recorded> {
+        assert_eq!(self.fake.refusals(), Vec::<String>::new());
+        self.fake.requests()
+    }
+
+    /// Until so many questions have come.
+    pub(crate) fn asked(&self, count: usize) {
+        self.wait(self.fake.asked(count));
+    }
+
+    /// Until so many answers were left by whoever asked.
+    pub(crate) fn left(&self, count: usize) {
+        self.wait(self.fake.left(count));
+    }
+
+    fn wait(&self, event: impl Future<Output = ()>) {
+        let guarded = self
+            .runtime
+            .block_on(async { tokio::time::timeout(HANG, event).await });
+        guarded.unwrap();
+    }
+
+    /// The variables with which a run finds this double.
+    pub(crate) fn known_to(&self, run: Run, provider: &str) -> Run {
+        match provider {
+            "anthropic" => run
+                .env("ANTHROPIC_API_KEY", KEY)
+                .env("ANTHROPIC_BASE_URL", self.url()),
+            "openai" => run
+                .env("OPENAI_API_KEY", KEY)
+                .env("OPENAI_BASE_URL", &format!("{}/v1", self.url())),
+            _ => run.env("OLLAMA_HOST", self.url()),
+        }
+    }
+
+    /// A run that asks this double in the way of a provider.
+    pub(crate) fn ask(&self, provider: &str, arguments: &[&str]) -> Run {
+        let run =
+            Run::new(["ask", "--provider", provider, "--model", "qwen3:0.6b"]).args(arguments);
+        self.known_to(run, provider)
+    }
+}
+
+/// A run where no Ollama is found.
+pub(crate) fn alone(run: Run) -> Run {
+    run.env("OLLAMA_HOST", "127.0.0.1:1")
+}
+
+/// A call of a tool that gives the same answer for ever.
+pub(crate) fn weekday_call() -> Answer {
+    Answer::call("call_1", "datetime", &weekday())
+}
+
+pub(crate) fn weekday() -> Value {
+    json!({ "action": "weekday", "date": "1982-04-24" })
+}
