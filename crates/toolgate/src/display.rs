@@ -16,6 +16,8 @@ use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line
 const SHOWN_ARGUMENTS: usize = 120;
 /// How much of an error is shown; the model gets all of it.
 const SHOWN_ERROR: usize = 300;
+/// Ours, but names in it may be anybody's.
+const SHOWN_NOTICE: usize = 1000;
 /// Of more calls at the same time only the first are drawn.
 const MOST_DRAWN: usize = 12;
 
@@ -134,7 +136,7 @@ impl Screen {
                 });
             }
             Event::Called { call, outcome } => self.called(call, outcome),
-            Event::Notice(text) => self.remark(&self.redactor.line(text, SHOWN_ERROR)),
+            Event::Notice(text) => self.remark(&self.redactor.line(text, SHOWN_NOTICE)),
             _ => {}
         }
     }

@@ -38,15 +38,17 @@ impl From<Exit> for ExitCode {
 
 /// Returns when the person, or whoever started the program, wants it to end: Ctrl-C, or a signal to terminate.
 pub(crate) async fn interrupted() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => signal.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
+        () = terminated() => {}
+    }
+}
+
+/// Returns when whoever started the program wants it to end.
+pub(crate) async fn terminated() {
+    match signal(SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
     }
 }
 

@@ -1,16 +1,16 @@
 //! Answers of the person at the terminal, read so that nobody has to wait for them for ever.
 
 use std::io::BufRead;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::spinner::Spinner;
 
-/// One question at a time: two that wait for the same line would get each other's answers.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// One reader at a time: two that wait for the same line would get each other's answers.
+static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
 /// Runs what asks and reads at the terminal on a thread of its own. If nobody waits for it any more, its next line is `None`
 /// and what the person types belongs to somebody else.
@@ -18,17 +18,21 @@ pub(crate) async fn ask<T: Send + 'static>(
     spinner: &Spinner,
     question: impl FnOnce(&mut dyn FnMut() -> Option<String>) -> T + Send + 'static,
 ) -> Option<T> {
-    let _turn = TURN.lock().await;
+    let turn = turn().await;
     let _held = spinner.hold();
     let called_off = CalledOff(Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&called_off.0);
-    let asked = tokio::task::spawn_blocking(move || question(&mut || line(&flag)));
+    let asked = tokio::task::spawn_blocking(move || {
+        // Whoever reads next waits until this thread has stopped reading.
+        let _turn = turn;
+        question(&mut || line(&flag))
+    });
     asked.await.ok()
 }
 
 /// Keeps all questions away from the terminal for as long as it is held.
-pub(crate) async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
-    TURN.lock().await
+pub(crate) async fn turn() -> OwnedMutexGuard<()> {
+    Arc::clone(&TURN).lock_owned().await
 }
 
 /// Tells the thread when nobody waits any more.
@@ -53,8 +57,9 @@ fn line(called_off: &AtomicBool) -> Option<String> {
         }
         let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut sources, Some(&LOOK)) {
-            Ok(0) => {}
-            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            // What was typed just now is for whoever reads next.
+            Ok(_) if called_off.load(Ordering::Relaxed) => return None,
             Ok(_) => break,
             Err(_) => return None,
         }

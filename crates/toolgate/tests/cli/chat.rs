@@ -84,7 +84,7 @@ impl Terminal {
         std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
         let home = terminal.folder.path().display().to_string();
         let command = format!(
-            "cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 OLLAMA_HOST={} {} chat -p ollama; echo left with $?; cat",
+            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 OLLAMA_HOST={} {} chat -p ollama; echo left with $?; cat",
             llm.url(),
             env!("CARGO_BIN_EXE_toolgate"),
         );
@@ -153,7 +153,15 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+        let socket = self.folder.path().join("tmux");
+        // It ends by itself with the program.
+        drop(
+            Command::new("tmux")
+                .arg("-S")
+                .arg(socket)
+                .arg("kill-server")
+                .output(),
+        );
     }
 }
 
@@ -161,15 +169,16 @@ impl Drop for Terminal {
 fn a_person_sees_the_tools_run_and_the_answer_come() {
     let first = Answer::text("Let me look.")
         .and_call("a", "datetime", &weekday())
-        .and_call("b", "volume", &json!({ "action": "fly" }));
-    let llm = Llm::new([first, Answer::text("It was a\nSaturday.")]);
+        .and_call("b", "volume", &json!({ "action": "fly" }))
+        .prompt_tokens(1500);
+    let llm = Llm::new([first, Answer::text("It was a\nSaturday.").prompt_tokens(1800)]);
     let Some(terminal) = Terminal::open(&llm, "{}") else {
         return;
     };
-    let screen = terminal.shows("› ");
+    let screen = terminal.shows("\n›");
     assert!(screen.contains("ollama qwen3:0.6b, 5 tools"), "{screen}");
     terminal.line("which day was it?");
-    let screen = terminal.shows("tokens");
+    let screen = terminal.shows(" · 2 calls · ");
     for expected in [
         "› which day was it?\nLet me look.\n",
         "✓ datetime {\"action\":\"weekday\",\"date\":\"1982-04-24\"} ",
@@ -192,7 +201,7 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
     let Some(terminal) = Terminal::open(&llm, "{}") else {
         return;
     };
-    terminal.shows("› ");
+    terminal.shows("\n›");
     terminal.line("hello?");
     terminal.shows("waiting for the model");
     terminal.keys(&["C-c"]);
@@ -202,6 +211,7 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
     terminal.line("again");
     terminal.shows("here I am");
     terminal.keys(&["half", "C-c"]);
+    terminal.shows("› half\n›");
     terminal.keys(&["C-c"]);
     terminal.shows("Ctrl-D or /quit leaves");
     terminal.line("/quit");
@@ -215,7 +225,7 @@ fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
     let Some(terminal) = Terminal::open(&llm, "{}") else {
         return;
     };
-    terminal.shows("› ");
+    terminal.shows("\n›");
     terminal.line("one \\");
     terminal.keys(&["two", "M-Enter", "three", "Enter"]);
     terminal.shows("tokens");
@@ -249,7 +259,7 @@ fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
     let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
-    terminal.shows("› ");
+    terminal.shows("\n›");
     terminal.line("say hello");
     terminal.shows("Run it? [y/N]");
     terminal.line("y");

@@ -4,9 +4,11 @@ mod editor;
 mod input;
 mod orders;
 
+use std::convert::Infallible;
 use std::io::IsTerminal;
 
 use anyhow::Context;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use toolgate_models::{Chosen, Conversation, Turn};
 
 use super::runtime;
@@ -14,7 +16,6 @@ use crate::cli::{ChatOptions, Global};
 use crate::display::{Display, Manner, clean};
 use crate::exit::{self, Exit};
 use crate::say;
-use crate::servers::Fleet;
 use crate::talk::{self, Setting};
 use input::{Input, Line};
 use orders::Next;
@@ -31,7 +32,7 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
         let exit = match choice {
             None => Ok(Exit::Interrupted),
             Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
-                Ok(chosen) => talk_on(&setting, options, chosen, fleet.as_ref()).await,
+                Ok(chosen) => talk_on(&setting, options, chosen).await,
                 Err(error) => {
                     say::error(&anyhow::anyhow!(error.to_string()));
                     Ok(talk::exit_of(&error))
@@ -59,12 +60,7 @@ struct Chat<'a> {
     failed: bool,
 }
 
-async fn talk_on(
-    setting: &Setting,
-    options: &ChatOptions,
-    chosen: Chosen,
-    fleet: Option<&Fleet>,
-) -> anyhow::Result<Exit> {
+async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> anyhow::Result<Exit> {
     let is_live = std::io::stdin().is_terminal() && say::is_watched();
     let manner = Manner {
         streams: say::is_watched(),
@@ -81,12 +77,27 @@ async fn talk_on(
         failed: false,
     };
     chat.introduce();
+    let _terminal = Terminal::remember();
     let mut input = Input::new(is_live);
-    let exit = chat.turns(&mut input).await;
-    if fleet.is_some() {
-        tracing::debug!("the chat is over: its servers stop");
+    chat.turns(&mut input).await
+}
+
+/// The terminal as it was found: a chat that is ended at its prompt must not leave it in the editor's hands.
+struct Terminal(Option<Termios>);
+
+impl Terminal {
+    fn remember() -> Self {
+        Self(tcgetattr(std::io::stdin()).ok())
     }
-    exit
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(found) = &self.0 {
+            // If it is gone, there is nothing to give back.
+            drop(tcsetattr(std::io::stdin(), OptionalActions::Now, found));
+        }
+    }
 }
 
 impl Chat<'_> {
@@ -122,8 +133,7 @@ impl Chat<'_> {
         loop {
             let line = tokio::select! {
                 line = input.next() => line?,
-                // At a prompt Ctrl-C is a key; what comes here is meant for the program.
-                () = exit::interrupted() => return Ok(Exit::Interrupted),
+                () = self.told_to_leave() => return Ok(Exit::Interrupted),
             };
             let text = match line {
                 Line::Text(text) => text,
@@ -155,6 +165,17 @@ impl Chat<'_> {
             true => Exit::Failure,
             false => Exit::Success,
         })
+    }
+
+    /// At a prompt Ctrl-C is a key, and one that comes too late for the turn before is no reason to leave.
+    async fn told_to_leave(&self) {
+        if !self.is_live {
+            return exit::interrupted().await;
+        }
+        tokio::select! {
+            () = exit::terminated() => {}
+            never = ignoring_ctrl_c() => match never {},
+        }
     }
 
     /// One turn. Ctrl-C stops it; false if that is the end of the program too, because nobody sits there.
@@ -197,6 +218,11 @@ impl Chat<'_> {
         self.failed = true;
         say::error(error);
     }
+}
+
+async fn ignoring_ctrl_c() -> Infallible {
+    while tokio::signal::ctrl_c().await.is_ok() {}
+    std::future::pending().await
 }
 
 /// `1.2 s · 2 tools · 812 tokens`.
