@@ -44,7 +44,9 @@ impl Words {
 
     /// More text; there may be thinking between tags in it.
     pub(crate) fn text(&mut self, text: &str, listener: &mut dyn Listener) {
-        self.split(Some(text), listener);
+        if !text.is_empty() {
+            self.split(Some(text), listener);
+        }
     }
 
     /// More thinking, told apart by the provider.

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::rescue::{Hold, rescue};
-use crate::think::{Piece, Splitter};
-use crate::{CallArguments, Event, Listener, ModelCall, Offer, Stop, Usage};
+use crate::words::Words;
+use crate::{CallArguments, Listener, ModelCall, Offer, Stop, Usage};
 
 /// More calls at once than any model means.
 const MOST_CALLS: usize = 256;
@@ -16,13 +15,8 @@ const MOST_CALLS: usize = 256;
 /// What is understood of an answer so far.
 pub(super) struct Stream<'a> {
     tools: &'a Offer,
-    /// Whether calls are looked for in what was said.
-    rescue: bool,
-    splitter: Splitter,
-    text: Hold,
-    thoughts: String,
+    words: Words,
     calls: Vec<ModelCall>,
-    begun: bool,
     done: Option<Done>,
 }
 
@@ -97,22 +91,19 @@ struct WireFunction<'a> {
 }
 
 impl<'a> Stream<'a> {
+    /// `rescue`: whether calls are looked for in what was said.
     pub(super) fn new(tools: &'a Offer, rescue: bool) -> Self {
         Self {
             tools,
-            rescue,
-            splitter: Splitter::default(),
-            text: Hold::new(rescue),
-            thoughts: String::new(),
+            words: Words::new(rescue, true),
             calls: Vec::new(),
-            begun: false,
             done: None,
         }
     }
 
     /// True once there were words, thoughts or a call.
     pub(super) fn has_begun(&self) -> bool {
-        self.begun
+        self.words.have_begun() || !self.calls.is_empty()
     }
 
     /// True once the server said that it is done.
@@ -140,7 +131,6 @@ impl<'a> Stream<'a> {
 
     /// Nothing more comes. A call that was written as text is found here, when all of it can be read.
     pub(super) fn finish(mut self, listener: &mut dyn Listener) -> Result<Answer, Trouble> {
-        self.split(None, listener);
         let Some(done) = self.done.take() else {
             return Err(Trouble::Cut);
         };
@@ -149,23 +139,17 @@ impl<'a> Stream<'a> {
             self.calls
                 .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
         }
-        let offer = Some(self.tools).filter(|_| self.rescue && self.calls.is_empty());
-        let (text, rescued) = self.text.finish(offer, listener);
-        self.calls.extend(rescued);
-        if let Some(offer) = offer
-            && self.calls.is_empty()
-            && text.trim().is_empty()
-        {
-            self.calls = from_thoughts(&self.thoughts, offer, listener);
-        }
+        let offer = Some(self.tools).filter(|_| self.calls.is_empty());
+        let said = self.words.finish(offer, listener);
+        self.calls.extend(said.calls);
         let stop = match done.length {
             _ if !self.calls.is_empty() => Stop::Calls,
             true => Stop::Length,
             false => Stop::End,
         };
         Ok(Answer {
-            thoughts: self.thoughts,
-            text,
+            thoughts: said.thoughts,
+            text: said.text,
             calls: self.calls,
             stop,
             usage: done.usage,
@@ -173,52 +157,16 @@ impl<'a> Stream<'a> {
     }
 
     fn message(&mut self, said: Said<'_>, listener: &mut dyn Listener) -> Result<(), Trouble> {
-        if let Some(thinking) = said.thinking.filter(|thinking| !thinking.is_empty()) {
-            self.splitter.thinking_came_apart();
-            self.piece(&Piece::Thinking(&thinking), listener);
-        }
-        if let Some(content) = said.content.filter(|content| !content.is_empty()) {
-            self.split(Some(&content), listener);
-        }
+        let thinking = said.thinking.unwrap_or_default();
+        self.words.thinking(&thinking, listener);
+        self.words.text(&said.content.unwrap_or_default(), listener);
         for call in said.tool_calls.into_iter().flatten() {
             self.call(&call)?;
         }
         Ok(())
     }
 
-    /// More words, or the end of them.
-    fn split(&mut self, content: Option<&str>, listener: &mut dyn Listener) {
-        let mut splitter = std::mem::take(&mut self.splitter);
-        let mut each = |piece: Piece<'_>| self.piece(&piece, listener);
-        match content {
-            Some(content) => splitter.feed(content, &mut each),
-            None => splitter.finish(&mut each),
-        }
-        self.splitter = splitter;
-    }
-
-    fn piece(&mut self, piece: &Piece<'_>, listener: &mut dyn Listener) {
-        self.begun = true;
-        match *piece {
-            Piece::Text(text) => self.text.push(text, listener),
-            Piece::Thinking(text) => {
-                self.thoughts.push_str(text);
-                listener.event(Event::Thinking(text));
-            }
-            Piece::AllWasThinking => {
-                let said = std::mem::replace(&mut self.text, Hold::new(self.rescue));
-                let (said, _) = said.finish(None, &mut |_: Event<'_>| ());
-                if !said.is_empty() {
-                    listener.event(Event::Void);
-                    listener.event(Event::Thinking(&said));
-                }
-                self.thoughts.push_str(&said);
-            }
-        }
-    }
-
     fn call(&mut self, wire: &WireCall<'_>) -> Result<(), Trouble> {
-        self.begun = true;
         let mut call = self.read(wire);
         if !call.id.is_empty() && self.calls.contains(&call) {
             // Said again, not asked again.
@@ -270,18 +218,6 @@ impl Line<'_> {
             },
         })
     }
-}
-
-/// Some models make their call while they think, and then say nothing.
-fn from_thoughts(thoughts: &str, offer: &Offer, listener: &mut dyn Listener) -> Vec<ModelCall> {
-    let calls = rescue(thoughts, offer).map_or_else(Vec::new, |rescued| rescued.calls);
-    for call in &calls {
-        listener.event(Event::Notice(&format!(
-            "the model left its call of '{}' inside its thinking; it was understood",
-            toolgate_core::escape(&call.name)
-        )));
-    }
-    calls
 }
 
 /// Not counted up: results are kept by the id of their call, over all rounds.
