@@ -236,7 +236,7 @@ fn plain(result: &Value, joining: &Joining<'_>) -> String {
 
 /// The fields of a result, for want of a sentence.
 fn in_words(value: &Value, joining: &Joining<'_>, depth: usize) -> String {
-    const DEEPEST: usize = 3;
+    const DEEPEST: usize = 4;
     match value {
         Value::Object(object) if depth < DEEPEST => {
             let fields = object.iter().filter(|(_, value)| !value.is_null());

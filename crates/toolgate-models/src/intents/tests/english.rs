@@ -393,6 +393,8 @@ fn sample(slot: &template::Slot) -> String {
 static CLIENT: LazyLock<IntentsClient> = LazyLock::new(everything);
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
 
     #[test]
     fn no_sentence_makes_it_panic_or_act_on_more_than_one_thing(text in "(turn|on|off|the|kitchen|light|set|to|[0-9]{1,3}|what|is|plus|[a-zé%.'’(){}\\-]{1,8}| ){0,40}") {
