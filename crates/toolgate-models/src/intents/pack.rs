@@ -28,7 +28,7 @@ const LARGEST: usize = 1024 * 1024;
 /// let _all = Pack::english().with(mine);
 ///
 /// let error = Pack::read(r#"{ "intents": [{ "sentences": ["turn (on"] }] }"#).unwrap_err();
-/// assert!(error.to_string().starts_with("line 1, column 44: the sentence 'turn (on' is wrong at character 6"), "{error}");
+/// assert!(error.to_string().starts_with("line 1, column 41: the sentence 'turn (on' is wrong at character 6"), "{error}");
 /// ```
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
