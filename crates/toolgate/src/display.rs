@@ -105,12 +105,12 @@ impl Display {
 
 impl Listener for Display {
     fn event(&mut self, event: Event<'_>) {
-        self.screen().event(event);
+        self.screen().event(&event);
     }
 }
 
 impl Screen {
-    fn event(&mut self, event: Event<'_>) {
+    fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Asking { .. } => self.wait_for("waiting for the model"),
             Event::Text(text) => self.text(text),
@@ -121,7 +121,7 @@ impl Screen {
             }
             Event::Retrying { error, after } => {
                 let error = escape(&error.to_string());
-                let after = seconds(after);
+                let after = seconds(*after);
                 self.remark(&format!("{error}; the model is asked again in {after}"));
                 self.wait_for("waiting to ask again");
             }

@@ -171,7 +171,10 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
         .and_call("a", "datetime", &weekday())
         .and_call("b", "volume", &json!({ "action": "fly" }))
         .prompt_tokens(1500);
-    let llm = Llm::new([first, Answer::text("It was a\nSaturday.").prompt_tokens(1800)]);
+    let llm = Llm::new([
+        first,
+        Answer::text("It was a\nSaturday.").prompt_tokens(1800),
+    ]);
     let Some(terminal) = Terminal::open(&llm, "{}") else {
         return;
     };

@@ -95,7 +95,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(found) = &self.0 {
             // If it is gone, there is nothing to give back.
-            drop(tcsetattr(std::io::stdin(), OptionalActions::Now, found));
+            let _gone = tcsetattr(std::io::stdin(), OptionalActions::Now, found);
         }
     }
 }
