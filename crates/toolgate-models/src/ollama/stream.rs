@@ -134,16 +134,19 @@ impl<'a> Stream<'a> {
         let Some(done) = self.done.take() else {
             return Err(Trouble::Cut);
         };
+        let asked = self.calls.len();
         if done.length {
             // The end is missing: what is no object may be the first half of one.
             self.calls
                 .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
         }
+        let is_half = self.calls.len() < asked;
         let offer = Some(self.tools).filter(|_| self.calls.is_empty());
         let said = self.words.finish(offer, listener);
         self.calls.extend(said.calls);
         let stop = match done.length {
             _ if !self.calls.is_empty() => Stop::Calls,
+            true if is_half => Stop::CutCall,
             true => Stop::Length,
             false => Stop::End,
         };

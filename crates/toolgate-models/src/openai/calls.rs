@@ -96,6 +96,11 @@ impl Calls {
             .collect()
     }
 
+    /// How many were begun.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// True if the arguments of a call have begun and not ended.
     pub(super) fn has_half(&self) -> bool {
         self.0.iter().any(|call| call.balance.is_open())

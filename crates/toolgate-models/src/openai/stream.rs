@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::calls::{Calls, MOST_CALLS};
 use super::wire::{Choice, Chunk, Content, Delta};
 use crate::words::{Said, Words};
-use crate::{AssistantMessage, Event, Listener, Offer, Part, Reply, Stop, Usage};
+use crate::{AssistantMessage, Listener, Offer, Part, Reply, Stop, Usage};
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq)]
@@ -158,7 +158,9 @@ impl<'a> Stream<'a> {
         let reason = self.reason.as_deref().unwrap_or_default();
         let was_cut = matches!(reason, "length" | "max_tokens");
         let refused = self.refused || matches!(reason, "content_filter" | "refusal");
+        let asked = self.calls.len();
         let native = self.calls.finish(self.tools.catalog(), was_cut);
+        let is_half = native.len() < asked;
         let rescues = self.manner.rescue && native.is_empty() && !refused;
         let offer = Some(self.tools).filter(|_| rescues);
         let mut said = self.words.finish(offer, listener);
@@ -169,6 +171,7 @@ impl<'a> Stream<'a> {
         }
         let stop = match reason {
             _ if refused => Stop::Refusal,
+            _ if was_cut && is_half => Stop::CutCall,
             _ if was_cut => Stop::Length,
             // Not what it says but what it wants: some servers end a turn of calls like any other.
             _ if !said.calls.is_empty() => Stop::Calls,

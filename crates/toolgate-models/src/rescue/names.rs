@@ -32,8 +32,7 @@ impl<'a> Names<'a> {
         let by = |same: fn(&str, &str) -> bool| {
             self.only(|tool| same(tool.tool.definition().original_name(), name))
         };
-        by(|left, right| left == right)
-            .or_else(|| by(|left, right| left.eq_ignore_ascii_case(right)))
+        by(|left, right| left == right).or_else(|| by(str::eq_ignore_ascii_case))
     }
 
     fn only(&self, fits: impl Fn(&CatalogTool) -> bool) -> Option<Meant<'a>> {

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
-use crate::Image;
 use crate::ollama::samples::{offer, offer_of};
 use crate::{CallArguments, Image, ModelCall, Provider};
 

@@ -219,7 +219,7 @@ fn an_answer_that_was_cut_by_its_length_has_no_half_calls() {
         length,
     );
     let cut = answer(&[&words, &half]);
-    assert_eq!((cut.calls.len(), cut.stop), (0, Stop::Length));
+    assert_eq!((cut.calls.len(), cut.stop), (0, Stop::CutCall));
     let whole = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#,
         length,
