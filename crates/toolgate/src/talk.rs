@@ -277,7 +277,11 @@ pub(crate) fn save(conversation: &Conversation, path: &Path) -> anyhow::Result<(
 }
 
 /// What a person should know of how a turn ended, and the exit code of that.
-pub(crate) fn ending(turn: &Turn, settings: &ModelSettings) -> (Exit, Option<String>) {
+pub(crate) fn ending(
+    turn: &Turn,
+    settings: &ModelSettings,
+    streamed: bool,
+) -> (Exit, Option<String>) {
     let rounds = settings.max_tool_rounds;
     let note = match turn.end {
         TurnEnd::RoundLimit => Some(format!(
@@ -298,18 +302,12 @@ pub(crate) fn ending(turn: &Turn, settings: &ModelSettings) -> (Exit, Option<Str
         TurnEnd::Refusal => Some("the model will not answer this".to_owned()),
         _ => None,
     };
-    let is_answered =
-        turn.end != TurnEnd::Refusal && turn.error.is_none() && !turn.answer.trim().is_empty();
-    let note = match &turn.error {
-        Some(error) => Some(error.clone()),
-        None if turn.answer.trim().is_empty() => {
-            Some(note.unwrap_or_else(|| "the model gave no answer".to_owned()))
-        }
-        None => note,
-    };
-    match is_answered {
-        true => (Exit::Success, note),
-        false => (Exit::Failure, note),
+    match &turn.error {
+        // Where words stream, this sentence was among them.
+        Some(_) if streamed => (Exit::Failure, None),
+        Some(_) => (Exit::Failure, Some(turn.answer.clone())),
+        None if turn.end == TurnEnd::Refusal => (Exit::Failure, note),
+        None => (Exit::Success, note),
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Turn {
     pub answer: String,
     /// How the turn ended.
     pub end: TurnEnd,
-    /// Why the model gave no answer after the limit that `end` tells.
+    /// Why there is no answer of the model; `answer` is a sentence of ours then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the model was asked, round by round.

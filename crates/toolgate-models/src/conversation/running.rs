@@ -191,6 +191,7 @@ impl<'a> Running<'a> {
             .history
             .answer()
             .filter(|answer| !answer.trim().is_empty());
+        let is_missing = answer.is_none();
         let answer = answer.unwrap_or_else(|| {
             let answer = match end {
                 TurnEnd::Refusal => "The model declined to answer.",
@@ -202,7 +203,8 @@ impl<'a> Running<'a> {
             self.listener.event(Event::Text(answer));
             answer.to_owned()
         });
-        self.record(answer, end, None)
+        let error = is_missing.then(|| answer.clone());
+        self.record(answer, end, error)
     }
 
     /// The record of a turn that met a limit, and then the model failed too.

@@ -131,14 +131,11 @@ fn introduce(chosen: &Chosen, is_followed: bool) {
 }
 
 fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
-    let (exit, note) = talk::ending(turn, &chosen.settings);
+    let (exit, note) = talk::ending(turn, &chosen.settings, streamed);
     if as_json {
         say::result(&rendered(&record(chosen, json!(turn))));
-    } else if !streamed {
-        let words = clean(&turn.answer);
-        if !words.trim().is_empty() {
-            say::result(words.trim());
-        }
+    } else if !streamed && turn.error.is_none() {
+        say::result(clean(&turn.answer).trim());
     }
     match (exit, note) {
         (Exit::Success, Some(note)) => say::note(&note),

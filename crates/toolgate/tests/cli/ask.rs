@@ -490,3 +490,46 @@ fn doctor_tells_of_the_model() {
         "{done:?}"
     );
 }
+
+#[test]
+fn a_model_that_says_nothing_has_not_answered() {
+    let llm = Llm::scripted(Script::always(Answer::empty()));
+    let done = llm.ask("ollama", &["x"]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+    assert!(
+        done.stderr.starts_with("error: The model gave no answer"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn at_the_limit_of_rounds_there_is_an_answer_and_a_remark() {
+    let llm = Llm::new([weekday_call(), Answer::text("Saturday, I think.")]);
+    let config = r#"{ "model": { "maxToolRounds": 1 } }"#;
+    let done = llm.ask("ollama", &["x"]).config(config).done();
+    assert_eq!(
+        (done.stdout.as_str(), done.code),
+        ("Saturday, I think.\n", Some(0)),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn sentences_can_go_before_the_model() {
+    let llm = Llm::scripted(Script::always(Answer::text("from the model")));
+    let own = r#"{ "intents": [{ "sentences": ["knock knock"], "say": "Who is there?" }] }"#;
+    let config = r#"{ "model": { "intentsFirst": true, "intents": ["own.json"] } }"#;
+    for (question, expected, asked) in [
+        ("what is 6 times 7", "42", 0),
+        ("knock knock", "Who is there?", 0),
+        ("write me a poem", "from the model", 1),
+    ] {
+        let run = llm.ask("ollama", &[question]);
+        let done = run.config(config).file("own.json", own).done();
+        assert!(done.stdout.contains(expected), "{done:?}");
+        assert_eq!(llm.requests().len(), asked, "{question}");
+    }
+    let done = llm.ask("ollama", &["x"]).config(config).done();
+    assert!(done.stderr.contains("model.intents: "), "{done:?}");
+    assert_eq!(done.code, Some(2));
+}

@@ -199,10 +199,10 @@ impl Chat<'_> {
     }
 
     fn answered(&mut self, turn: &Turn) {
-        if !self.streams {
+        if !self.streams && turn.error.is_none() {
             say::result(clean(&turn.answer).trim());
         }
-        let (exit, note) = talk::ending(turn, &self.chosen.settings);
+        let (exit, note) = talk::ending(turn, &self.chosen.settings, self.streams);
         match (exit, note) {
             (Exit::Success, Some(note)) => say::note(&note),
             (_, Some(note)) => self.complain(&anyhow::anyhow!(note)),
