@@ -84,8 +84,8 @@ Examples:
     /// Ask a model that may use the tools, and print its answer
     #[command(after_help = "\
 The answer goes to stdout and nothing else does; what goes on beside it is shown on a terminal.
-Without --provider and configuration: Ollama if it runs and has a model that can use tools, else Anthropic or
-OpenAI if ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL is set, else sentences that need no model.
+Without --provider and configuration it is Ollama, if it runs and has a model that can use tools, else
+Anthropic or OpenAI by their usual variables, else a matcher of sentences that needs no model.
 
 Examples:
   toolgate ask what time is it in Oslo

@@ -257,8 +257,10 @@ impl Screen {
         }
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
-        let line =
-            |title: &str, since: Instant| format!("{frame} {title} {}", seconds(since.elapsed()));
+        let line = |title: &str, since: Instant| {
+            let elapsed = since.elapsed().as_secs_f64();
+            format!("{frame} {title} {elapsed:.1} s")
+        };
         let mut lines: Vec<String> = self
             .running
             .iter()
