@@ -112,7 +112,7 @@ fn stream(body: &str) -> Vec<Step> {
     chunked(SSE, &[body.as_bytes()])
 }
 
-fn refusal(status: u16, body: Value) -> Vec<Step> {
+fn refusal(status: u16, body: &Value) -> Vec<Step> {
     let json = "Content-Type: application/json\r\n";
     vec![Step::Send(
         answer(status, json, &body.to_string()).into_bytes(),
@@ -156,7 +156,7 @@ async fn a_call_comes_back_however_the_bytes_are_cut() {
 #[tokio::test]
 async fn a_server_without_keys_or_streams_will_do() {
     let whole = json!({ "choices": [{ "message": { "role": "assistant", "content": "Hello" }, "finish_reason": "stop" }] });
-    let mut server = Loopback::start(vec![refusal(200, whole)]).await;
+    let mut server = Loopback::start(vec![refusal(200, &whole)]).await;
     let client = OpenAiClient::new(&ModelSettings {
         key: String::new(),
         url: format!("{}/v1/chat/completions/", server.url),
@@ -180,7 +180,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
     let error = |message: &str| {
         refusal(
             400,
-            json!({ "error": { "message": message, "type": "invalid_request_error" } }),
+            &json!({ "error": { "message": message, "type": "invalid_request_error" } }),
         )
     };
     let mut server = Loopback::start(vec![
@@ -221,7 +221,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
 
 #[tokio::test]
 async fn a_server_that_refuses_both_names_is_not_asked_for_ever() {
-    let error = |name: &str| refusal(400, json!({ "error": format!("unknown field {name}") }));
+    let error = |name: &str| refusal(400, &json!({ "error": format!("unknown field {name}") }));
     let mut server =
         Loopback::start(vec![error("max_tokens"), error("max_completion_tokens")]).await;
     let (reply, _) = ask(&client(&server.url)).await;
@@ -274,7 +274,7 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
             "openai refused the request: Invalid schema",
         ),
     ] {
-        let mut server = Loopback::start(vec![refusal(status, json!({ "error": error }))]).await;
+        let mut server = Loopback::start(vec![refusal(status, &json!({ "error": error }))]).await;
         let (reply, heard) = ask(&client(&server.url)).await;
         let text = reply.unwrap_err().to_string();
         assert!(text.starts_with(expected), "{text}");
@@ -287,7 +287,7 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
 
 #[tokio::test]
 async fn an_address_without_its_path_is_told() {
-    let server = Loopback::start(vec![refusal(404, json!({ "error": "nothing here" }))]).await;
+    let server = Loopback::start(vec![refusal(404, &json!({ "error": "nothing here" }))]).await;
     let client = OpenAiClient::new(&ModelSettings {
         url: server.url.clone(),
         ..settings("")

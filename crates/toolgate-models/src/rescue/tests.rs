@@ -26,7 +26,7 @@ const DIALECT: Dialect = Dialect {
     convert: |_, _| Ok(RawValue::NULL.to_owned()),
 };
 
-fn tool(name: &str, original: &str, properties: Value) -> Arc<dyn Tool> {
+fn tool(name: &str, original: &str, properties: &Value) -> Arc<dyn Tool> {
     let schema = json!({ "type": "object", "properties": properties });
     let definition = ToolDefinition::builder(name, "What it does", schema)
         .source(Source::Mcp("house".to_owned()))
@@ -42,17 +42,17 @@ pub(super) fn offer() -> Offer {
         "place": { "type": "object" }, "code": { "type": "string" }
     });
     let tools = [
-        tool("weather", "weather", weather),
-        tool("datetime", "datetime", json!({})),
+        tool("weather", "weather", &weather),
+        tool("datetime", "datetime", &json!({})),
         tool(
             "house.setLight",
             "setLight",
-            json!({ "on": { "type": "boolean" } }),
+            &json!({ "on": { "type": "boolean" } }),
         ),
-        tool("garden_list", "list", json!({})),
-        tool("cellar_list", "list", json!({})),
-        tool("garden_Pump", "garden_Pump", json!({})),
-        tool("garden_pump", "garden_pump", json!({})),
+        tool("garden_list", "list", &json!({})),
+        tool("cellar_list", "list", &json!({})),
+        tool("garden_Pump", "garden_Pump", &json!({})),
+        tool("garden_pump", "garden_pump", &json!({})),
     ];
     Offer::all(Arc::new(Catalog::build(&tools, &DIALECT)))
 }
@@ -243,7 +243,7 @@ fn a_tool_is_known_by_each_of_its_names() {
     }
     let few = Offer::some(
         Arc::new(Catalog::build(
-            &[tool("weather", "weather", json!({}))],
+            &[tool("weather", "weather", &json!({}))],
             &DIALECT,
         )),
         Vec::new(),

@@ -3,8 +3,7 @@ use serde_json::json;
 
 use super::super::tests::{offer, tool};
 use super::*;
-use crate::CallArguments;
-use crate::Event;
+use crate::{CallArguments, Event};
 
 const MANNER: Manner = Manner {
     rescue: true,
@@ -42,25 +41,25 @@ fn reply(events: &[&str]) -> Reply {
     read(MANNER, events).1.unwrap()
 }
 
-fn choice(delta: serde_json::Value, reason: Option<&str>) -> String {
+fn choice(delta: &serde_json::Value, reason: Option<&str>) -> String {
     json!({ "id": "x", "object": "chat.completion.chunk", "choices": [{ "index": 0, "delta": delta, "finish_reason": reason }] }).to_string()
 }
 
 fn text(text: &str) -> String {
-    choice(json!({ "content": text }), None)
+    choice(&json!({ "content": text }), None)
 }
 
-fn pieces(pieces: serde_json::Value) -> String {
-    choice(json!({ "tool_calls": pieces }), None)
+fn pieces(pieces: &serde_json::Value) -> String {
+    choice(&json!({ "tool_calls": pieces }), None)
 }
 
 fn end(reason: &str) -> String {
-    choice(json!({}), Some(reason))
+    choice(&json!({}), Some(reason))
 }
 
 /// The calls of a stream of pieces that ends in `tool_calls`: id, name, arguments. Ids of our own are `?`.
 fn calls(events: &[serde_json::Value]) -> Vec<(String, String, serde_json::Value)> {
-    let mut events: Vec<String> = events.iter().map(|event| pieces(event.clone())).collect();
+    let mut events: Vec<String> = events.iter().map(pieces).collect();
     events.extend([end("tool_calls"), "[DONE]".to_owned()]);
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
     let reply = reply(&events);
@@ -91,7 +90,7 @@ fn words_are_told_as_they_come_and_usage_comes_last() {
     let (heard, reply) = read(
         MANNER,
         &[
-            &choice(json!({ "role": "assistant", "content": "" }), None),
+            &choice(&json!({ "role": "assistant", "content": "" }), None),
             &text("Hel"),
             &text("lo"),
             &end("stop"),
@@ -307,7 +306,7 @@ fn sloppy_servers_are_understood() {
 #[test]
 fn a_call_that_ends_like_any_other_answer_is_a_call() {
     let piece = pieces(
-        json!([{ "index": 0, "id": "call_a", "function": { "name": "time", "arguments": "{}" } }]),
+        &json!([{ "index": 0, "id": "call_a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     let reply = reply(&[&text("I look."), &piece, &end("stop"), "[DONE]"]);
     assert_eq!(reply.stop, Stop::Calls);
@@ -318,7 +317,7 @@ fn a_call_that_ends_like_any_other_answer_is_a_call() {
 #[test]
 fn e2_a_stream_that_is_cut_is_no_answer() {
     let half = pieces(
-        json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{\"a\"" } }]),
+        &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{\"a\"" } }]),
     );
     let words = text("Hel");
     for events in [
@@ -337,11 +336,11 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
 #[test]
 fn a_call_that_ran_out_of_tokens_is_dropped() {
     let whole = pieces(
-        json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
+        &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     for arguments in ["", "{\"a\": 1", "{\"a\": 1}"] {
         let last = pieces(
-            json!([{ "index": 1, "id": "b", "function": { "name": "time", "arguments": arguments } }]),
+            &json!([{ "index": 1, "id": "b", "function": { "name": "time", "arguments": arguments } }]),
         );
         let reply = reply(&[&text("So"), &whole, &last, &end("length"), "[DONE]"]);
         let expected = match arguments.ends_with('}') {
@@ -364,9 +363,9 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
 
 #[test]
 fn thinking_is_told_from_words_under_each_of_its_names() {
-    let thought = |name: &str| choice(json!({ name: "Hm.", "content": null }), None);
+    let thought = |name: &str| choice(&json!({ name: "Hm.", "content": null }), None);
     let both = choice(
-        json!({ "reasoning": "Hm.", "reasoning_content": "Hm." }),
+        &json!({ "reasoning": "Hm.", "reasoning_content": "Hm." }),
         None,
     );
     for first in [
@@ -422,7 +421,7 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     );
     // Beside a proper call it is an example.
     let native = pieces(
-        json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
+        &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     let (heard, reply) = read(MANNER, &[&text(call), &native, &end("tool_calls")]);
     assert_eq!(
@@ -430,7 +429,7 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
         (call, 1)
     );
     // Left in the thinking of a model that then says nothing.
-    let thought = choice(json!({ "reasoning_content": call }), None);
+    let thought = choice(&json!({ "reasoning_content": call }), None);
     let (_, reply) = read(MANNER, &[&thought, &end("stop")]);
     assert_eq!(reply.unwrap().stop, Stop::Calls);
 }
@@ -438,9 +437,9 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
 #[test]
 fn a_refusal_is_told_and_nothing_is_called() {
     let call = pieces(
-        json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
+        &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
-    let refusal = choice(json!({ "refusal": "I will not." }), None);
+    let refusal = choice(&json!({ "refusal": "I will not." }), None);
     let (heard, reply) = read(MANNER, &[&refusal, &call, &end("stop")]);
     let reply = reply.unwrap();
     assert_eq!((heard.as_str(), reply.stop), ("I will not.", Stop::Refusal));
@@ -522,7 +521,7 @@ fn more_calls_than_anybody_means_are_refused() {
     let many: Vec<_> = (0..200)
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();
-    let reply = read(MANNER, &[&pieces(json!(many)), &end("tool_calls")]).1;
+    let reply = read(MANNER, &[&pieces(&json!(many)), &end("tool_calls")]).1;
     assert!(matches!(reply, Err(Trouble::Garbled(_))), "{reply:?}");
 }
 
