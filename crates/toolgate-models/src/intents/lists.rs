@@ -1,6 +1,7 @@
 //! Names that a slot may be filled with, and finding those that a person means.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -9,6 +10,8 @@ use super::words::plain_words;
 
 /// The most names of one list.
 const MOST: usize = 5000;
+/// The most of them that are told apart in one question.
+const MOST_FOUND: usize = 50;
 /// The longest name, in bytes.
 const LONGEST: usize = 120;
 
@@ -22,8 +25,13 @@ pub(crate) struct Names {
     sets: HashMap<String, Vec<usize>>,
     /// By each word of it.
     words: HashMap<String, Vec<usize>>,
-    /// The words of all forms, to be compared with what was misspelt.
-    forms: Vec<(Vec<String>, usize)>,
+    /// The words of all forms, to be compared with what was misspelt: their places in `spelt`.
+    forms: Vec<(Vec<usize>, usize)>,
+    /// Every word there is, once.
+    spelt: Vec<String>,
+    places: HashMap<String, usize>,
+    /// All forms without spaces, which may have been written together or apart.
+    joined: Vec<(String, usize)>,
 }
 
 /// One of the things a slot may be filled with.
@@ -144,8 +152,18 @@ impl Names {
     }
 
     fn add_form(&mut self, index: usize, words: &[String]) {
-        add(&mut self.exact, words.concat(), index);
-        self.forms.push((words.to_vec(), index));
+        let letters = words.concat();
+        add(&mut self.exact, letters.clone(), index);
+        self.joined.push((letters, index));
+        let places = words.iter().map(|word| {
+            let next = self.spelt.len();
+            *self.places.entry(word.clone()).or_insert_with(|| {
+                self.spelt.push(word.clone());
+                next
+            })
+        });
+        let places = places.collect();
+        self.forms.push((places, index));
     }
 
     /// How many there are.
@@ -153,19 +171,17 @@ impl Names {
         self.entries.len()
     }
 
-    /// What some words mean, by the best way that finds anything.
+    /// What some words mean, by the best way that finds anything. Where words may be misspelt, `near` keeps what was found
+    /// of each.
     pub(crate) fn find(
         &self,
         words: &[String],
         spoken: &Spoken<'_>,
-        misspelt: bool,
+        near: Option<&mut NearWords>,
     ) -> Option<(Found, Vec<&Entry>)> {
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| spoken.numbers.as_digits(word))
-            .collect();
-        let letters = words.concat();
-        if let Some(found) = self.exact.get(&letters) {
+        let digits = words.iter().map(|word| spoken.numbers.as_digits(word));
+        let words: Vec<String> = digits.collect();
+        if let Some(found) = self.exact.get(&words.concat()) {
             return Some((Found::Whole, self.entries(found)));
         }
         let set = spoken.set(&words);
@@ -175,15 +191,20 @@ impl Names {
         if let Some(found) = self.having(&set) {
             return Some((Found::Part, self.entries(&found)));
         }
-        if misspelt {
-            let (edits, found) = self.near(&words).or_else(|| self.having_near(&set))?;
-            return Some((Found::Near(edits), self.entries(&found)));
+        let near = near?;
+        for word in &words {
+            near.look_up(word, self);
         }
-        None
+        let found = self
+            .near(&words, near)
+            .or_else(|| self.having_near(&set, near));
+        let (edits, found) = found?;
+        Some((Found::Near(edits), self.entries(&found)))
     }
 
     fn entries(&self, indices: &[usize]) -> Vec<&Entry> {
-        indices.iter().map(|index| &self.entries[*index]).collect()
+        let few = indices.iter().take(MOST_FOUND);
+        few.map(|index| &self.entries[*index]).collect()
     }
 
     /// Names that have all these words.
@@ -197,35 +218,58 @@ impl Names {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Names that differ in the fewest letters, if these are few enough.
-    fn near(&self, words: &[String]) -> Option<(u32, Vec<usize>)> {
+    /// Names that differ in the fewest letters, if these are few enough. Each word by itself: a `bathroom light` is no
+    /// `bedroom light`, however much of both is the same.
+    fn near(&self, words: &[String], near: &NearWords) -> Option<(u32, Vec<usize>)> {
+        const MOST: usize = 3;
+        let tables: Vec<&HashMap<usize, usize>> = words.iter().map(|word| near.of(word)).collect();
+        let by_words = self
+            .forms
+            .iter()
+            .filter(|(form, _)| form.len() == words.len())
+            .filter_map(|(form, index)| {
+                let wrong = form
+                    .iter()
+                    .zip(&tables)
+                    .map(|(place, table)| table.get(place).copied());
+                Some((
+                    wrong
+                        .sum::<Option<usize>>()
+                        .filter(|edits| *edits <= MOST)?,
+                    *index,
+                ))
+            });
+        let letters = words.concat();
+        let together = self
+            .joined
+            .iter()
+            .filter_map(|(form, index)| Some((edit_of_joined(form, &letters)?, *index)));
         let mut best = usize::MAX;
         let mut found = Vec::new();
-        for (form, index) in &self.forms {
-            let Some(edits) = edits_of_names(form, words) else {
-                continue;
-            };
+        for (edits, index) in by_words.chain(together) {
             if edits < best {
                 best = edits;
                 found.clear();
             }
-            if edits == best && !found.contains(index) {
-                found.push(*index);
+            if edits == best && !found.contains(&index) {
+                found.push(index);
             }
         }
         (!found.is_empty()).then_some((best as u32, found))
     }
 
     /// Names that have all these words once they are spelt like words of names.
-    fn having_near(&self, set: &[String]) -> Option<(u32, Vec<usize>)> {
+    fn having_near(&self, set: &[String], near: &NearWords) -> Option<(u32, Vec<usize>)> {
         let mut total = 0;
         let mut right = Vec::new();
         for word in set {
-            let near = self
-                .words
-                .keys()
-                .filter_map(|known| Some((edits(known, word)?, known)));
-            let (wrong, known) = near.min()?;
+            let known = near
+                .of(word)
+                .iter()
+                .map(|(place, edits)| (*edits, &self.spelt[*place]));
+            let (wrong, known) = known
+                .filter(|(_, known)| self.words.contains_key(*known))
+                .min()?;
             total += wrong;
             right.push(known.clone());
         }
@@ -296,30 +340,40 @@ fn differences(one: &str, other: &str) -> usize {
         .sum()
 }
 
-/// How many letters are wrong in a name, if it may be the other one. Each word by itself: a `bathroom light` is no
-/// `bedroom light`, however much of both is the same.
-fn edits_of_names(one: &[String], other: &[String]) -> Option<usize> {
-    const MOST: usize = 3;
-    if one.len() == other.len() {
-        let wrong = one.iter().zip(other).map(|(one, other)| edits(one, other));
-        return wrong.sum::<Option<usize>>().filter(|edits| *edits <= MOST);
-    }
-    if one.len().abs_diff(other.len()) > 1 {
+/// The one letter that is wrong in a name of several words written together, or in one that was written apart.
+fn edit_of_joined(one: &str, other: &str) -> Option<usize> {
+    const SHORTEST: usize = 8;
+    let is_hopeless = one.len() < SHORTEST || one.len().abs_diff(other.len()) > 1;
+    if is_hopeless || one.is_ascii() && other.is_ascii() && differences(one, other) > 2 {
         return None;
     }
-    // Written together or apart, and one letter wrong at that.
-    let digits = |words: &[String]| {
-        words
-            .iter()
-            .filter(|word| word.parse::<u64>().is_ok())
-            .cloned()
-            .collect::<Vec<_>>()
+    let digits = |name: &str| {
+        name.chars()
+            .filter(char::is_ascii_digit)
+            .collect::<String>()
     };
-    let (joined, others) = (one.concat(), other.concat());
-    let alike = digits(one) == digits(other)
-        && joined.len().abs_diff(others.len()) <= 1
-        && joined.len() >= 8;
-    Some(strsim::osa_distance(&joined, &others)).filter(|edits| alike && *edits <= 1)
+    let is_same_number = digits(one) == digits(other);
+    Some(strsim::osa_distance(one, other)).filter(|edits| is_same_number && *edits <= 1)
+}
+
+/// For words that were said, the words of one list that they may be, and the letters that are wrong.
+#[derive(Default)]
+pub(crate) struct NearWords(HashMap<String, HashMap<usize, usize>>);
+
+impl NearWords {
+    fn look_up(&mut self, word: &str, names: &Names) {
+        if self.0.contains_key(word) {
+            return;
+        }
+        let near = names.spelt.iter().enumerate();
+        let near = near.filter_map(|(place, known)| Some((place, edits(known, word)?)));
+        self.0.insert(word.to_owned(), near.collect());
+    }
+
+    fn of(&self, word: &str) -> &HashMap<usize, usize> {
+        static NONE: LazyLock<HashMap<usize, usize>> = LazyLock::new(HashMap::new);
+        self.0.get(word).unwrap_or(&NONE)
+    }
 }
 
 /// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item.
@@ -360,7 +414,7 @@ mod tests {
     }
 
     fn found(names: &Names, text: &str, spoken: &Spoken<'_>) -> String {
-        match names.find(&plain_words(text), spoken, true) {
+        match names.find(&plain_words(text), spoken, Some(&mut NearWords::default())) {
             None => "nothing".to_owned(),
             Some((how, entries)) => {
                 let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();

@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::engine::{Compiled, Engine, Filling, On};
-use super::lists::{Found, Names, edits};
+use super::lists::{Found, Names, NearWords, edits};
 use super::numbers::to_json;
 use super::words::Sentence;
 
@@ -63,6 +63,8 @@ pub(crate) struct Reading<'a> {
     /// For each word how many of them may be skipped from there, and whether they are mere politeness.
     skips: Vec<Vec<(usize, bool)>>,
     fills: RefCell<Fills>,
+    /// For each slot what was found of misspelt words.
+    near: RefCell<HashMap<usize, NearWords>>,
     /// Lists that are not known, and the least that a match would cost that needs them.
     wanted: RefCell<HashMap<usize, u32>>,
 }
@@ -126,6 +128,7 @@ impl<'a> Reading<'a> {
                 .map(|at| skips_at(engine, sentence, at))
                 .collect(),
             fills: RefCell::default(),
+            near: RefCell::default(),
             wanted: RefCell::default(),
         }
     }
@@ -331,10 +334,10 @@ impl<'a> Reading<'a> {
                 });
                 spans.collect()
             }
-            Filling::Values(names) => self.names(names, at, false),
+            Filling::Values(names) => self.names(slot, names, at, false),
             Filling::List(_) => match self.lists.get(&slot) {
                 Some(ListState::Known(names)) => {
-                    self.names(names, at, self.mercy >= Mercy::Unknown)
+                    self.names(slot, names, at, self.mercy >= Mercy::Unknown)
                 }
                 Some(ListState::Unreadable(_)) if self.mercy >= Mercy::Unknown => self.unknown(at),
                 Some(ListState::Unreadable(_)) => Vec::new(),
@@ -343,7 +346,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn names(&self, names: &Names, at: usize, or_unknown: bool) -> Vec<Fill> {
+    fn names(&self, slot: usize, names: &Names, at: usize, or_unknown: bool) -> Vec<Fill> {
         let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
         let words: Vec<String> = self.sentence.tokens[at..at + longest]
             .iter()
@@ -354,12 +357,12 @@ impl<'a> Reading<'a> {
         } else {
             Vec::new()
         };
+        let mut kept = self.near.borrow_mut();
+        let is_forgiven = self.mercy >= Mercy::Spelling;
+        let mut near = is_forgiven.then(|| kept.entry(slot).or_default());
         for length in 1..=longest {
-            let found = names.find(
-                &words[..length],
-                &self.engine.spoken(),
-                self.mercy >= Mercy::Spelling,
-            );
+            let near = near.as_deref_mut();
+            let found = names.find(&words[..length], &self.engine.spoken(), near);
             let Some((found, entries)) = found else {
                 continue;
             };

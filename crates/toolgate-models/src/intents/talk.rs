@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{Answer, arguments, fill, listed};
 use super::engine::{Engine, Filling};
-use super::lists::{Found, Names};
+use super::lists::{Found, Names, NearWords};
 use super::matcher::{Fill, How, ListState, Match, Mercy, Reading};
 use super::template::Part;
 use super::words::{Sentence, plain_words};
@@ -200,7 +200,7 @@ impl Engine {
         let mut labels: Vec<String> = choices.iter().map(|choice| choice.label.clone()).collect();
         let key = if labels.len() == 1 { "mean" } else { "which" };
         if more > 0 {
-            labels.push(format!("… (+{more})"));
+            labels.push("…".to_owned());
         }
         let names = listed(&labels, self.text("or"));
         Meaning::Ask {
@@ -385,7 +385,8 @@ impl Engine {
             .collect();
         let names = Names::live(labels, &self.spoken());
         let careful = choices.iter().any(|choice| choice.careful);
-        match names.find(&telling, &self.spoken(), !careful) {
+        let mut near = NearWords::default();
+        match names.find(&telling, &self.spoken(), (!careful).then_some(&mut near)) {
             Some((Found::Whole | Found::Part | Found::Near(_), entries)) => {
                 let is_meant =
                     |choice: &&Choice| entries.iter().any(|entry| entry.label == choice.label);
