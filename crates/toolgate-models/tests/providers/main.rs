@@ -1,0 +1,12 @@
+//! Whole conversations over real sockets with strict doubles of the providers: `fakellm` refuses every request the real ones
+//! would refuse, so a test that passes has sent only what they take.
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+
+mod anthropic;
+mod checklist;
+mod faults;
+mod house;
+mod ollama;
+mod openai;
+mod others;
+mod talk;

@@ -1,0 +1,181 @@
+//! Ollama alone.
+
+use fakellm::{Answer, Api, FakeLlm, Model, Script};
+use serde_json::{Value, json};
+use toolgate_models::ModelError;
+
+use crate::house::House;
+use crate::talk::{MODEL, Talk, asks_for_oslo, golden};
+
+const API: Api = Api::Ollama;
+
+fn lines(lines: &[Value]) -> Answer {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Answer::raw(text)
+}
+
+fn last() -> Value {
+    json!({ "message": { "role": "assistant", "content": "" }, "done": true, "done_reason": "stop" })
+}
+
+#[tokio::test]
+async fn ai2_calls_are_executed_with_their_arguments_unchanged_and_results_go_back() {
+    let arguments = json!({ "city": "Oslo", "days": 2 });
+    let call = Answer::call("call_1", "get_weather", &arguments);
+    let mut talk = Talk::new(API, [call, Answer::text("3 degrees.")]).await;
+    let turn = talk.says("How warm is it in Oslo?").await;
+    assert_eq!(turn.answer, "3 degrees.");
+    assert_eq!(talk.house.calls(), [("get_weather".to_owned(), arguments)]);
+    let messages = talk.last()["messages"].clone();
+    let result = messages.as_array().unwrap().last().unwrap();
+    assert_eq!(result["role"], "tool");
+    assert_eq!(result["tool_name"], "get_weather");
+    assert_eq!(result["content"], r#"{"city":"Oslo","degrees":3}"#);
+}
+
+#[tokio::test]
+async fn every_byte_of_a_request_is_known() {
+    let answers = [
+        Answer::text("Let me see.")
+            .and_call("call_1", "get_weather", &json!({ "city": "Oslo" }))
+            .and_call("call_2", "broken", &json!({})),
+        Answer::text("3 degrees; the sensor is broken."),
+    ];
+    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
+        settings.system = "Be brief.".to_owned()
+    })
+    .await;
+    talk.says("Oslo, and the sensor?").await;
+    let requests = talk.fake.requests();
+    golden("ollama-1.json", &requests[0].body);
+    golden("ollama-2.json", &requests[1].body);
+}
+
+#[tokio::test]
+async fn calls_are_taken_from_any_line() {
+    let call = |city: &str| json!([{ "function": { "name": "get_weather", "arguments": { "city": city } } }]);
+    let with = |mut line: Value, calls: Value| {
+        line["message"]["tool_calls"] = calls;
+        line
+    };
+    let line = json!({ "message": { "role": "assistant", "content": "" }, "done": false });
+    let on_the_last = lines(&[line.clone(), with(last(), call("Oslo"))]);
+    let on_several = lines(&[
+        with(line.clone(), call("Oslo")),
+        with(line.clone(), call("Rome")),
+        last(),
+    ]);
+    for (answer, cities) in [
+        (on_the_last, vec!["Oslo"]),
+        (on_several, vec!["Oslo", "Rome"]),
+    ] {
+        let mut talk = Talk::new(API, [answer, Answer::text("Done.")]).await;
+        talk.says("go").await;
+        let ran: Vec<_> = talk
+            .house
+            .calls()
+            .into_iter()
+            .map(|(_, arguments)| arguments["city"].clone())
+            .collect();
+        assert_eq!(ran, cities);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_is_noticed() {
+    let many = (0..60).fold(House::empty(), |house, index| {
+        let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": "x".repeat(200) } } });
+        house.with(&format!("tool_{index}"), schema, |_| unreachable!())
+    });
+    let mut talk = Talk::with(
+        API,
+        Script::new([Answer::text("What tools?").prompt_tokens(500)]),
+        many,
+        |_| {},
+    )
+    .await;
+    talk.says("use a tool").await;
+    let context = talk.last()["options"]["num_ctx"].as_u64().unwrap();
+    assert!(context > 8192, "{context}");
+    let noticed = talk
+        .heard
+        .iter()
+        .any(|heard| heard.contains("500") && heard.contains("OLLAMA_CONTEXT_LENGTH"));
+    assert!(noticed, "{:?}", talk.heard);
+}
+
+#[tokio::test]
+async fn thinking_is_not_part_of_the_answer() {
+    let inline = Answer::text("<think>hm, noon I think</think>It is noon.");
+    let apart = Answer::empty()
+        .and_thinking("hm, noon I think", "")
+        .and_text("It is noon.");
+    for answer in [inline, apart] {
+        let mut talk = Talk::new(API, [answer.in_pieces(5)]).await;
+        let turn = talk.says("What time is it?").await;
+        assert_eq!(turn.answer, "It is noon.");
+        assert!(!talk.heard.concat().contains("hm"), "{:?}", talk.heard);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_can_not_think_is_asked_without() {
+    let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), Model::new(MODEL)).await;
+    let mut talk = Talk::at(API, fake, House::new(), |settings| {
+        settings.think = Some(true)
+    });
+    assert_eq!(talk.says("hello").await.answer, "Hi.");
+}
+
+#[tokio::test]
+async fn a_model_that_can_not_use_tools_or_is_not_there_is_named_with_what_to_do() {
+    let mut model = Model::new(MODEL);
+    model
+        .capabilities
+        .retain(|capability| capability != "tools");
+    let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), model).await;
+    let mut talk = Talk::at(API, fake, House::new(), |_| {});
+    let error = talk.tries("hello").await.unwrap_err();
+    assert!(matches!(error, ModelError::Model { .. }), "{error:?}");
+    assert!(error.to_string().contains("tools"), "{error}");
+
+    let fake = FakeLlm::with_model(Script::new([]), Model::new("other")).await;
+    let mut talk = Talk::at(API, fake, House::new(), |_| {});
+    let error = talk.tries("hello").await.unwrap_err();
+    assert!(
+        error.to_string().contains(&format!("ollama pull {MODEL}")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_crashed_runner_is_tried_again() {
+    let crash = Answer::fails(
+        500,
+        "",
+        "llama runner process has terminated: exit status 2",
+    )
+    .header("retry-after", "0");
+    let mut talk = Talk::new(API, [crash, asks_for_oslo(), Answer::text("3.")]).await;
+    assert_eq!(talk.says("Oslo?").await.answer, "3.");
+}
+
+#[tokio::test]
+async fn the_window_and_the_time_in_memory_go_with_every_request() {
+    let mut talk = Talk::with(
+        API,
+        Script::always(Answer::text("Hi.")),
+        House::new(),
+        |settings| {
+            settings.context_tokens = Some(12_000);
+            settings.keep_alive = 600;
+        },
+    )
+    .await;
+    talk.says("hello").await;
+    talk.says("again").await;
+    for request in talk.fake.requests() {
+        assert_eq!(request.json()["options"]["num_ctx"], 12_000);
+        assert_eq!(request.json()["keep_alive"], 600);
+    }
+}

@@ -1,0 +1,120 @@
+//! OpenAI, and those that speak like it, alone.
+
+use fakellm::{Answer, Api, Script};
+use serde_json::json;
+use toolgate_models::ModelError;
+
+use crate::house::House;
+use crate::talk::{Talk, golden};
+
+const API: Api = Api::OpenAi;
+
+#[tokio::test]
+async fn every_byte_of_a_request_is_known() {
+    let answers = [
+        Answer::text("Let me see.")
+            .and_call("call_1", "get_weather", &json!({ "city": "Oslo" }))
+            .and_call("call_2", "broken", &json!({})),
+        Answer::text("3 degrees; the sensor is broken."),
+    ];
+    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
+        settings.system = "Be brief.".to_owned()
+    })
+    .await;
+    talk.says("Oslo, and the sensor?").await;
+    let requests = talk.fake.requests();
+    golden("openai-1.json", &requests[0].body);
+    golden("openai-2.json", &requests[1].body);
+    assert_eq!(
+        requests[0].header("authorization"),
+        Some("Bearer test-key-1234567890")
+    );
+}
+
+/// Servers of one's own want no key, and no `Bearer` without one.
+#[tokio::test]
+async fn without_a_key_none_is_sent() {
+    let mut talk = Talk::with(
+        API,
+        Script::new([Answer::text("Hi.")]),
+        House::new(),
+        |settings| settings.key = String::new(),
+    )
+    .await;
+    talk.says("hello").await;
+    assert_eq!(talk.fake.requests()[0].header("authorization"), None);
+}
+
+/// Pieces of two calls in turns: the index says whose they are.
+#[tokio::test]
+async fn pieces_of_calls_are_put_together_by_their_index() {
+    let event = |delta: serde_json::Value| {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": null });
+        format!("data: {}\n\n", json!({ "choices": [choice] }))
+    };
+    let begin = |index: u32, id: &str| {
+        event(
+            json!({ "tool_calls": [{ "index": index, "id": id, "type": "function",
+            "function": { "name": "get_weather", "arguments": "" } }] }),
+        )
+    };
+    let piece = |index: u32, text: &str| {
+        event(json!({ "tool_calls": [{ "index": index, "function": { "arguments": text } }] }))
+    };
+    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
+    let body = [
+        begin(0, "a"),
+        begin(1, "b"),
+        piece(1, "{\"city\":"),
+        piece(0, "{\"city\":"),
+        piece(0, "\"Oslo\"}"),
+        piece(1, "\"Rome\"}"),
+        end.to_owned(),
+    ]
+    .concat();
+    let mut talk = Talk::new(API, [Answer::raw(body), Answer::text("Both.")]).await;
+    talk.says("Oslo and Rome?").await;
+    let cities: Vec<_> = talk
+        .house
+        .calls()
+        .into_iter()
+        .map(|(_, arguments)| arguments["city"].clone())
+        .collect();
+    assert_eq!(cities, ["Oslo", "Rome"]);
+    assert_eq!(talk.results()[0].0, "a");
+}
+
+/// Models that reason take another name for the same limit, which the double insists on.
+#[tokio::test]
+async fn a_model_that_reasons_gets_its_own_limit() {
+    let mut talk = Talk::with(
+        API,
+        Script::new([Answer::text("Hi.")]),
+        House::new(),
+        |settings| settings.name = "gpt-5-mini".to_owned(),
+    )
+    .await;
+    talk.says("hello").await;
+    assert!(
+        talk.last()["max_completion_tokens"].is_u64(),
+        "{}",
+        talk.last()
+    );
+}
+
+#[tokio::test]
+async fn a_spent_quota_is_told_and_not_waited_for() {
+    let spent = Answer::fails(429, "insufficient_quota", "You exceeded your current quota");
+    let mut talk = Talk::new(API, [spent]).await;
+    let error = talk.tries("hello").await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ModelError::Limited {
+                retryable: false,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}

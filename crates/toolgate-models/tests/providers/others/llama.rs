@@ -1,0 +1,147 @@
+//! llama.cpp's server with SmolLM2, a real model of 135 million parameters, behind templates of Qwen. What such a model answers
+//! is nobody's promise: nothing is asserted about it but that it ends in an answer or in envelopes.
+
+use std::process::Command;
+
+use fakellm::{Answer, Api, Script};
+use serde_json::{Value, json};
+use toolgate_models::Event;
+
+use super::{Program, script};
+use crate::house::House;
+use crate::talk::Talk;
+
+fn start(template: &str) -> Option<Program> {
+    let folder = fakellm::third_parties()?;
+    let mut command = Command::new(folder.join("python/bin/python"));
+    command
+        .arg(script("llama.py"))
+        .arg(folder.join("model.gguf"))
+        .arg(folder.join("templates").join(template));
+    Some(Program::start(&mut command))
+}
+
+fn house() -> House {
+    let lamp = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
+        "deviceName": { "type": "string", "description": "The device as people call it" },
+        "action": { "type": "string", "enum": ["on", "off"], "description": "What it should do" },
+        "level": { "type": "integer", "minimum": 0, "maximum": 99, "description": "How bright" } } });
+    House::new().with("control_device", lamp, |_| {
+        Ok(toolgate_core::ToolOutput::text("done"))
+    })
+}
+
+/// The prompt that the engine makes of a request.
+async fn prompt(url: &str, body: &Value) -> String {
+    let answer = reqwest::Client::new()
+        .post(format!("{url}/apply-template"))
+        .body(body.to_string());
+    let answer = answer
+        .header("content-type", "application/json")
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["prompt"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn qw7_a_real_engine_renders_every_tool_into_a_qwen_prompt() {
+    for template in [
+        "Qwen-Qwen3-0.6B.jinja",
+        "Qwen3-Coder.jinja",
+        "Qwen-Qwen2.5-7B-Instruct.jinja",
+    ] {
+        let Some(llama) = start(template) else {
+            return;
+        };
+        // What the client sends to Ollama, which renders it with the same templates.
+        let mut talk = Talk::with(
+            Api::Ollama,
+            Script::new([Answer::text("Yes.")]),
+            house(),
+            |_| {},
+        )
+        .await;
+        talk.says("Turn on Switch One").await;
+        let sent = talk.last();
+        let prompt = prompt(
+            &llama.url,
+            &json!({ "tools": sent["tools"], "messages": sent["messages"] }),
+        )
+        .await;
+        let house = talk.house;
+        assert!(
+            prompt.contains("<tools>") && prompt.contains("Turn on Switch One"),
+            "{prompt}"
+        );
+        for tool in house.manager.tools().iter() {
+            let definition = tool.definition();
+            assert!(
+                prompt.contains(definition.name()),
+                "{template}: {}",
+                definition.name()
+            );
+            assert!(
+                prompt.contains(definition.description()),
+                "{template}: {}",
+                definition.description()
+            );
+            let properties = definition.parameters()["properties"]
+                .as_object()
+                .cloned()
+                .unwrap_or_default();
+            for (name, schema) in properties {
+                assert!(prompt.contains(&name), "{template}: {name}");
+                let description = schema["description"].as_str().unwrap_or_default();
+                assert!(prompt.contains(description), "{template}: {description}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
+    let Some(llama) = start("Qwen3-Coder.jinja") else {
+        return;
+    };
+    for api in [Api::OpenAi, Api::Anthropic] {
+        for question in ["Turn on Switch One", "What time is it?"] {
+            let house = house();
+            let mut conversation = llama.conversation(api, &house, |settings| {
+                settings.temperature = Some(0.0);
+                settings.seed = Some(7);
+                settings.max_tokens = 64;
+                settings.max_tool_rounds = 1;
+                settings.context_tokens = Some(4096);
+            });
+            let mut heard = 0;
+            let mut listener =
+                |event: Event<'_>| heard += usize::from(matches!(event, Event::Text(_)));
+            let turn = conversation.turn(question, &mut listener).await;
+            let turn = turn.unwrap_or_else(|error| panic!("{api:?} {question}: {error}"));
+            assert!(!turn.rounds.is_empty(), "{api:?}");
+            let calls = turn.rounds.iter().flat_map(|round| &round.calls).count();
+            assert!(
+                calls > 0 || !turn.answer.is_empty(),
+                "{api:?} {question}: {turn:?}"
+            );
+            assert!(turn.usage.output > 0, "{api:?}: {:?}", turn.usage);
+            for round in &turn.rounds {
+                for call in &round.calls {
+                    let envelope = serde_json::to_value(call).unwrap();
+                    assert!(
+                        envelope.to_string().contains("success"),
+                        "{api:?}: {envelope}"
+                    );
+                }
+            }
+        }
+    }
+}
