@@ -58,7 +58,7 @@ pub(crate) enum Filling {
     Expression,
     Date,
     Text,
-    Values(Names),
+    Values(Box<Names>),
     List(Box<ListSource>),
 }
 
@@ -160,7 +160,7 @@ impl Engine {
                 if names.len() == 0 {
                     return Err(PackError::whole(format!("the slot '{name}' has no values")));
                 }
-                Filling::Values(names)
+                Filling::Values(Box::new(names))
             }
         })
     }
@@ -240,7 +240,7 @@ impl Engine {
         }
         let values = slot.choices.iter().map(|value| (value.as_str(), &[][..]));
         let names = Names::fixed(values, &self.spoken());
-        self.slots.push(Filling::Values(names));
+        self.slots.push(Filling::Values(Box::new(names)));
         Ok(self.slots.len() - 1)
     }
 }
