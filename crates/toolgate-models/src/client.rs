@@ -20,6 +20,11 @@ pub trait ModelClient: Send + Sync {
     /// How many tokens it can hold, the answer included.
     fn window(&self) -> usize;
 
+    /// The most tools that it may be offered at once, where the provider has a limit.
+    fn most_tools(&self) -> Option<usize> {
+        None
+    }
+
     /// The tools in this model's form. Made once for a list of tools and kept.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 

@@ -11,7 +11,6 @@ pub(crate) struct Words {
     text: Hold,
     thoughts: String,
     rescue: bool,
-    tell_thinking: bool,
     begun: bool,
 }
 
@@ -25,14 +24,13 @@ pub(crate) struct Said {
 }
 
 impl Words {
-    /// `rescue`: whether calls are looked for in the text. `tell_thinking`: whether the listener hears the model think.
-    pub(crate) fn new(rescue: bool, tell_thinking: bool) -> Self {
+    /// `rescue`: whether calls are looked for in the text.
+    pub(crate) fn new(rescue: bool) -> Self {
         Self {
             splitter: Splitter::default(),
             text: Hold::new(rescue),
             thoughts: String::new(),
             rescue,
-            tell_thinking,
             begun: false,
         }
     }
@@ -107,9 +105,7 @@ impl Words {
 
     fn thought(&mut self, text: &str, listener: &mut dyn Listener) {
         self.thoughts.push_str(text);
-        if self.tell_thinking {
-            listener.event(Event::Thinking(text));
-        }
+        listener.event(Event::Thinking(text));
     }
 }
 

@@ -97,7 +97,7 @@ fn unique(id: String, ids: &mut HashSet<String>) -> String {
 }
 
 fn listed(name: String, catalog: &Catalog) -> String {
-    match catalog.by_wire_name(&name) {
+    match catalog.meant(&name) {
         Some(tool) => tool.tool.definition().name().to_owned(),
         None => name,
     }

@@ -48,7 +48,6 @@ pub struct AnthropicClient {
     http: Http,
     headers: HeaderMap,
     options: Options,
-    tell_thinking: bool,
     attempts: u32,
     window: usize,
     catalogs: CatalogCache,
@@ -75,7 +74,6 @@ impl AnthropicClient {
                 think: settings.think == Some(true),
                 temperature: settings.temperature,
             },
-            tell_thinking: settings.keep_thinking,
             attempts: settings.attempts,
             window: settings.context_tokens.unwrap_or(WINDOW),
             catalogs: CatalogCache::default(),
@@ -95,7 +93,7 @@ impl AnthropicClient {
             .http
             .post("/v1/messages", headers, body, request.deadline, explain);
         let mut lines = answer.await?;
-        let mut stream = Stream::new(request.tools.catalog(), self.tell_thinking);
+        let mut stream = Stream::new(request.tools.catalog());
         let mut first_token = None;
         if lines.is_json() {
             let whole = lines.rest().await?;

@@ -37,7 +37,6 @@ fn garbled(reason: &str) -> Trouble {
 /// An answer while it comes.
 pub(super) struct Stream<'a> {
     catalog: &'a Catalog,
-    tell_thinking: bool,
     blocks: Vec<Block>,
     stop: Option<String>,
     counts: Counts,
@@ -45,11 +44,9 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// `tell_thinking`: whether the listener hears the model think.
-    pub(super) fn new(catalog: &'a Catalog, tell_thinking: bool) -> Self {
+    pub(super) fn new(catalog: &'a Catalog) -> Self {
         Self {
             catalog,
-            tell_thinking,
             blocks: Vec::new(),
             stop: None,
             counts: Counts::default(),
@@ -145,9 +142,7 @@ impl<'a> Stream<'a> {
             }
             Some("thinking") => {
                 let block: ThinkingBlock = read(block.get())?;
-                if self.tell_thinking {
-                    tell(listener, Event::Thinking(&block.thinking));
-                }
+                tell(listener, Event::Thinking(&block.thinking));
                 Content::Thinking {
                     text: block.thinking,
                     signature: block.signature,
@@ -184,7 +179,6 @@ impl<'a> Stream<'a> {
         delta: &Delta<'_>,
         listener: &mut dyn Listener,
     ) -> Result<(), Trouble> {
-        let tell_thinking = self.tell_thinking;
         let block = self.open(index)?;
         match (&*delta.kind, &mut block.content) {
             ("text_delta", Content::Text(text)) => {
@@ -193,9 +187,7 @@ impl<'a> Stream<'a> {
             }
             ("thinking_delta", Content::Thinking { text, .. }) => {
                 text.push_str(&delta.thinking);
-                if tell_thinking {
-                    tell(listener, Event::Thinking(&delta.thinking));
-                }
+                tell(listener, Event::Thinking(&delta.thinking));
             }
             ("signature_delta", Content::Thinking { signature, .. }) => {
                 signature.push_str(&delta.signature);

@@ -35,7 +35,10 @@ pub(super) fn choose(
     };
     let pinned = settings.pinned_tools.iter().chain(&conversation.used_tools);
     let choice = Choice {
-        most: settings.max_tools,
+        most: match (settings.max_tools, conversation.client.most_tools()) {
+            (0, most) => most.unwrap_or(0),
+            (wanted, most) => most.map_or(wanted, |most| wanted.min(most)),
+        },
         tokens,
         pinned: &pinned.cloned().collect::<Vec<_>>(),
     };

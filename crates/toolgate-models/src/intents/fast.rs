@@ -49,6 +49,10 @@ impl ModelClient for FastPath {
         self.model.window()
     }
 
+    fn most_tools(&self) -> Option<usize> {
+        self.model.most_tools()
+    }
+
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
         self.model.catalog(tools)
     }

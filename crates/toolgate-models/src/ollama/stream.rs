@@ -95,7 +95,7 @@ impl<'a> Stream<'a> {
     pub(super) fn new(tools: &'a Offer, rescue: bool) -> Self {
         Self {
             tools,
-            words: Words::new(rescue, true),
+            words: Words::new(rescue),
             calls: Vec::new(),
             done: None,
         }
@@ -180,7 +180,7 @@ impl<'a> Stream<'a> {
             return Err(Trouble::Garbled(reason));
         }
         if call.id.is_empty() || self.calls.iter().any(|other| other.id == call.id) {
-            call.id = new_id();
+            call.id = ModelCall::new_id();
         }
         self.calls.push(call);
         Ok(())
@@ -190,7 +190,7 @@ impl<'a> Stream<'a> {
         let function = wire.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref());
         let name = name.unwrap_or_default();
-        let tool = self.tools.catalog().by_wire_name(name);
+        let tool = self.tools.catalog().meant(name);
         let arguments = function.and_then(|function| function.arguments);
         let id = wire
             .id
@@ -221,11 +221,6 @@ impl Line<'_> {
             },
         })
     }
-}
-
-/// Not counted up: results are kept by the id of their call, over all rounds.
-fn new_id() -> String {
-    format!("call_{:016x}", fastrand::u64(..))
 }
 
 /// A line that is JSON but not of the usual shape is an error of a proxy or the like, in its own words.

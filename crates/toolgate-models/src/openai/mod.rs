@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use self::request::{Habits, Options};
-use self::stream::{Manner, Stream, Trouble};
+use self::stream::{Stream, Trouble};
 use crate::catalog::CatalogCache;
 use crate::http::{Failure, Http, Lines, ServerEvent, secret};
 use crate::retry::{Attempts, Told, retrying};
@@ -32,6 +32,8 @@ const PATH: &str = "/chat/completions";
 const WINDOW: usize = 128_000;
 /// What others can hold, as far as nobody says more.
 const WINDOW_ELSEWHERE: usize = 8192;
+/// OpenAI refuses a request with more.
+const MOST_TOOLS: usize = 128;
 /// How long to wait for what comes after the answer: what it cost.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -53,11 +55,12 @@ pub struct OpenAiClient {
     http: Http,
     headers: HeaderMap,
     options: Options,
-    manner: Manner,
+    rescue: bool,
     /// What was found out about the server.
     habits: Mutex<Habits>,
     attempts: u32,
     window: usize,
+    most_tools: Option<usize>,
     catalogs: CatalogCache,
 }
 
@@ -85,14 +88,12 @@ impl OpenAiClient {
                 seed: settings.seed,
                 enable_thinking: settings.think.filter(|_| !official),
             },
-            manner: Manner {
-                // Its own models never write a call as text: what looks like one is an example.
-                rescue: settings.rescue && !official,
-                keep_thinking: settings.keep_thinking,
-            },
+            // Its own models never write a call as text: what looks like one is an example.
+            rescue: settings.rescue && !official,
             habits: Mutex::new(Habits::new(official)),
             attempts: settings.attempts,
             window: settings.context_tokens.unwrap_or(window),
+            most_tools: official.then_some(MOST_TOOLS),
             catalogs: CatalogCache::default(),
         })
     }
@@ -126,11 +127,8 @@ impl OpenAiClient {
             .http
             .post(PATH, headers, body, request.deadline, explain);
         let mut lines = answer.await?;
-        let manner = Manner {
-            rescue: self.manner.rescue && !request.words_only,
-            ..self.manner
-        };
-        let mut stream = Stream::new(request.tools, manner);
+        let rescue = self.rescue && !request.words_only;
+        let mut stream = Stream::new(request.tools, rescue);
         let mut first_token = None;
         if lines.is_json() {
             let whole = lines.rest().await?;
@@ -201,6 +199,10 @@ impl ModelClient for OpenAiClient {
 
     fn window(&self) -> usize {
         self.window
+    }
+
+    fn most_tools(&self) -> Option<usize> {
+        self.most_tools
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {

@@ -19,19 +19,11 @@ pub(super) enum Trouble {
     Cut,
 }
 
-/// How an answer is understood.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
-    /// Whether a call that was written as text counts.
-    pub(super) rescue: bool,
-    /// Whether thinking is told and kept.
-    pub(super) keep_thinking: bool,
-}
-
 /// An answer while it comes.
 pub(super) struct Stream<'a> {
     tools: &'a Offer,
-    manner: Manner,
+    /// Whether a call that was written as text counts.
+    rescue: bool,
     words: Words,
     /// What it says instead of an answer.
     refused: bool,
@@ -42,11 +34,11 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(tools: &'a Offer, manner: Manner) -> Self {
+    pub(super) fn new(tools: &'a Offer, rescue: bool) -> Self {
         Self {
             tools,
-            manner,
-            words: Words::new(manner.rescue, manner.keep_thinking),
+            rescue,
+            words: Words::new(rescue),
             refused: false,
             calls: Calls::default(),
             reason: None,
@@ -161,7 +153,7 @@ impl<'a> Stream<'a> {
         let asked = self.calls.len();
         let native = self.calls.finish(self.tools.catalog(), was_cut);
         let is_half = native.len() < asked;
-        let rescues = self.manner.rescue && native.is_empty() && !refused;
+        let rescues = self.rescue && native.is_empty() && !refused;
         let offer = Some(self.tools).filter(|_| rescues);
         let mut said = self.words.finish(offer, listener);
         said.calls.extend(native);
@@ -178,7 +170,7 @@ impl<'a> Stream<'a> {
             _ => Stop::End,
         };
         Ok(Reply {
-            message: message(said, self.manner.keep_thinking),
+            message: message(said),
             stop,
             usage: self.usage,
             first_token: None,
@@ -186,9 +178,9 @@ impl<'a> Stream<'a> {
     }
 }
 
-fn message(said: Said, keep_thinking: bool) -> AssistantMessage {
+fn message(said: Said) -> AssistantMessage {
     let mut parts = Vec::new();
-    if keep_thinking && !said.thoughts.is_empty() {
+    if !said.thoughts.is_empty() {
         parts.push(Part::Thinking {
             text: said.thoughts,
             signature: None,

@@ -394,7 +394,8 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
         (client.model(), client.window()),
         (Provider::OpenAi.default_model(), 128_000)
     );
-    assert!(!client.manner.rescue);
+    assert!(!client.rescue);
+    assert_eq!(client.most_tools(), Some(128));
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -407,7 +408,8 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     };
     let client = OpenAiClient::new(&elsewhere).unwrap();
     assert_eq!(client.window(), 32_000);
-    assert!(client.manner.rescue);
+    assert!(client.rescue);
+    assert_eq!(client.most_tools(), None);
 }
 
 #[test]

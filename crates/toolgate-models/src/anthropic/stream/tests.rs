@@ -17,7 +17,7 @@ fn run(events: &[&str]) -> (Result<Reply, Trouble>, String) {
         Event::Thinking(text) => heard.push_str(&format!("<{text}>")),
         other => panic!("{other:?}"),
     };
-    let mut stream = Stream::new(&tools, true);
+    let mut stream = Stream::new(&tools);
     let result = events.iter().try_for_each(|data| {
         let event = ServerEvent {
             name: String::new(),
@@ -315,22 +315,6 @@ fn thinking_is_kept_with_its_proof_and_strange_blocks_as_they_came() {
 }
 
 #[test]
-fn thinking_is_not_told_to_those_who_do_not_want_it() {
-    let tools = catalog(&[]);
-    let mut stream = Stream::new(&tools, false);
-    let mut listener = |event: Event<'_>| panic!("{event:?}");
-    for data in [
-        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"a"}}"#,
-        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"b"}}"#,
-    ] {
-        let (name, data) = (String::new(), data.to_owned());
-        stream
-            .event(&ServerEvent { name, data }, &mut listener)
-            .unwrap();
-    }
-}
-
-#[test]
 fn an_error_in_mid_stream_is_the_providers_own() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":null}"#;
     let (reply, heard) = run(&[START, TEXT, HELLO, error]);
@@ -414,7 +398,7 @@ fn an_answer_in_one_piece_is_understood_too() {
     let tools = catalog(&[tool("home.time", "Time", json!({ "type": "object" }))]);
     let mut heard = String::new();
     let mut listener = |event: Event<'_>| heard.push_str(&format!("{event:?}"));
-    let mut stream = Stream::new(&tools, false);
+    let mut stream = Stream::new(&tools);
     stream
         .whole(body.to_string().as_bytes(), &mut listener)
         .unwrap();
@@ -427,15 +411,14 @@ fn an_answer_in_one_piece_is_understood_too() {
         [said("Hello"), call("t", "home.time", r#"{"zone":"UTC"}"#)]
     );
     let error = json!({ "type": "error", "error": { "message": "no" } });
-    let said =
-        Stream::new(&tools, false).whole(error.to_string().as_bytes(), &mut |_: Event<'_>| {});
+    let said = Stream::new(&tools).whole(error.to_string().as_bytes(), &mut |_: Event<'_>| {});
     assert_eq!(said, Err(Trouble::Said(error)));
 }
 
 #[test]
 fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
     let tools = catalog(&[]);
-    let mut stream = Stream::new(&tools, false);
+    let mut stream = Stream::new(&tools);
     for (name, data) in [
         (
             "content_block_start",

@@ -5,11 +5,6 @@ use super::super::tests::{offer, tool};
 use super::*;
 use crate::{CallArguments, Event};
 
-const MANNER: Manner = Manner {
-    rescue: true,
-    keep_thinking: true,
-};
-
 fn tools() -> Offer {
     let parameters = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
     offer(&[
@@ -19,9 +14,9 @@ fn tools() -> Offer {
 }
 
 /// What was heard, text and thinking in parentheses, and what came of it.
-fn read(manner: Manner, events: &[&str]) -> (String, Result<Reply, Trouble>) {
+fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, Trouble>) {
     let tools = tools();
-    let mut stream = Stream::new(&tools, manner);
+    let mut stream = Stream::new(&tools, rescue);
     let mut heard = String::new();
     let mut listener = |event: Event<'_>| match event {
         Event::Text(text) => heard.push_str(text),
@@ -38,7 +33,7 @@ fn read(manner: Manner, events: &[&str]) -> (String, Result<Reply, Trouble>) {
 }
 
 fn reply(events: &[&str]) -> Reply {
-    read(MANNER, events).1.unwrap()
+    read(true, events).1.unwrap()
 }
 
 fn choice(delta: &serde_json::Value, reason: Option<&str>) -> String {
@@ -88,7 +83,7 @@ fn called(
 fn words_are_told_as_they_come_and_usage_comes_last() {
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8}}}"#;
     let (heard, reply) = read(
-        MANNER,
+        true,
         &[
             &choice(&json!({ "role": "assistant", "content": "" }), None),
             &text("Hel"),
@@ -326,7 +321,7 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
         &[&words, &half],
         &[&half, "[DONE]"],
     ] {
-        assert_eq!(read(MANNER, events).1, Err(Trouble::Cut), "{events:?}");
+        assert_eq!(read(true, events).1, Err(Trouble::Cut), "{events:?}");
     }
     // The connection may go once the model has said that it is done, and some only say that.
     assert_eq!(reply(&[&text("Hello"), &end("stop")]).stop, Stop::End);
@@ -350,10 +345,7 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
         let made = (reply.stop, reply.message.calls().count());
         assert_eq!(made, expected, "{arguments}");
     }
-    let (heard, reply) = read(
-        MANNER,
-        &[&text("<tool_call>{\"name\":\"ti"), &end("length")],
-    );
+    let (heard, reply) = read(true, &[&text("<tool_call>{\"name\":\"ti"), &end("length")]);
     let reply = reply.unwrap();
     assert_eq!(
         (reply.stop, heard.as_str()),
@@ -375,7 +367,7 @@ fn thinking_is_told_from_words_under_each_of_its_names() {
         text("<think>Hm.</think>"),
     ] {
         let events = [&first, &text("Yes."), &end("stop"), "[DONE]"];
-        let (heard, reply) = read(MANNER, &events);
+        let (heard, reply) = read(true, &events);
         assert_eq!(heard, "(Hm.)Yes.", "{first}");
         let thinking = Part::Thinking {
             text: "Hm.".to_owned(),
@@ -384,19 +376,9 @@ fn thinking_is_told_from_words_under_each_of_its_names() {
         let words = Part::Text {
             text: "Yes.".to_owned(),
         };
-        assert_eq!(reply.unwrap().message.parts, [thinking, words.clone()]);
-        let manner = Manner {
-            keep_thinking: false,
-            ..MANNER
-        };
-        let (heard, reply) = read(manner, &events);
-        assert_eq!(heard, "Yes.");
-        assert_eq!(reply.unwrap().message.parts, [words]);
+        assert_eq!(reply.unwrap().message.parts, [thinking, words]);
     }
-    let (heard, reply) = read(
-        MANNER,
-        &[&text("Hm.\n"), &text("</think>Yes."), &end("stop")],
-    );
+    let (heard, reply) = read(true, &[&text("Hm.\n"), &text("</think>Yes."), &end("stop")]);
     assert_eq!(heard, "Hm.\n(void)(Hm.\n)Yes.");
     assert_eq!(reply.unwrap().message.to_text(), "Yes.");
 }
@@ -405,16 +387,12 @@ fn thinking_is_told_from_words_under_each_of_its_names() {
 fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     let call = r#"<tool_call>{"name":"home_weather","arguments":{"city":"Oslo"}}</tool_call>"#;
     let events = [&text("I look. "), &text(call), &end("stop"), "[DONE]"];
-    let (heard, reply) = read(MANNER, &events);
+    let (heard, reply) = read(true, &events);
     let reply = reply.unwrap();
     assert_eq!((heard.as_str(), reply.stop), ("I look. !", Stop::Calls));
     assert_eq!(reply.message.to_text(), "I look.");
     assert_eq!(reply.message.calls().next().unwrap().name, "home.weather");
-    let manner = Manner {
-        rescue: false,
-        ..MANNER
-    };
-    let (heard, reply) = read(manner, &events);
+    let (heard, reply) = read(false, &events);
     assert_eq!(
         (heard, reply.unwrap().stop),
         (format!("I look. {call}"), Stop::End)
@@ -423,14 +401,14 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     let native = pieces(
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
-    let (heard, reply) = read(MANNER, &[&text(call), &native, &end("tool_calls")]);
+    let (heard, reply) = read(true, &[&text(call), &native, &end("tool_calls")]);
     assert_eq!(
         (heard.as_str(), reply.unwrap().message.calls().count()),
         (call, 1)
     );
     // Left in the thinking of a model that then says nothing.
     let thought = choice(&json!({ "reasoning_content": call }), None);
-    let (_, reply) = read(MANNER, &[&thought, &end("stop")]);
+    let (_, reply) = read(true, &[&thought, &end("stop")]);
     assert_eq!(reply.unwrap().stop, Stop::Calls);
 }
 
@@ -440,11 +418,11 @@ fn a_refusal_is_told_and_nothing_is_called() {
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     let refusal = choice(&json!({ "refusal": "I will not." }), None);
-    let (heard, reply) = read(MANNER, &[&refusal, &call, &end("stop")]);
+    let (heard, reply) = read(true, &[&refusal, &call, &end("stop")]);
     let reply = reply.unwrap();
     assert_eq!((heard.as_str(), reply.stop), ("I will not.", Stop::Refusal));
     assert_eq!(reply.message, AssistantMessage::text("I will not."));
-    let (_, reply) = read(MANNER, &[&text("So"), &call, &end("content_filter")]);
+    let (_, reply) = read(true, &[&text("So"), &call, &end("content_filter")]);
     let reply = reply.unwrap();
     assert_eq!(
         (reply.stop, reply.message.calls().count()),
@@ -462,11 +440,11 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
         json!({ "detail": "Not Found" }),
         json!({ "error": "oops", "choices": "none" }),
     ] {
-        let (heard, reply) = read(MANNER, &[&text("Hel"), &error.to_string()]);
+        let (heard, reply) = read(true, &[&text("Hel"), &error.to_string()]);
         assert_eq!((heard.as_str(), reply), ("Hel", Err(Trouble::Said(error))));
     }
     for garbled in ["no JSON", "{\"choices\":[", "{\"choices\":5}", "5"] {
-        let reply = read(MANNER, &[garbled]).1;
+        let reply = read(true, &[garbled]).1;
         assert!(
             matches!(reply, Err(Trouble::Garbled(_))),
             "{garbled}: {reply:?}"
@@ -478,7 +456,7 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
 fn what_is_new_or_not_meant_for_us_is_passed_over() {
     let other = json!({ "choices": [{ "index": 1, "delta": { "content": "other" }, "finish_reason": "stop" }] });
     let (heard, reply) = read(
-        MANNER,
+        true,
         &[
             "",
             r#"{"id":"x","object":"ping"}"#,
@@ -501,7 +479,7 @@ fn a_whole_answer_is_understood_too() {
         "usage": { "prompt_tokens": 5, "completion_tokens": 2 }
     });
     let tools = tools();
-    let mut stream = Stream::new(&tools, MANNER);
+    let mut stream = Stream::new(&tools, true);
     let mut listener = |_: Event<'_>| ();
     stream
         .whole(body.to_string().as_bytes(), &mut listener)
@@ -510,7 +488,7 @@ fn a_whole_answer_is_understood_too() {
     let reply = stream.finish(&mut listener).unwrap();
     assert_eq!((reply.stop, reply.usage.input), (Stop::Calls, 5));
     assert_eq!(reply.message.to_text(), "I look.");
-    let mut stream = Stream::new(&tools, MANNER);
+    let mut stream = Stream::new(&tools, true);
     let error = json!({ "error": { "message": "oops" } });
     let read = stream.whole(error.to_string().as_bytes(), &mut listener);
     assert_eq!(read, Err(Trouble::Said(error)));
@@ -521,7 +499,7 @@ fn more_calls_than_anybody_means_are_refused() {
     let many: Vec<_> = (0..200)
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();
-    let reply = read(MANNER, &[&pieces(&json!(many)), &end("tool_calls")]).1;
+    let reply = read(true, &[&pieces(&json!(many)), &end("tool_calls")]).1;
     assert!(matches!(reply, Err(Trouble::Garbled(_))), "{reply:?}");
 }
 
@@ -548,7 +526,7 @@ proptest! {
         "\\{\"choices\":\\[\\{\"delta\":\\{\"(content|tool_calls|refusal|reasoning)\":(null|5|\"x\"|\\[\\]|\\[\\{\\}\\]|\\[null\\]|\\{\\})\\},\"finish_reason\":(null|\"stop\"|\"length\"|7)\\}\\]\\}",
     ], 0..8)) {
         let events: Vec<&str> = events.iter().map(String::as_str).collect();
-        if let (_, Ok(reply)) = read(MANNER, &events) {
+        if let (_, Ok(reply)) = read(true, &events) {
             prop_assert!(reply.message.calls().all(|call| !call.id.is_empty()));
         }
     }
