@@ -35,6 +35,7 @@ pub(super) struct Script {
     asked: Mutex<Vec<Asked>>,
     catalogs: CatalogCache,
     window: Option<usize>,
+    most_tools: Option<usize>,
 }
 
 pub(super) enum Answer {
@@ -90,6 +91,10 @@ impl ModelClient for Script {
 
     fn window(&self) -> usize {
         self.window.unwrap_or(100_000)
+    }
+
+    fn most_tools(&self) -> Option<usize> {
+        self.most_tools
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {

@@ -31,6 +31,22 @@ async fn all_tools_are_offered_unless_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_more_tools_are_offered_than_the_provider_takes() {
+    for (wanted, offered) in [(0, 2), (1, 1), (3, 2)] {
+        let script = Arc::new(Script {
+            most_tools: Some(2),
+            ..Script::default()
+        });
+        let mut conversation =
+            conversation_with(&script, house(), |settings| settings.max_tools = wanted);
+        let mut heard = Heard::default();
+        let turn = conversation.turn("Is it raining?", &mut heard);
+        turn.await.unwrap();
+        assert_eq!(script.last_asked().tools.len(), offered, "{wanted}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
     let script = Script::new([
         calls([call("a", "set_lamp", json!({}))]),

@@ -178,7 +178,7 @@ fn a_call_that_is_said_again_with_its_id_is_one_call() {
 fn a_name_that_is_no_tool_reaches_the_executor_as_it_is() {
     for (written, expected) in [
         (r#""name":"lamp","#, "house__lamp"),
-        (r#""name":"Weather","#, "Weather"),
+        (r#""name":"Wetter","#, "Wetter"),
         (r#""name":"","#, ""),
         (r#""name":null,"#, ""),
         ("", ""),
