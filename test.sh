@@ -116,6 +116,11 @@ bench() {
     else
         skip "math beside mathjs" "npm can not install mathjs"
     fi
+    if install_models; then
+        beside_langchain
+    else
+        skip "models beside LangChain.js" "npm or pip can not install it"
+    fi
     local peers=${BENCH_PEERS:-../shared/bench}
     if [[ ! -x $peers/run.sh ]]; then
         skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"
@@ -131,6 +136,26 @@ bench() {
     export TOOLGATE_STDIO="$examples/mcp_slot stdio" TOOLGATE_READY="$examples/mcp_slot ready"
     export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-ABDE}
     run "peers" "$peers/run.sh"
+}
+
+# Rounds with a model that answers at once, and the conversion of tools: both sides in turns.
+beside_langchain() {
+    run "building our side of the models" cargo build --release --locked -p toolgate-models --example models_slot
+    local slot=${CARGO_TARGET_DIR:-target}/release/examples/models_slot
+    local theirs=(node crates/toolgate-models/benches/langchain/slot.mjs "$cache/models") url
+    begin "models beside LangChain.js"
+    coproc DOUBLE { "$slot" double; }
+    read -r url <&"${DOUBLE[0]}"
+    for _ in 1 2 3; do
+        echo "rounds, Toolgate:    $("$slot" rounds 5 "$url")" || exit
+        echo "rounds, LangChain:   $("${theirs[@]}" rounds 5 "$url")" || exit
+    done
+    echo "convert, Toolgate:   $("$slot" convert 5)" || exit
+    echo "convert, LangChain:  $("${theirs[@]}" convert 5)" || exit
+    echo "first word:          $("$slot" first_token 300)" || exit
+    # It ends when its input does.
+    exec {DOUBLE[1]}>&-
+    end
 }
 
 # What a minimal installation of Rust and Debian lacks.

@@ -144,7 +144,7 @@ async fn calls_without_ids_or_with_the_same_id_each_get_their_result() {
 #[tokio::test]
 async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
     for api in APIS {
-        for name in ["get_wether", "Get_Weather", "weather.get"] {
+        for name in ["get_wether", "get-the-weather", "weather.get"] {
             let (ran, told) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
             assert!(ran.is_empty(), "{api:?} {name}");
             assert!(
@@ -155,6 +155,16 @@ async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
         }
         let (ran, told) = with_arguments(api, "x", "{}").await;
         assert!(ran.is_empty() && told.contains("clock"), "{api:?}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_in_another_case_or_behind_a_prefix_means_the_tool() {
+    for api in APIS {
+        for name in ["Get_Weather", "functions.get_weather"] {
+            let (ran, _) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
+            assert_eq!(ran.len(), 1, "{api:?} {name}");
+        }
     }
 }
 
