@@ -39,7 +39,7 @@ async fn every_byte_of_a_request_is_known() {
         Answer::text("3 degrees; the sensor is broken."),
     ];
     let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned()
+        settings.system = "Be brief.".to_owned();
     })
     .await;
     talk.says("Oslo, and the sensor?").await;

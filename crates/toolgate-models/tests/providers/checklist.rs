@@ -365,7 +365,7 @@ async fn a_result_too_large_is_cut_with_a_mark() {
         let call = Answer::call("call_1", "large", &json!({}));
         let script = Script::new([call, Answer::text("Much.")]);
         let mut talk = Talk::with(api, script, House::new(), |settings| {
-            settings.max_result = 1000
+            settings.max_result = 1000;
         })
         .await;
         talk.says("go").await;
@@ -430,7 +430,7 @@ async fn the_same_call_for_ever_is_stopped_with_an_answer() {
             )
         });
         let mut talk = Talk::with(api, script, House::new(), |settings| {
-            settings.max_same_calls = 2
+            settings.max_same_calls = 2;
         })
         .await;
         let turn = talk.says("Oslo?").await;
@@ -456,7 +456,7 @@ async fn after_the_last_round_there_is_an_answer_without_tools() {
             )
         });
         let mut talk = Talk::with(api, script, House::new(), |settings| {
-            settings.max_tool_rounds = 3
+            settings.max_tool_rounds = 3;
         })
         .await;
         let turn = talk.says("go").await;

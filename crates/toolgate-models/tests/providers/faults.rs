@@ -223,7 +223,7 @@ async fn e1_a_black_hole_ends_at_the_first_byte_limit() {
     for api in APIS {
         let script = Script::always(Answer::black_hole());
         let mut talk = Talk::with(api, script, House::new(), |settings| {
-            settings.first_byte = Duration::from_millis(200)
+            settings.first_byte = Duration::from_millis(200);
         })
         .await;
         let error = talk.tries("hello").await.unwrap_err();
@@ -240,7 +240,7 @@ async fn e1_a_stream_that_stalls_ends_at_the_limit_of_the_turn() {
     for api in APIS {
         let script = Script::always(Answer::text("Well, you see").stall_after(40));
         let mut talk = Talk::with(api, script, House::new(), |settings| {
-            settings.timeout = Duration::from_millis(500)
+            settings.timeout = Duration::from_millis(500);
         })
         .await;
         let error = talk.tries("hello").await.unwrap_err();

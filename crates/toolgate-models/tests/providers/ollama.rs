@@ -42,7 +42,7 @@ async fn every_byte_of_a_request_is_known() {
         Answer::text("3 degrees; the sensor is broken."),
     ];
     let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned()
+        settings.system = "Be brief.".to_owned();
     })
     .await;
     talk.says("Oslo, and the sensor?").await;
@@ -122,7 +122,7 @@ async fn thinking_is_not_part_of_the_answer() {
 async fn a_model_that_can_not_think_is_asked_without() {
     let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), Model::new(MODEL)).await;
     let mut talk = Talk::at(API, fake, House::new(), |settings| {
-        settings.think = Some(true)
+        settings.think = Some(true);
     });
     assert_eq!(talk.says("hello").await.answer, "Hi.");
 }

@@ -47,7 +47,7 @@ impl Program {
                 BufReader::new(output)
                     .lines()
                     .map_while(Result::ok)
-                    .for_each(|line| drop(sender.send(line)))
+                    .for_each(|line| drop(sender.send(line)));
             });
         }
         drop(sender);

@@ -12,7 +12,9 @@ params.hostnames = ["127.0.0.1"]
 params.port = 0
 params.n_ctx = 4096
 params.n_parallel = 1
-params.cpuparams.n_threads = 2
+# Threads wait for each other by spinning: with a second one a busy machine is ten times slower.
+params.cpuparams.n_threads = 1
+params.cpuparams_batch.n_threads = 1
 params.warmup = False
 params.verbosity = -1
 params.offline = True
