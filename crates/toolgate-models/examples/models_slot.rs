@@ -220,6 +220,7 @@ fn serve(listener: &TcpListener, written: &Mutex<Instant>) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "on a thread of its own")]
 fn answer(mut stream: std::net::TcpStream, written: &Mutex<Instant>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut request = Vec::new();
