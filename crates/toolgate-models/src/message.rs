@@ -62,7 +62,7 @@ pub enum Part {
 /// A call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// The provider's, or one of ours where it gave none; unique within a message.
+    /// The provider's, or one of ours where it gave none. A provider may give one id to two calls; in a history it is unique.
     pub id: String,
     /// The name the tool is listed under here; what the model wrote where there is no such tool.
     pub name: String,
@@ -71,6 +71,14 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
+    /// The provider's id, as it came: that a call was said twice is seen by its id.
+    pub(crate) fn id_or_new(id: String) -> String {
+        if id.trim().is_empty() {
+            return Self::new_id();
+        }
+        id
+    }
+
     /// An id where the provider gave none: nine letters and digits, which is all that the strictest servers take.
     pub(crate) fn new_id() -> String {
         std::iter::repeat_with(fastrand::alphanumeric)

@@ -1,7 +1,5 @@
 //! The blocks of an answer, and what becomes of them.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 
 use super::stream::Trouble;
@@ -50,11 +48,7 @@ impl Block {
 
 impl Content {
     /// As it is kept.
-    pub(super) fn part(
-        self,
-        catalog: &Catalog,
-        ids: &mut HashSet<String>,
-    ) -> Result<Option<Part>, Trouble> {
+    pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, Trouble> {
         Ok(Some(match self {
             Self::Text(text) if text.is_empty() => return Ok(None),
             Self::Text(text) => Part::Text { text },
@@ -63,7 +57,7 @@ impl Content {
                 signature: Some(signature).filter(|signature| !signature.is_empty()),
             },
             Self::Call { id, name, input } => Part::Call(ModelCall {
-                id: unique(id, ids),
+                id: ModelCall::id_or_new(id),
                 name: listed(name, catalog),
                 arguments: CallArguments::read(&input),
             }),
@@ -78,22 +72,6 @@ impl Content {
             }
         }))
     }
-}
-
-/// Two calls with one id could not be told apart, and one without could not be answered.
-fn unique(id: String, ids: &mut HashSet<String>) -> String {
-    let id = if id.trim().is_empty() {
-        "call".to_owned()
-    } else {
-        id
-    };
-    let mut unique = id.clone();
-    let mut count = 1;
-    while !ids.insert(unique.clone()) {
-        count += 1;
-        unique = format!("{id}_{count}");
-    }
-    unique
 }
 
 fn listed(name: String, catalog: &Catalog) -> String {

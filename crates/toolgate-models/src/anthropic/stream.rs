@@ -1,7 +1,5 @@
 //! What comes back, understood event by event, without a socket.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_core::Arguments;
@@ -229,7 +227,6 @@ impl<'a> Stream<'a> {
             _ => Stop::End,
         };
         let last = self.blocks.len().saturating_sub(1);
-        let mut ids = HashSet::new();
         let mut parts = Vec::new();
         for (index, block) in self.blocks.into_iter().enumerate() {
             let was_cut = stop == Stop::Length && index == last;
@@ -245,7 +242,7 @@ impl<'a> Stream<'a> {
             if !block.closed && block.is_half_a_call() {
                 return Err(Trouble::Cut);
             }
-            parts.extend(block.content.part(self.catalog, &mut ids)?);
+            parts.extend(block.content.part(self.catalog)?);
         }
         Ok(Reply {
             message: AssistantMessage { parts },

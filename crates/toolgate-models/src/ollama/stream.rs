@@ -170,19 +170,11 @@ impl<'a> Stream<'a> {
     }
 
     fn call(&mut self, wire: &WireCall<'_>) -> Result<(), Trouble> {
-        let mut call = self.read(wire);
-        if !call.id.is_empty() && self.calls.contains(&call) {
-            // Said again, not asked again.
-            return Ok(());
-        }
         if self.calls.len() >= MOST_CALLS {
             let reason = format!("it asks for more than {MOST_CALLS} tools at once");
             return Err(Trouble::Garbled(reason));
         }
-        if call.id.is_empty() || self.calls.iter().any(|other| other.id == call.id) {
-            call.id = ModelCall::new_id();
-        }
-        self.calls.push(call);
+        self.calls.push(self.read(wire));
         Ok(())
     }
 
@@ -197,7 +189,7 @@ impl<'a> Stream<'a> {
             .map(RawValue::get)
             .map(serde_json::from_str::<String>);
         ModelCall {
-            id: id.and_then(Result::ok).unwrap_or_default(),
+            id: ModelCall::id_or_new(id.and_then(Result::ok).unwrap_or_default()),
             name: tool
                 .map_or(name, |tool| tool.tool.definition().name())
                 .to_owned(),

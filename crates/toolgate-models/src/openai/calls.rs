@@ -3,8 +3,6 @@
 //! A piece has the index of its call; the id and the name are in the first one. Not all servers keep to that: some give no
 //! index, some a call in one piece, some the name again in each, some index 0 for every call.
 
-use std::collections::HashSet;
-
 use super::wire::CallPiece;
 use crate::{CallArguments, Catalog, ModelCall};
 
@@ -81,12 +79,11 @@ impl Calls {
     /// All of them. Of an answer that was cut, the last one is left out unless its arguments are whole.
     pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
         let last = self.0.len().saturating_sub(1);
-        let mut ids = HashSet::new();
         let calls = self.0.into_iter().enumerate();
         let calls = calls.filter(|(index, call)| !(was_cut && *index == last && call.is_half()));
         calls
             .map(|(_, call)| ModelCall {
-                id: unique(call.id, &mut ids),
+                id: ModelCall::id_or_new(call.id),
                 name: match catalog.meant(&call.name) {
                     Some(tool) => tool.tool.definition().name().to_owned(),
                     None => call.name,
@@ -111,7 +108,9 @@ impl Open {
     /// True if the piece is not of this call but the first one of another.
     fn is_other(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {
-            return id != self.id;
+            // All of it once more, id and all, is for who reads both to see.
+            let is_echo = !name.is_empty() && !arguments.is_empty() && self.balance.is_whole();
+            return id != self.id || is_echo;
         }
         let is_named = !name.is_empty() && !self.name.is_empty();
         // The name again, and maybe nothing else.
@@ -126,16 +125,6 @@ impl Open {
                 CallArguments::Unusable(_)
             )
     }
-}
-
-/// Two calls with one id could not be told apart, and one without could not be answered.
-fn unique(id: String, ids: &mut HashSet<String>) -> String {
-    if !id.trim().is_empty() && ids.insert(id.clone()) {
-        return id;
-    }
-    let id = ModelCall::new_id();
-    ids.insert(id.clone());
-    id
 }
 
 /// Whether the brackets of JSON that comes in pieces are closed.

@@ -142,6 +142,17 @@ async fn calls_without_ids_or_with_the_same_id_each_get_their_result() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_said_twice_id_and_all_is_one_call() {
+    for api in APIS {
+        let twice = asks_for_oslo().and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));
+        let mut talk = Talk::new(api, [twice, Answer::text("3 degrees.")]).await;
+        assert_eq!(talk.says("Oslo?").await.answer, "3 degrees.", "{api:?}");
+        assert_eq!(talk.house.names(), ["get_weather"], "{api:?}");
+        assert_eq!(talk.results().len(), 1, "{api:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
     for api in APIS {
         for name in ["get_wether", "get-the-weather", "weather.get"] {

@@ -226,7 +226,18 @@ fn sloppy_servers_are_understood() {
             ],
             vec![
                 called("call_a", "time", json!({})),
-                called("?", "time", json!({})),
+                called("call_a", "time", json!({})),
+            ],
+        ),
+        (
+            "all of a call again, id and all, without an index",
+            vec![
+                json!([whole(None, Some("call_a"), "home_weather", json!(oslo))]),
+                json!([whole(None, Some("call_a"), "home_weather", json!(oslo))]),
+            ],
+            vec![
+                called("call_a", "home.weather", city.clone()),
+                called("call_a", "home.weather", city.clone()),
             ],
         ),
         (
