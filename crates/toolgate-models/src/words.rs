@@ -1,7 +1,7 @@
 //! What a model says beside its calls, told as it arrives: words for the person, words for itself, and calls that it wrote as
 //! words.
 
-use crate::rescue::{Hold, rescue};
+use crate::rescue::{Hold, last_calls};
 use crate::think::{Piece, Splitter};
 use crate::{Event, Listener, ModelCall, Offer};
 
@@ -55,13 +55,19 @@ impl Words {
         }
     }
 
-    /// Nothing more comes. With an offer, calls that were written as text are found, also those left inside the thinking
-    /// of a model that then said nothing.
-    pub(crate) fn finish(mut self, offer: Option<&Offer>, listener: &mut dyn Listener) -> Said {
+    /// Nothing more comes. With an offer, calls that were written as text are found, also those left at the end of the
+    /// thinking of a model that then said nothing. What it thought of before it ran out of tokens was not decided yet.
+    pub(crate) fn finish(
+        mut self,
+        offer: Option<&Offer>,
+        was_cut: bool,
+        listener: &mut dyn Listener,
+    ) -> Said {
         self.split(None, listener);
         let offer = offer.filter(|_| self.rescue);
         let (text, mut calls) = self.text.finish(offer, listener);
         if let Some(offer) = offer
+            && !was_cut
             && calls.is_empty()
             && text.trim().is_empty()
         {
@@ -111,7 +117,7 @@ impl Words {
 
 /// Some models make their call while they think, and then say nothing.
 fn from_thoughts(thoughts: &str, offer: &Offer, listener: &mut dyn Listener) -> Vec<ModelCall> {
-    let calls = rescue(thoughts, offer).map_or_else(Vec::new, |rescued| rescued.calls);
+    let calls = last_calls(thoughts, offer);
     for call in &calls {
         listener.event(Event::Notice(&format!(
             "the model left its call of '{}' inside its thinking; it was understood",

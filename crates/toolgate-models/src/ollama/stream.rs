@@ -142,7 +142,7 @@ impl<'a> Stream<'a> {
         }
         let is_half = self.calls.len() < asked;
         let offer = Some(self.tools).filter(|_| self.calls.is_empty());
-        let said = self.words.finish(offer, listener);
+        let said = self.words.finish(offer, done.length, listener);
         self.calls.extend(said.calls);
         let stop = match done.length {
             _ if !self.calls.is_empty() => Stop::Calls,

@@ -155,7 +155,7 @@ impl<'a> Stream<'a> {
         let is_half = native.len() < asked;
         let rescues = self.rescue && native.is_empty() && !refused;
         let offer = Some(self.tools).filter(|_| rescues);
-        let mut said = self.words.finish(offer, listener);
+        let mut said = self.words.finish(offer, was_cut, listener);
         said.calls.extend(native);
         if refused {
             // What a model refuses to finish is not done by halves.

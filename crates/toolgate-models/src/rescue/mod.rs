@@ -67,6 +67,20 @@ pub(crate) fn rescue(text: &str, offer: &Offer) -> Option<Rescued> {
     })
 }
 
+/// The calls that a text ends in: what has words behind it may be taken back by them.
+pub(crate) fn last_calls(text: &str, offer: &Offer) -> Vec<ModelCall> {
+    let found = without_examples(text, find(text, offer));
+    let mut end = text.len();
+    let is_last = |found: &&Found| {
+        let is_last = text[found.place.end..end].trim().is_empty();
+        end = found.place.start;
+        is_last
+    };
+    let last = found.iter().rev().take_while(is_last).count();
+    let last = found.into_iter().rev().take(last).rev();
+    last.flat_map(|found| found.calls).collect()
+}
+
 /// What is left for the person behind `from`: what stands before was told already.
 fn words(text: &str, kept: &[Range<usize>], from: usize) -> String {
     let pieces = kept.iter().map(|piece| {

@@ -408,3 +408,22 @@ fn a_call_that_was_left_inside_thinking_is_understood() {
             .to_string();
     assert_eq!(answer(&[&mere_thought]).calls.len(), 0);
 }
+
+#[test]
+fn a_call_that_was_only_considered_while_thinking_is_not_made() {
+    let call = r#"<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>"#;
+    let rejected = format!("I could say {call}\nbut nobody asked for it.");
+    for (thought, reason) in [
+        (rejected.as_str(), "stop"),
+        (&rejected, "length"),
+        (call, "length"),
+    ] {
+        let line = json!({ "message": { "content": "", "thinking": thought }, "done": true, "done_reason": reason });
+        let answer = answer(&[&line.to_string()]);
+        assert_eq!(answer.calls.len(), 0, "{thought} {reason}");
+        assert_ne!(answer.stop, Stop::Calls);
+    }
+    let decided = format!("{rejected} Or rather:\n{call}");
+    let line = json!({ "message": { "content": "", "thinking": decided }, "done": true });
+    assert_eq!(names(&answer(&[&line.to_string()])), ["weather"]);
+}

@@ -421,6 +421,16 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     let thought = choice(&json!({ "reasoning_content": call }), None);
     let (_, reply) = read(true, &[&thought, &end("stop")]);
     assert_eq!(reply.unwrap().stop, Stop::Calls);
+    // But not of one that thought on, or was cut before it could.
+    let more = choice(&json!({ "reasoning_content": "\nNo, better not." }), None);
+    for events in [
+        &[&thought, &more, &end("stop")][..],
+        &[&thought, &end("length")],
+    ] {
+        let events: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
+        let reply = read(true, &events).1.unwrap();
+        assert_eq!(reply.message.calls().count(), 0, "{events:?}");
+    }
 }
 
 #[test]
