@@ -33,7 +33,8 @@ pub(crate) async fn retrying<'a, T>(
             Err(error) => error,
         };
         let pause = error.retry_after().unwrap_or_else(|| pause(attempt));
-        let in_time = Instant::now() + pause < attempts.deadline;
+        let left = attempts.deadline.saturating_duration_since(Instant::now());
+        let in_time = pause < left;
         if attempt >= attempts.most || !error.is_retryable() || !in_time {
             return Err(error);
         }
@@ -212,6 +213,13 @@ mod tests {
         assert_eq!(seen.result, Err(failed(None)));
         assert!(seen.took < Duration::from_secs(5), "{:?}", seen.took);
         assert!((3..=5).contains(&seen.attempts), "{}", seen.attempts);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_that_no_clock_can_hold_is_not_waited_for() {
+        let seen = ask(5, 3, &[("", failed(Some(u64::MAX)))]).await;
+        assert_eq!(seen.result, Err(failed(Some(u64::MAX))));
+        assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]

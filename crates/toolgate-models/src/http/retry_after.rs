@@ -4,8 +4,15 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// In seconds or as a date, which counts from the server's own clock where it tells that.
+/// Nobody waits longer, and a clock can hold it.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// In seconds or as a date, which counts from the server's own clock where it tells that; at most a day.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    read(headers, now).map(|after| after.min(LONGEST))
+}
+
+fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let seconds = |text: &str, unit: f64| {
         let number = text.trim().parse::<f64>().ok()?;
@@ -82,6 +89,14 @@ mod tests {
             (
                 vec![("retry-after-ms", "250"), ("retry-after", "7")],
                 seconds("0.25"),
+            ),
+            (
+                vec![("retry-after", "10000000000000000000")],
+                seconds("86400"),
+            ),
+            (
+                vec![("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT")],
+                seconds("86400"),
             ),
             (vec![("retry-after", "-1")], None),
             (vec![("retry-after", "NaN")], None),
