@@ -10,6 +10,9 @@ use super::text::{add, cut};
 /// The longest value or pattern that is quoted.
 const LONGEST: usize = 120;
 
+/// How deep lists of lists, and alternatives of alternatives, are put into words.
+const DEEPEST: usize = 8;
+
 /// Adds a sentence to a schema's description.
 pub(super) fn describe(schema: &mut Map<String, Value>, sentence: &str) {
     match schema.get_mut("description") {
@@ -48,6 +51,10 @@ pub(super) fn parameter(name: &str, schema: &Value, required: bool) -> String {
 
 /// What a value is: `string`, `list of string`, `one of "a", "b"`.
 pub(super) fn kind(schema: &Value) -> String {
+    kind_within(schema, DEEPEST)
+}
+
+fn kind_within(schema: &Value, depth: usize) -> String {
     let Value::Object(keywords) = schema else {
         return "anything".to_owned();
     };
@@ -64,21 +71,30 @@ pub(super) fn kind(schema: &Value) -> String {
         return quoted(value);
     }
     let named = types(keywords);
-    match (named.as_slice(), keywords.get("items")) {
-        (["array"], Some(items @ Value::Object(_))) if kind(items) != "anything" => {
-            format!("list of {}", kind(items))
-        }
-        ([], _) => alternatives(keywords).unwrap_or_else(|| "anything".to_owned()),
-        (names, _) => names.join(" or "),
+    let deeper = depth.checked_sub(1);
+    if named.is_empty() {
+        let alternatives = deeper.and_then(|depth| alternatives(keywords, depth));
+        return alternatives.unwrap_or_else(|| "anything".to_owned());
+    }
+    let items = keywords.get("items").filter(|_| named == ["array"]);
+    let items = items.zip(deeper);
+    let items = items.map(|(items, depth)| kind_within(items, depth));
+    match items.filter(|items| items != "anything") {
+        Some(items) => format!("list of {items}"),
+        None => named.join(" or "),
     }
 }
 
-fn alternatives(keywords: &Map<String, Value>) -> Option<String> {
+fn alternatives(keywords: &Map<String, Value>, depth: usize) -> Option<String> {
     let list = keywords
         .get("anyOf")
         .or(keywords.get("oneOf"))?
         .as_array()?;
-    let mut kinds: Vec<String> = list.iter().take(5).map(kind).collect();
+    let mut kinds: Vec<String> = list
+        .iter()
+        .take(5)
+        .map(|schema| kind_within(schema, depth))
+        .collect();
     kinds.dedup();
     Some(kinds.join(" or "))
 }

@@ -88,6 +88,43 @@ fn references_that_multiply_end_at_a_bounded_size() {
 }
 
 #[test]
+fn references_to_next_to_nothing_do_not_multiply_without_end() {
+    // Two to the power of thirty, if what is empty cost nothing.
+    let last = |i: usize| {
+        if i < 30 {
+            json!({ "$ref": format!("#/$defs/a{}", i + 1) })
+        } else {
+            json!(true)
+        }
+    };
+    for keyword in ["items", "prefixItems", "anyOf"] {
+        let defs: serde_json::Map<_, _> = (0..=30)
+            .map(|i| (format!("a{i}"), json!({ keyword: [last(i), last(i)] })))
+            .collect();
+        let parameters = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/a0" } }, "$defs": defs });
+        for (provider, rules) in ALL {
+            let (_, schema) = lowered(&unchecked(parameters.clone()), rules);
+            assert!(schema.to_string().len() < 128 << 10);
+            assert_eq!(faults(provider, &schema), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn lists_of_lists_are_put_into_words_once() {
+    // Two to the power of sixty, if each list looked twice at what is in it.
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..60 {
+        deep = json!({ "type": "array", "items": deep });
+    }
+    let parameters =
+        json!({ "type": "object", "properties": { "a": { "type": "array", "contains": deep } } });
+    let (_, schema) = lowered(&unchecked(parameters), &Rules::OLLAMA);
+    let text = schema["properties"]["a"]["description"].as_str().unwrap();
+    assert_eq!(text, format!("Contains {}array.", "list of ".repeat(8)));
+}
+
+#[test]
 fn a_schema_that_leads_back_to_itself_in_place_ends() {
     for parameters in [
         json!({ "type": "object", "$ref": "#" }),
