@@ -81,9 +81,12 @@ impl Splitter {
     fn step<'t>(&mut self, text: &'t str, each: &mut dyn FnMut(Piece<'_>)) -> Option<&'t str> {
         let text = self.without_blanks(text);
         let places = memchr::memchr_iter(b'<', text.as_bytes());
+        let (mut begins_line, mut seen) = (self.line_is_blank, 0);
         for place in places {
             let (before, at) = text.split_at(place);
-            match self.look(before, at) {
+            begins_line = ends_blank(begins_line, &before[seen..]);
+            seen = place;
+            match self.look(begins_line, at) {
                 Found::Nothing => {}
                 Found::MayBecome => {
                     self.say(before, each);
@@ -101,14 +104,14 @@ impl Splitter {
         None
     }
 
-    fn look(&self, before: &str, at: &str) -> Found {
+    fn look(&self, begins_line: bool, at: &str) -> Found {
         let ends = if self.inside || !self.seen {
             &CLOSING[..]
         } else {
             &[]
         };
         let begins = if self.inside { &[] } else { &OPENING[..] };
-        if !self.inside && !self.begins_line(before) {
+        if !self.inside && !begins_line {
             return Found::Nothing;
         }
         let mut tags = begins.iter().chain(ends);
@@ -133,13 +136,6 @@ impl Splitter {
         self.line_is_blank = true;
     }
 
-    fn begins_line(&self, before: &str) -> bool {
-        match before.rfind('\n') {
-            Some(at) => is_blank(&before[at..]),
-            None => self.line_is_blank && is_blank(before),
-        }
-    }
-
     fn without_blanks<'t>(&mut self, text: &'t str) -> &'t str {
         if !self.skip_blanks {
             return text;
@@ -153,12 +149,20 @@ impl Splitter {
         if text.is_empty() {
             return;
         }
-        self.line_is_blank = self.begins_line(text);
+        self.line_is_blank = ends_blank(self.line_is_blank, text);
         each(if self.inside {
             Piece::Thinking(text)
         } else {
             Piece::Text(text)
         });
+    }
+}
+
+/// Whether the last line is blank, if it was before this text.
+fn ends_blank(was_blank: bool, text: &str) -> bool {
+    match text.rfind('\n') {
+        Some(at) => is_blank(&text[at..]),
+        None => was_blank && is_blank(text),
     }
 }
 
@@ -238,6 +242,15 @@ mod tests {
         let expected =
             ["Good", " <", "b> morn", "ing"].map(|text| format!("{:?}", Piece::Text(text)));
         assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn a_line_of_nothing_but_brackets_takes_no_more_than_its_length() {
+        let said = "<".repeat(4 << 20);
+        let started = tokio::time::Instant::now();
+        assert_eq!(split(&[&said]).len(), said.len() + 2);
+        // A hang guard: it took the square of its length, which is hours.
+        assert!(started.elapsed() < std::time::Duration::from_secs(30));
     }
 
     proptest! {
