@@ -10,7 +10,7 @@ use super::wire::{
     TextBlock, ThinkingBlock, Whole, read,
 };
 use crate::http::ServerEvent;
-use crate::{AssistantMessage, CallArguments, Catalog, Event, Listener, Reply, Stop};
+use crate::{AssistantMessage, CallArguments, Catalog, Event, Listener, Part, Reply, Stop};
 
 /// More blocks are no answer any more.
 const MOST_BLOCKS: usize = 1024;
@@ -24,7 +24,7 @@ pub(super) enum Trouble {
     Garbled(String),
     /// The answer ended before its end.
     Cut,
-    /// The model's window is full.
+    /// The model's window was full before it could say anything.
     Full,
 }
 
@@ -215,11 +215,9 @@ impl<'a> Stream<'a> {
             return Err(Trouble::Cut);
         }
         let stop = self.stop.as_deref().unwrap_or_default();
-        if stop == "model_context_window_exceeded" {
-            return Err(Trouble::Full);
-        }
+        let is_full = stop == "model_context_window_exceeded";
         let mut stop = match stop {
-            "max_tokens" => Stop::Length,
+            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "refusal" => Stop::Refusal,
             "pause_turn" => Stop::Pause,
             // Not what it says but what it wants: some servers end a turn of calls like any other.
@@ -243,6 +241,10 @@ impl<'a> Stream<'a> {
                 return Err(Trouble::Cut);
             }
             parts.extend(block.content.part(self.catalog)?);
+        }
+        let is_use = |part: &Part| matches!(part, Part::Text { .. } | Part::Call(_));
+        if is_full && !parts.iter().any(is_use) {
+            return Err(Trouble::Full);
         }
         Ok(Reply {
             message: AssistantMessage { parts },

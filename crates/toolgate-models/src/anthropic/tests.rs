@@ -323,7 +323,7 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
 
 #[tokio::test]
 async fn a_full_window_is_told() {
-    let mut data = words("Half");
+    let mut data = words("");
     data[5] = json!({ "type": "message_delta", "delta": { "stop_reason": "model_context_window_exceeded" } });
     let server = Loopback::start(vec![streamed(&data)]).await;
     let (reply, _) = ask_at(&server).await;

@@ -248,6 +248,7 @@ fn each_reason_to_stop_is_understood() {
         // There is no call to wait for.
         ("tool_use", Stop::End),
         ("max_tokens", Stop::Length),
+        ("model_context_window_exceeded", Stop::Length),
         ("pause_turn", Stop::Pause),
         ("refusal", Stop::Refusal),
     ] {
@@ -257,8 +258,12 @@ fn each_reason_to_stop_is_understood() {
         assert_eq!(reply.message.to_text(), "Hello");
     }
     let full = ended("model_context_window_exceeded");
-    let (reply, _) = run(&[START, TEXT, HELLO, END_0, &full, STOP]);
-    assert_eq!(reply, Err(Trouble::Full));
+    for nothing in [
+        &[START, &full, STOP][..],
+        &[START, TEXT, END_0, &full, STOP],
+    ] {
+        assert_eq!(run(nothing).0, Err(Trouble::Full));
+    }
 }
 
 #[test]
