@@ -17,6 +17,12 @@ pub trait ModelClient: Send + Sync {
     /// Which model.
     fn model(&self) -> &str;
 
+    /// Learns what has to be known before tools are chosen, as how much the model can hold, where that must be asked for.
+    /// What can not be learned until the deadline does not keep the model from being asked.
+    fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// How many tokens it can hold, the answer included.
     fn window(&self) -> usize;
 
@@ -97,8 +103,9 @@ pub struct Usage {
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
+        // What a server counts is only what it says.
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
     }
 }

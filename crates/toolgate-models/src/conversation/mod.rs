@@ -179,7 +179,7 @@ impl Conversation {
         text: &str,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
-        let mut turn = Running::begin(self, text, listener);
+        let mut turn = Running::begin(self, text, listener).await;
         loop {
             let limit = turn.limit();
             let reply = match (turn.ask(limit).await, limit) {

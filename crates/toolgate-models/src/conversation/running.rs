@@ -64,13 +64,14 @@ impl Drop for Running<'_> {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn begin(
+    pub(super) async fn begin(
         conversation: &'a mut Conversation,
         text: &'a str,
         listener: &'a mut dyn Listener,
     ) -> Self {
         let started = Instant::now();
         let limit = conversation.settings.timeout.min(LONGEST);
+        conversation.client.prepare(started + limit).await;
         conversation.history.begin(text.to_owned());
         let catalog = conversation.client.catalog(&conversation.toolbox.current());
         let offer = choose(conversation, &catalog, text, listener);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use tokio::time::Instant;
 
 use super::{IntentsClient, Memory, memory, reply};
 use crate::{
@@ -43,6 +44,10 @@ impl ModelClient for FastPath {
 
     fn model(&self) -> &str {
         self.model.model()
+    }
+
+    fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
+        self.model.prepare(deadline)
     }
 
     fn window(&self) -> usize {

@@ -246,6 +246,10 @@ impl ModelClient for OllamaClient {
         &self.model
     }
 
+    fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
+        Box::pin(self.get_to_know(deadline))
+    }
+
     fn window(&self) -> usize {
         self.window.most()
     }

@@ -81,8 +81,15 @@ impl Window {
         reading.before = with_cache.min(estimate).max(read);
         let missing = estimate.saturating_sub(with_cache);
         let cut = read > 0 && missing > SMALL && missing > estimate / 5 * 3;
-        if !cut || std::mem::replace(&mut reading.warned, true) {
+        if !(cut || estimate > window) || std::mem::replace(&mut reading.warned, true) {
             return None;
+        }
+        if !cut {
+            return Some(format!(
+                "The prompt takes about {estimate} tokens and the model's window is {window}: Ollama may cut its beginning, \
+                 where the tools are. Offer fewer tools ('maxTools' of the model), or raise 'contextTokens' if the model can \
+                 hold more."
+            ));
         }
         Some(format!(
             "Ollama read only {read} of about {estimate} tokens: it seems to have cut the beginning of the prompt, where the \
@@ -157,12 +164,25 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_larger_than_the_window_is_told_once_whatever_was_read() {
+        for read in [0, 4096, 9000] {
+            let window = Window::new(Some(4096));
+            let told = window.check(9000, 4096, read).unwrap();
+            assert!(
+                told.contains("about 9000") && told.contains("4096"),
+                "{told}"
+            );
+            assert_eq!(window.check(9000, 4096, read), None);
+        }
+    }
+
+    #[test]
     fn a_bad_guess_and_a_cache_are_no_cut() {
         let rounds: [&[(usize, u64)]; 5] = [
             &[(15_700, 9000)],
             &[(900, 100)],
             &[(15_700, 0)],
-            &[(15_700, 11_000), (16_000, 200), (16_400, 300)],
+            &[(15_700, 11_000), (16_000, 200), (16_300, 300)],
             &[(3000, 2800), (15_700, 10_000), (15_800, 20)],
         ];
         for rounds in rounds {

@@ -105,6 +105,25 @@ async fn a_prompt_that_the_server_cut_is_noticed() {
 }
 
 #[tokio::test]
+async fn the_first_question_already_fits_the_window_of_a_small_model() {
+    let many = (0..120).fold(House::empty(), |house, index| {
+        let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": "in which room ".repeat(20) } } });
+        house.with(&format!("tool_{index}"), schema, |_| unreachable!())
+    });
+    let mut model = Model::new(MODEL);
+    model.context_length = 8192;
+    let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), model).await;
+    let mut talk = Talk::at(API, fake, many, |_| {});
+    assert_eq!(talk.says("hello").await.answer, "Hi.");
+    assert_eq!(talk.last()["options"]["num_ctx"], 8192);
+    let offered = talk.offered().len();
+    assert!((10..120).contains(&offered), "{offered}");
+    // Half of the window; English takes more than three bytes for a token.
+    let bytes = talk.last()["tools"].to_string().len();
+    assert!(bytes < 8192 / 2 * 5, "{bytes}");
+}
+
+#[tokio::test]
 async fn thinking_is_not_part_of_the_answer() {
     let inline = Answer::text("<think>hm, noon I think</think>It is noon.");
     let apart = Answer::empty()
