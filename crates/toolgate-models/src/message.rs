@@ -6,6 +6,9 @@ use toolgate_core::{Arguments, ToolCall, parse_object};
 
 use crate::Provider;
 
+/// The most calls, or pieces of another kind, that are read of one reply; how many of them run is not decided here.
+pub(crate) const MOST_PARTS: usize = 1024;
+
 /// One entry of a conversation's history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]

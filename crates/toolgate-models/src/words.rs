@@ -3,7 +3,7 @@
 
 use crate::rescue::{Hold, last_calls};
 use crate::think::{Piece, Splitter};
-use crate::{Event, Listener, ModelCall, Offer};
+use crate::{AssistantMessage, Event, Listener, ModelCall, Offer, Part};
 
 /// The words of an answer while it comes.
 pub(crate) struct Words {
@@ -21,6 +21,23 @@ pub(crate) struct Said {
     pub(crate) text: String,
     /// Those that were written as text.
     pub(crate) calls: Vec<ModelCall>,
+}
+
+impl Said {
+    /// As it is kept.
+    pub(crate) fn message(self) -> AssistantMessage {
+        let thoughts = Some(self.thoughts).filter(|thoughts| !thoughts.is_empty());
+        let thoughts = thoughts.map(|text| Part::Thinking {
+            text,
+            signature: None,
+        });
+        let text = Some(self.text).filter(|text| !text.is_empty());
+        let text = text.map(|text| Part::Text { text });
+        let calls = self.calls.into_iter().map(Part::Call);
+        AssistantMessage {
+            parts: thoughts.into_iter().chain(text).chain(calls).collect(),
+        }
+    }
 }
 
 impl Words {

@@ -10,10 +10,8 @@ use super::wire::{
     TextBlock, ThinkingBlock, Whole, read,
 };
 use crate::http::ServerEvent;
+use crate::message::MOST_PARTS;
 use crate::{AssistantMessage, CallArguments, Catalog, Event, Listener, Part, Reply, Stop};
-
-/// More blocks are no answer any more.
-const MOST_BLOCKS: usize = 1024;
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq)]
@@ -129,8 +127,8 @@ impl<'a> Stream<'a> {
         if self.open(index).is_ok() {
             return Err(garbled("a block begins twice"));
         }
-        if self.blocks.len() == MOST_BLOCKS {
-            return Err(Trouble::Garbled(format!("more than {MOST_BLOCKS} blocks")));
+        if self.blocks.len() == MOST_PARTS {
+            return Err(Trouble::Garbled(format!("more than {MOST_PARTS} blocks")));
         }
         let content = match read::<Kind<'_>>(block.get())?.kind.as_deref() {
             Some("text") => {

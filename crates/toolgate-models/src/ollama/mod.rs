@@ -33,8 +33,8 @@ use crate::catalog::CatalogCache;
 use crate::http::Failure;
 use crate::retry::{Attempts, retrying};
 use crate::{
-    AssistantMessage, Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Part,
-    Provider, Reply, Request, ToolList,
+    Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
+    ToolList,
 };
 
 /// How long the server may take to tell of a model; without it the question is asked all the same.
@@ -167,7 +167,12 @@ impl OllamaClient {
         if let Some(notice) = self.window.check(estimate, window, answer.usage.input) {
             listener.event(Event::Notice(&notice));
         }
-        Ok(reply_of(answer, first_token))
+        Ok(Reply {
+            message: answer.said.message(),
+            stop: answer.stop,
+            usage: answer.usage,
+            first_token,
+        })
     }
 
     async fn answer(
@@ -283,26 +288,6 @@ impl ModelClient for OllamaClient {
             })
             .await
         })
-    }
-}
-
-fn reply_of(answer: Answer, first_token: Option<Duration>) -> Reply {
-    let mut parts = Vec::new();
-    if !answer.thoughts.is_empty() {
-        parts.push(Part::Thinking {
-            text: answer.thoughts,
-            signature: None,
-        });
-    }
-    if !answer.text.is_empty() {
-        parts.push(Part::Text { text: answer.text });
-    }
-    parts.extend(answer.calls.into_iter().map(Part::Call));
-    Reply {
-        message: AssistantMessage { parts },
-        stop: answer.stop,
-        usage: answer.usage,
-        first_token,
     }
 }
 

@@ -6,11 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::words::Words;
+use crate::message::MOST_PARTS;
+use crate::words::{self, Words};
 use crate::{CallArguments, Listener, ModelCall, Offer, Stop, Usage};
-
-/// More calls at once than any model means.
-const MOST_CALLS: usize = 256;
 
 /// What is understood of an answer so far.
 pub(super) struct Stream<'a> {
@@ -23,9 +21,7 @@ pub(super) struct Stream<'a> {
 /// A whole answer.
 #[derive(Debug, PartialEq)]
 pub(super) struct Answer {
-    pub(super) thoughts: String,
-    pub(super) text: String,
-    pub(super) calls: Vec<ModelCall>,
+    pub(super) said: words::Said,
     pub(super) stop: Stop,
     pub(super) usage: Usage,
 }
@@ -142,18 +138,16 @@ impl<'a> Stream<'a> {
         }
         let is_half = self.calls.len() < asked;
         let offer = Some(self.tools).filter(|_| self.calls.is_empty());
-        let said = self.words.finish(offer, done.length, listener);
-        self.calls.extend(said.calls);
+        let mut said = self.words.finish(offer, done.length, listener);
+        said.calls.extend(self.calls);
         let stop = match done.length {
-            _ if !self.calls.is_empty() => Stop::Calls,
+            _ if !said.calls.is_empty() => Stop::Calls,
             true if is_half => Stop::CutCall,
             true => Stop::Length,
             false => Stop::End,
         };
         Ok(Answer {
-            thoughts: said.thoughts,
-            text: said.text,
-            calls: self.calls,
+            said,
             stop,
             usage: done.usage,
         })
@@ -170,8 +164,8 @@ impl<'a> Stream<'a> {
     }
 
     fn call(&mut self, wire: &WireCall<'_>) -> Result<(), Trouble> {
-        if self.calls.len() >= MOST_CALLS {
-            let reason = format!("it asks for more than {MOST_CALLS} tools at once");
+        if self.calls.len() >= MOST_PARTS {
+            let reason = format!("it asks for more than {MOST_PARTS} tools at once");
             return Err(Trouble::Garbled(reason));
         }
         self.calls.push(self.read(wire));

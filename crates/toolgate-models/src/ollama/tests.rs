@@ -9,7 +9,7 @@ use toolgate_core::{Tool, ToolExecutor, ToolManager};
 use super::samples::{Heard, offer, offer_of, remote, weather};
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
-use crate::{Conversation, Message, Offer, Stop, Toolbox};
+use crate::{Conversation, Message, Offer, Part, Stop, Toolbox};
 
 const NDJSON: &str = "application/x-ndjson";
 

@@ -4,10 +4,8 @@
 //! index, some a call in one piece, some the name again in each, some index 0 for every call.
 
 use super::wire::CallPiece;
+use crate::message::MOST_PARTS;
 use crate::{CallArguments, Catalog, ModelCall};
-
-/// More calls at once than any model means.
-pub(super) const MOST_CALLS: usize = 128;
 
 /// The calls of an answer while it comes.
 #[derive(Default)]
@@ -42,7 +40,7 @@ impl Calls {
         let place = place.filter(|place| !self.0[*place].is_other(id, name, arguments));
         let call = match place {
             Some(place) => &mut self.0[place],
-            None if self.0.len() == MOST_CALLS => return false,
+            None if self.0.len() == MOST_PARTS => return false,
             None => {
                 self.0.push(Open {
                     index: piece.index,

@@ -3,10 +3,11 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::calls::{Calls, MOST_CALLS};
+use super::calls::Calls;
 use super::wire::{Choice, Chunk, Content, Delta};
-use crate::words::{Said, Words};
-use crate::{AssistantMessage, Listener, Offer, Part, Reply, Stop, Usage};
+use crate::message::MOST_PARTS;
+use crate::words::Words;
+use crate::{Listener, Offer, Reply, Stop, Usage};
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq)]
@@ -134,7 +135,7 @@ impl<'a> Stream<'a> {
         }
         for piece in delta.tool_calls.into_iter().flatten() {
             if !self.calls.add(&piece) {
-                let reason = format!("it asks for more than {MOST_CALLS} tools at once");
+                let reason = format!("it asks for more than {MOST_PARTS} tools at once");
                 return Err(Trouble::Garbled(reason));
             }
         }
@@ -170,27 +171,12 @@ impl<'a> Stream<'a> {
             _ => Stop::End,
         };
         Ok(Reply {
-            message: message(said),
+            message: said.message(),
             stop,
             usage: self.usage,
             first_token: None,
         })
     }
-}
-
-fn message(said: Said) -> AssistantMessage {
-    let mut parts = Vec::new();
-    if !said.thoughts.is_empty() {
-        parts.push(Part::Thinking {
-            text: said.thoughts,
-            signature: None,
-        });
-    }
-    if !said.text.is_empty() {
-        parts.push(Part::Text { text: said.text });
-    }
-    parts.extend(said.calls.into_iter().map(Part::Call));
-    AssistantMessage { parts }
 }
 
 /// Something else than an answer. What says nothing at all is nothing.

@@ -333,7 +333,7 @@ fn an_error_in_mid_stream_is_the_providers_own() {
 
 #[test]
 fn what_makes_no_sense_is_said_and_never_a_panic() {
-    let many: Vec<String> = (0..=MOST_BLOCKS)
+    let many: Vec<String> = (0..=MOST_PARTS)
         .map(|index| tool_start(index, "t", "dice"))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -32,7 +32,12 @@ fn calls(calls: &str, rest: &str) -> String {
 }
 
 fn names(answer: &Answer) -> Vec<&str> {
-    answer.calls.iter().map(|call| call.name.as_str()).collect()
+    answer
+        .said
+        .calls
+        .iter()
+        .map(|call| call.name.as_str())
+        .collect()
 }
 
 #[test]
@@ -41,9 +46,10 @@ fn words_are_told_as_they_come_and_counted_at_the_end() {
     let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
     assert_eq!(heard, ["text Good ", "text morning, größer!"]);
     let expected = Answer {
-        thoughts: String::new(),
-        text: "Good morning, größer!".to_owned(),
-        calls: Vec::new(),
+        said: words::Said {
+            text: "Good morning, größer!".to_owned(),
+            ..words::Said::default()
+        },
         stop: Stop::End,
         usage: Usage {
             input: 30,
@@ -72,7 +78,7 @@ fn calls_are_found_on_any_line_and_on_several() {
         let answer = answer(&lines);
         assert_eq!(names(&answer), ["weather", "house__lamp"]);
         assert_eq!(
-            answer.calls[0].arguments,
+            answer.said.calls[0].arguments,
             CallArguments::read(r#"{"city":"Oslo"}"#)
         );
         assert_eq!(answer.stop, Stop::Calls);
@@ -88,7 +94,7 @@ fn a_call_and_words_in_one_answer_are_both_kept() {
     );
     let answer = answer(&[&words, &call]);
     assert_eq!(
-        (answer.text.as_str(), names(&answer)),
+        (answer.said.text.as_str(), names(&answer)),
         ("Let me look.", vec!["weather"])
     );
 }
@@ -117,7 +123,11 @@ fn arguments_may_be_written_in_many_ways() {
             &format!(r#"[{{"id":"a","function":{{"name":"weather"{written}}}}}]"#),
             r#""done":true"#,
         );
-        assert_eq!(answer(&[&call]).calls[0].arguments, expected, "{written}");
+        assert_eq!(
+            answer(&[&call]).said.calls[0].arguments,
+            expected,
+            "{written}"
+        );
     }
 }
 
@@ -133,7 +143,7 @@ fn arguments_that_are_no_object_or_have_a_key_twice_stay_what_they_are() {
             r#""done":true"#,
         );
         let expected = CallArguments::Unusable(written.to_owned());
-        assert_eq!(answer(&[&call]).calls[0].arguments, expected);
+        assert_eq!(answer(&[&call]).said.calls[0].arguments, expected);
     }
 }
 
@@ -153,7 +163,7 @@ fn a_call_without_an_id_gets_one_of_its_own() {
             ids[1]
         );
         let answer = answer(&[&calls(&format!("[{one},{two}]"), r#""done":true"#)]);
-        let [first, second] = &answer.calls[..] else {
+        let [first, second] = &answer.said.calls[..] else {
             panic!("{answer:?}");
         };
         assert!(
@@ -170,8 +180,8 @@ fn a_call_that_is_said_again_keeps_its_id_so_that_it_is_known_again() {
         &calls(call, r#""done":false"#),
         &calls(call, r#""done":true"#),
     ]);
-    assert_eq!(answer.calls.len(), 2);
-    assert_eq!(answer.calls[0], answer.calls[1]);
+    assert_eq!(answer.said.calls.len(), 2);
+    assert_eq!(answer.said.calls[0], answer.said.calls[1]);
 }
 
 #[test]
@@ -204,7 +214,7 @@ fn two_hundred_calls_are_kept_and_thousands_are_not() {
             r#""done":true"#,
         )
     };
-    assert_eq!(answer(&[&many(200)]).calls.len(), 200);
+    assert_eq!(answer(&[&many(200)]).said.calls.len(), 200);
     assert!(matches!(read(&[&many(5000)]).0, Err(Trouble::Garbled(_))));
 }
 
@@ -213,13 +223,13 @@ fn an_answer_that_was_cut_by_its_length_has_no_half_calls() {
     let words = content("It is");
     let length = r#""done":true,"done_reason":"length""#;
     let cut = answer(&[&words, &format!("{{{length}}}")]);
-    assert_eq!((cut.text.as_str(), cut.stop), ("It is", Stop::Length));
+    assert_eq!((cut.said.text.as_str(), cut.stop), ("It is", Stop::Length));
     let half = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":"{\"city\": \"Os"}}]"#,
         length,
     );
     let cut = answer(&[&words, &half]);
-    assert_eq!((cut.calls.len(), cut.stop), (0, Stop::CutCall));
+    assert_eq!((cut.said.calls.len(), cut.stop), (0, Stop::CutCall));
     let whole = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#,
         length,
@@ -280,7 +290,7 @@ fn lines_that_say_nothing_mean_nothing() {
         &words,
         DONE,
     ];
-    assert_eq!(answer(&lines).text, "Yes.");
+    assert_eq!(answer(&lines).said.text, "Yes.");
 }
 
 #[test]
@@ -302,7 +312,7 @@ fn thinking_is_told_apart_whether_the_server_does_it_or_not() {
         let (answer, heard) = read(&lines);
         let answer = answer.unwrap();
         assert_eq!(
-            (answer.thoughts.as_str(), answer.text.as_str()),
+            (answer.said.thoughts.as_str(), answer.said.text.as_str()),
             ("Hm, yes", "Yes.")
         );
         let told: String = heard
@@ -322,7 +332,7 @@ fn words_before_a_lone_end_of_thinking_are_taken_back() {
         heard,
         ["text Hm, yes\n", "void", "thinking Hm, yes\n", "text Yes."]
     );
-    assert_eq!(answer.unwrap().text, "Yes.");
+    assert_eq!(answer.unwrap().said.text, "Yes.");
 }
 
 #[test]
@@ -339,12 +349,12 @@ fn a_call_that_was_written_as_text_is_understood_and_never_shown() {
         let (answer, heard) = read(&lines);
         let answer = answer.unwrap();
         assert_eq!(
-            (names(&answer), answer.text.as_str(), answer.stop),
+            (names(&answer), answer.said.text.as_str(), answer.stop),
             (vec!["weather"], "", Stop::Calls),
             "{written}"
         );
         assert_eq!(
-            answer.calls[0].arguments,
+            answer.said.calls[0].arguments,
             CallArguments::read(r#"{"city":"Oslo"}"#)
         );
         assert!(
@@ -369,8 +379,8 @@ fn text_that_only_looks_like_a_call_is_text() {
     let beside_a_real_one = answer(&[&content(known), &calls(calling, r#""done":true"#)]);
     assert_eq!(
         (
-            beside_a_real_one.calls.len(),
-            beside_a_real_one.text.as_str()
+            beside_a_real_one.said.calls.len(),
+            beside_a_real_one.said.text.as_str()
         ),
         (1, known)
     );
@@ -385,7 +395,10 @@ fn a_call_is_not_looked_for_where_that_is_switched_off() {
         stream.line(line.as_bytes(), &mut heard).unwrap();
     }
     let answer = stream.finish(&mut heard).unwrap();
-    assert_eq!((answer.text.as_str(), answer.calls.len()), (written, 0));
+    assert_eq!(
+        (answer.said.text.as_str(), answer.said.calls.len()),
+        (written, 0)
+    );
     assert_eq!(heard.0, [format!("text {written}")]);
 }
 
@@ -406,7 +419,7 @@ fn a_call_that_was_left_inside_thinking_is_understood() {
     let mere_thought =
         json!({ "message": { "content": "No need.", "thinking": thought }, "done": true })
             .to_string();
-    assert_eq!(answer(&[&mere_thought]).calls.len(), 0);
+    assert_eq!(answer(&[&mere_thought]).said.calls.len(), 0);
 }
 
 #[test]
@@ -420,7 +433,7 @@ fn a_call_that_was_only_considered_while_thinking_is_not_made() {
     ] {
         let line = json!({ "message": { "content": "", "thinking": thought }, "done": true, "done_reason": reason });
         let answer = answer(&[&line.to_string()]);
-        assert_eq!(answer.calls.len(), 0, "{thought} {reason}");
+        assert_eq!(answer.said.calls.len(), 0, "{thought} {reason}");
         assert_ne!(answer.stop, Stop::Calls);
     }
     let decided = format!("{rejected} Or rather:\n{call}");

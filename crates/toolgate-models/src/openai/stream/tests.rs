@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::super::tests::{offer, tool};
 use super::*;
-use crate::{CallArguments, Event};
+use crate::{AssistantMessage, CallArguments, Event, Part};
 
 fn tools() -> Offer {
     let parameters = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
@@ -517,7 +517,7 @@ fn a_whole_answer_is_understood_too() {
 
 #[test]
 fn more_calls_than_anybody_means_are_refused() {
-    let many: Vec<_> = (0..200)
+    let many: Vec<_> = (0..5000)
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();
     let reply = read(true, &[&pieces(&json!(many)), &end("tool_calls")]).1;
