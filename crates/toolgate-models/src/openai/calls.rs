@@ -108,7 +108,9 @@ impl Open {
         if !id.is_empty() && !self.id.is_empty() {
             // All of it once more, id and all, is for who reads both to see.
             let is_echo = !name.is_empty() && !arguments.is_empty() && self.balance.is_whole();
-            return id != self.id || is_echo;
+            // Some servers give each piece an id of its own; a call that has not ended can not be followed by another.
+            let is_piece = name.is_empty() && self.balance.is_open();
+            return if id == self.id { is_echo } else { !is_piece };
         }
         let is_named = !name.is_empty() && !self.name.is_empty();
         // The name again, and maybe nothing else.

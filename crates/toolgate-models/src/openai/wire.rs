@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::Usage;
@@ -20,7 +21,7 @@ pub(super) struct Chunk<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) index: Option<u64>,
     /// In a stream.
     #[serde(borrow, default)]
@@ -62,9 +63,9 @@ pub(super) struct ContentPart {
 
 #[derive(Deserialize)]
 pub(super) struct CallPiece<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) index: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "id")]
     pub(super) id: Option<String>,
     #[serde(borrow, default)]
     pub(super) function: Option<FunctionPiece<'a>>,
@@ -91,9 +92,9 @@ impl FunctionPiece<'_> {
 
 #[derive(Deserialize)]
 pub(super) struct Counts {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
     #[serde(default)]
     prompt_tokens_details: Option<Details>,
@@ -101,7 +102,7 @@ pub(super) struct Counts {
 
 #[derive(Deserialize)]
 struct Details {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
 }
 
@@ -116,4 +117,20 @@ impl Counts {
                 .unwrap_or(0),
         }
     }
+}
+
+/// A whole number, also one that is written `12.0`. What is none, as an index of -1, is as good as missing.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let float = value.as_f64().filter(|number| *number >= 0.0);
+    Ok(value.as_u64().or(float.map(|number| number as u64)))
+}
+
+/// An id, also one that is a number.
+fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(id) => Some(id),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    })
 }

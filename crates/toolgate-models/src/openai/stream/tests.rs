@@ -230,6 +230,35 @@ fn sloppy_servers_are_understood() {
             ],
         ),
         (
+            "another id in each piece",
+            vec![
+                json!([whole(
+                    Some(0),
+                    Some("call_a"),
+                    "home_weather",
+                    json!("{\"city\"")
+                )]),
+                json!([{ "index": 0, "id": "call_b", "function": { "arguments": ":\"Oslo\"}" } }]),
+                json!([whole(Some(0), Some("call_c"), "time", json!("{}"))]),
+            ],
+            vec![
+                called("call_a", "home.weather", city.clone()),
+                called("call_c", "time", json!({})),
+            ],
+        ),
+        (
+            "ids that are numbers, an index that is none or has a fraction",
+            vec![
+                json!([{ "index": -1, "id": 7, "function": { "name": "time", "arguments": "" } }]),
+                json!([{ "index": 1.0, "id": 8, "function": { "name": "time", "arguments": "{" } }]),
+                json!([{ "index": 1, "id": {}, "function": { "arguments": "}" } }]),
+            ],
+            vec![
+                called("7", "time", json!({})),
+                called("8", "time", json!({})),
+            ],
+        ),
+        (
             "all of a call again, id and all, without an index",
             vec![
                 json!([whole(None, Some("call_a"), "home_weather", json!(oslo))]),
@@ -430,6 +459,25 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
         let events: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
         let reply = read(true, &events).1.unwrap();
         assert_eq!(reply.message.calls().count(), 0, "{events:?}");
+    }
+}
+
+#[test]
+fn tokens_are_counted_however_they_are_written() {
+    for (written, expected) in [
+        (json!(12), 12),
+        (json!(12.0), 12),
+        (json!(-1), 0),
+        (json!("12"), 0),
+        (json!(null), 0),
+        (json!(1e300), u64::MAX),
+    ] {
+        let usage = json!({ "choices": [], "usage": { "prompt_tokens": written } }).to_string();
+        let reply = reply(&[&text("Hi"), &end("stop"), &usage]);
+        assert_eq!(reply.usage.input, expected, "{written}");
+        let mut sum = reply.usage;
+        sum += reply.usage;
+        assert_eq!(sum.input, expected.saturating_mul(2));
     }
 }
 
