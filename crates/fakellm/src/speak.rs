@@ -145,15 +145,15 @@ fn ollama(said: &Said) -> Vec<Vec<u8>> {
                 name,
                 arguments,
             } => {
-                // Text that is no JSON travels as a string.
-                let arguments =
-                    serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
                 let mut call =
-                    json!({ "function": { "index": index, "name": name, "arguments": arguments } });
+                    json!({ "function": { "index": index, "name": name, "arguments": HERE } });
                 if !id.is_empty() {
                     call["id"] = json!(id);
                 }
-                lines.push(line(json!({ "content": "", "tool_calls": [call] })));
+                let line = line(json!({ "content": "", "tool_calls": [call] }));
+                let line = String::from_utf8_lossy(&line);
+                let here = json!(HERE).to_string();
+                lines.push(line.replacen(&here, &as_json(arguments), 1).into_bytes());
             }
         }
     }
@@ -163,6 +163,17 @@ fn ollama(said: &Said) -> Vec<Vec<u8>> {
         "prompt_eval_count": said.prompt_tokens.unwrap_or(25), "eval_count": 12 });
     lines.push(format!("{last}\n").into_bytes());
     lines
+}
+
+/// Where arguments go: as they were written, since a key may stand in them twice, which no value could hold.
+const HERE: &str = "<arguments>";
+
+/// On one line. Text that is no JSON travels as a string.
+fn as_json(arguments: &str) -> String {
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(_) => arguments.replace(['\n', '\r'], " "),
+        Err(_) => json!(arguments).to_string(),
+    }
 }
 
 fn openai(said: &Said) -> Vec<Vec<u8>> {
