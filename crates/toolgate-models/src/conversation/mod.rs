@@ -91,6 +91,8 @@ pub enum TurnEnd {
     Refusal,
     /// It said nothing, also when it was asked again.
     Empty,
+    /// Tools were used, and then the model could not be asked any more.
+    Failed,
 }
 
 /// One question to the model, and the tools it used.
@@ -173,7 +175,7 @@ impl Conversation {
     /// The person says something; the model answers, with as many tools in between as it needs and may have.
     ///
     /// Where it meets a limit, it is asked once more, without tools: there is an answer all the same. An error means that
-    /// the model could not be asked at all; tools that ran before stay in history with their results.
+    /// the model failed before it used a tool; after that there is a record of those that ran, with the error in it.
     pub async fn turn(
         &mut self,
         text: &str,
@@ -182,10 +184,9 @@ impl Conversation {
         let mut turn = Running::begin(self, text, listener).await;
         loop {
             let limit = turn.limit();
-            let reply = match (turn.ask(limit).await, limit) {
-                (Ok(reply), _) => reply,
-                (Err(error), Some(limit)) => return Ok(turn.end_with_error(limit, &error)),
-                (Err(error), None) => return Err(error),
+            let reply = match turn.ask(limit).await {
+                Ok(reply) => reply,
+                Err(error) => return turn.fail(limit, error),
             };
             match turn.take(reply, limit) {
                 Next::Run(calls) => turn.run(&calls).await,

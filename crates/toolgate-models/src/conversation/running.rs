@@ -208,19 +208,28 @@ impl<'a> Running<'a> {
         self.record(answer, end, error)
     }
 
-    /// The record of a turn that met a limit, and then the model failed too.
-    pub(super) fn end_with_error(&mut self, limit: TurnEnd, error: &ModelError) -> Turn {
-        let why = match limit {
+    /// The record of a turn whose model failed after it used tools; what they did must not be lost.
+    pub(super) fn fail(
+        &mut self,
+        limit: Option<TurnEnd>,
+        error: ModelError,
+    ) -> Result<Turn, ModelError> {
+        if self.tool_rounds == 0 {
+            return Err(error);
+        }
+        let end = limit.unwrap_or(TurnEnd::Failed);
+        let why = match end {
             TurnEnd::RoundLimit => "the model used tools as often as it may",
             TurnEnd::Repetition => "the model made the same call again and again",
-            _ => "the time of this turn was used up",
+            TurnEnd::Deadline => "the time of this turn was used up",
+            _ => "the model used tools",
         };
         let answer = format!(
             "There is no answer: {why}, and when it was asked for one, this happened: {error}."
         );
         self.listener.event(Event::Void);
         self.listener.event(Event::Text(&answer));
-        self.record(answer, limit, Some(error.to_string()))
+        Ok(self.record(answer, end, Some(error.to_string())))
     }
 
     fn record(&mut self, answer: String, end: TurnEnd, error: Option<String>) -> Turn {

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use toolgate_models::{ChooseError, Chosen, Conversation, ModelError, Turn};
+use toolgate_models::{ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
 
 use super::{rendered, runtime};
 use crate::cli::{AskOptions, Global};
@@ -12,6 +12,9 @@ use crate::display::{Manner, clean};
 use crate::exit::{self, Exit};
 use crate::say;
 use crate::talk::{self, Setting};
+
+/// For a model that failed.
+const DOCTOR: &str = "'toolgate doctor' looks at the model and says what to do";
 
 /// More than any model can hold.
 const LONGEST: u64 = 4 << 20;
@@ -142,6 +145,9 @@ fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
         (_, Some(note)) => say::error(&anyhow::anyhow!(note)),
         _ => {}
     }
+    if turn.end == TurnEnd::Failed {
+        say::note(DOCTOR);
+    }
     exit
 }
 
@@ -166,7 +172,7 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
         )));
     }
     say::error(&anyhow::anyhow!(error.to_string()));
-    say::note("'toolgate doctor' looks at the model and says what to do");
+    say::note(DOCTOR);
     Exit::Failure
 }
 

@@ -116,6 +116,24 @@ fn the_record_tells_rounds_calls_and_tokens() {
 }
 
 #[test]
+fn the_record_of_tools_that_ran_survives_a_model_that_fails_after_them() {
+    for provider in PROVIDERS {
+        let llm = Llm::new([
+            weekday_call(),
+            Answer::fails(400, "invalid_request_error", "no"),
+        ]);
+        let done = llm.ask(provider, &["--json", "which day"]).done();
+        let record = done.json();
+        assert_eq!(done.code, Some(1), "{provider}");
+        assert!(done.stderr.contains("refused the request"), "{done:?}");
+        assert_eq!(record["end"], "failed");
+        assert!(record["error"].is_string(), "{record}");
+        let call = &record["rounds"][0]["calls"][0];
+        assert_eq!(call["result"]["weekday"], "Saturday", "{provider}");
+    }
+}
+
+#[test]
 fn the_question_comes_from_words_or_a_pipe() {
     for (arguments, stdin, expected) in [
         (&["what", "is", "it"][..], "", "what is it"),

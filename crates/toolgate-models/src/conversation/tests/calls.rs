@@ -255,11 +255,15 @@ async fn e2_after_a_failure_of_the_model_tools_that_ran_are_not_run_again() {
         words("It was 0.").into(),
     ]);
     let mut conversation = conversation(&script, [counting(&runs)]);
-    let error = conversation
-        .turn("Count.", &mut Heard::default())
-        .await
-        .unwrap_err();
-    assert_eq!(error, failure());
+    let turn = say(&mut conversation, "Count.").await;
+    assert_eq!(turn.end, TurnEnd::Failed);
+    assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
+    assert_eq!(
+        turn.answer,
+        "There is no answer: the model used tools, and when it was asked for one, this happened: openai failed: on fire."
+    );
+    let ran = &turn.rounds[0].calls[0];
+    assert_eq!(ran.outcome.to_model_text(), "0", "what ran is on record");
     expect_in_order(conversation.history(), false);
     let turn = say(&mut conversation, "And?").await;
     assert_eq!(
