@@ -21,8 +21,10 @@ pub enum Event<'a> {
     Text(&'a str),
     /// Words of the model for itself.
     Thinking(&'a str),
-    /// The words of this round that came so far do not count: the model is asked again.
+    /// The words of this round that came so far do not count: the answer broke off.
     Void,
+    /// The words for the person that came so far in this round were thinking after all, and come again as such.
+    WasThinking,
     /// The model could not be reached, and will be tried again.
     Retrying {
         /// Why.

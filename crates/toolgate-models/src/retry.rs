@@ -22,10 +22,7 @@ pub(crate) async fn retrying<'a, T>(
     // Boxed, and for the listener's lifetime: an async closure that borrows its client is not known to be `Send`.
     mut ask: impl for<'t> FnMut(&'t mut Told<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
-    let mut told = Told {
-        listener,
-        words: false,
-    };
+    let mut told = Told::new(listener);
     let mut attempt = 1;
     loop {
         let error = match ask(&mut told).await {
@@ -38,9 +35,7 @@ pub(crate) async fn retrying<'a, T>(
         if attempt >= attempts.most || !error.is_retryable() || !in_time {
             return Err(error);
         }
-        if std::mem::take(&mut told.words) {
-            told.event(Event::Void);
-        }
+        told.take_back();
         told.event(Event::Retrying {
             error: &error,
             after: pause,
@@ -56,9 +51,29 @@ pub(crate) struct Told<'a> {
     words: bool,
 }
 
+impl<'a> Told<'a> {
+    pub(crate) fn new(listener: &'a mut dyn Listener) -> Self {
+        Self {
+            listener,
+            words: false,
+        }
+    }
+
+    /// Declares void what was told, if anything was.
+    pub(crate) fn take_back(&mut self) {
+        if self.words {
+            self.event(Event::Void);
+        }
+    }
+}
+
 impl Listener for Told<'_> {
     fn event(&mut self, event: Event<'_>) {
-        self.words |= matches!(event, Event::Text(_) | Event::Thinking(_));
+        match event {
+            Event::Text(_) | Event::Thinking(_) => self.words = true,
+            Event::Void => self.words = false,
+            _ => {}
+        }
         self.listener.event(event);
     }
 }

@@ -117,7 +117,7 @@ impl Words {
                 let told = said.has_told();
                 let (said, _) = said.finish(None, &mut |_: Event<'_>| ());
                 if told {
-                    listener.event(Event::Void);
+                    listener.event(Event::WasThinking);
                 }
                 if !said.is_empty() {
                     self.thought(&said, listener);

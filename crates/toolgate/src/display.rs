@@ -45,6 +45,8 @@ struct Screen {
     running: Vec<Running>,
     turns: usize,
     words: Words,
+    /// Words of this answer are there to be seen.
+    has_shown: bool,
 }
 
 struct Running {
@@ -75,6 +77,7 @@ impl Display {
             running: Vec::new(),
             turns: 0,
             words: Words::default(),
+            has_shown: false,
         })))
     }
 
@@ -112,13 +115,14 @@ impl Listener for Display {
 impl Screen {
     fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::Asking { .. } => self.wait_for("waiting for the model"),
+            Event::Asking { .. } => {
+                self.has_shown = false;
+                self.wait_for("waiting for the model");
+            }
             Event::Text(text) => self.text(text),
             Event::Thinking(text) => self.thinking(text),
-            Event::Void => {
-                self.end_line();
-                self.remark("the answer broke off: what came of it does not count");
-            }
+            Event::Void => self.take_back("the answer broke off: what came of it does not count"),
+            Event::WasThinking => self.take_back("that was thinking; the answer is still to come"),
             Event::Retrying { error, after } => {
                 let error = escape(&error.to_string());
                 let after = seconds(*after);
@@ -174,6 +178,7 @@ impl Screen {
         self.stop_waiting();
         say::stream(text);
         self.words = Words::Open;
+        self.has_shown = true;
     }
 
     fn thinking(&mut self, text: &str) {
@@ -198,6 +203,14 @@ impl Screen {
         let dim = Style::new().dimmed();
         say::aside(&format!("{dim}{text}{dim:#}"));
         self.words = Words::OpenThinking;
+        self.has_shown = true;
+    }
+
+    /// A remark on words that do not count; of those that nobody saw there is nothing to say.
+    fn take_back(&mut self, remark: &str) {
+        if std::mem::take(&mut self.has_shown) {
+            self.remark(remark);
+        }
     }
 
     fn called(&mut self, call: &ModelCall, outcome: &ToolOutcome) {
@@ -345,6 +358,27 @@ mod tests {
                 arguments: CallArguments::read(arguments),
             };
             assert_eq!(title(&call, &redactor), expected);
+        }
+    }
+
+    #[test]
+    fn only_words_that_were_seen_are_taken_back() {
+        for (thinking, event, expected) in [
+            (true, Event::Thinking("hm"), true),
+            (true, Event::Thinking(" "), false),
+            (false, Event::Thinking("hm"), false),
+            (true, Event::Text("Half"), false),
+        ] {
+            let manner = Manner {
+                streams: false,
+                progress: true,
+                thinking,
+            };
+            let mut display = Display::new(manner, Redactor::default(), Spinner::new(""));
+            display.event(event);
+            assert_eq!(display.screen().has_shown, expected);
+            display.event(Event::Void);
+            assert!(!display.screen().has_shown);
         }
     }
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::running::{Running, millis};
 use super::window::Fit;
 use super::{Round, TurnEnd};
+use crate::retry::Told;
 use crate::{Event, ModelError, Reply, Request, tokens};
 
 /// A client keeps the deadline itself; this is for one that does not.
@@ -58,7 +59,8 @@ impl Running<'_> {
             words_only,
             deadline: self.deadline,
         };
-        let reply = client.reply(request, self.listener);
+        let mut told = Told::new(self.listener);
+        let reply = client.reply(request, &mut told);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
         let reply = reply.unwrap_or_else(|_| {
             Err(ModelError::TimedOut {
@@ -66,7 +68,11 @@ impl Running<'_> {
                 what: "finish",
                 after: self.conversation.settings.timeout,
             })
-        })?;
+        });
+        if reply.is_err() {
+            told.take_back();
+        }
+        let reply = reply?;
         self.replied(round, &reply, asked.elapsed());
         Ok(reply)
     }

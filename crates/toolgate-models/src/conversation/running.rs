@@ -125,10 +125,11 @@ impl<'a> Running<'a> {
         }
         // Words that lead up to a call that was cut are no answer yet.
         let leads_nowhere = stop == Stop::CutCall && !self.was_cut;
-        let has_words = has_words(&message) && !leads_nowhere;
+        let has_said = has_words(&message);
+        let has_words = has_said && !leads_nowhere;
         if has_words || stop == Stop::Pause && !message.parts.is_empty() {
             self.conversation.history.reply(message);
-        } else if !message.parts.is_empty() {
+        } else if has_said {
             self.listener.event(Event::Void);
         }
         match stop {
@@ -227,7 +228,6 @@ impl<'a> Running<'a> {
         let answer = format!(
             "There is no answer: {why}, and when it was asked for one, this happened: {error}."
         );
-        self.listener.event(Event::Void);
         self.listener.event(Event::Text(&answer));
         Ok(self.record(answer, end, Some(error.to_string())))
     }

@@ -41,6 +41,8 @@ pub(super) struct Script {
 pub(super) enum Answer {
     Reply(Reply),
     Fail(ModelError),
+    /// In the middle of these words.
+    Break(&'static str, ModelError),
     /// After a while.
     Late(Duration, Reply),
     Never,
@@ -130,6 +132,10 @@ impl ModelClient for Script {
             let reply = match answer.unwrap_or_else(|| words("done").into()) {
                 Answer::Reply(reply) => reply,
                 Answer::Fail(error) => return Err(error),
+                Answer::Break(words, error) => {
+                    listener.event(Event::Text(words));
+                    return Err(error);
+                }
                 Answer::Late(after, reply) => {
                     tokio::time::sleep(after).await;
                     reply
@@ -312,6 +318,7 @@ impl Listener for Heard {
             }
             Event::Notice(text) => format!("notice {text}"),
             Event::Void => "void".to_owned(),
+            Event::WasThinking => "was thinking".to_owned(),
             Event::Retrying { .. } => "retrying".to_owned(),
         });
     }

@@ -152,7 +152,7 @@ async fn an_empty_answer_is_asked_for_again_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn thinking_that_led_to_nothing_is_declared_void() {
+async fn thinking_that_led_to_nothing_takes_no_words_back() {
     let script = Script::new([reply(Stop::End, vec![thought("hm")]), words("Yes.")]);
     let mut heard = Heard::default();
     conversation(&script, [])
@@ -165,12 +165,36 @@ async fn thinking_that_led_to_nothing_is_declared_void() {
             "asking 1 with 0",
             "thinking hm",
             "replied 1 End",
-            "void",
             "asking 2 with 0",
             "text Yes.",
             "replied 2 End",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_of_a_reply_that_failed_are_void_whether_it_is_asked_again_or_not() {
+    let too_long = ModelError::TooLong {
+        model: "script".to_owned(),
+        reason: "prompt is too long".to_owned(),
+    };
+    let script = Script::new([
+        words("One.").into(),
+        Answer::Break("Half", too_long),
+        words("Two.").into(),
+        Answer::Break("Half", failure()),
+    ]);
+    let mut conversation = conversation(&script, []);
+    say(&mut conversation, &"first ".repeat(100)).await;
+    let mut heard = Heard::default();
+    conversation.turn("Second?", &mut heard).await.unwrap();
+    assert_eq!(heard.0[..3], ["asking 1 with 0", "text Half", "void"]);
+    assert_eq!(heard.0[4..6], ["asking 1 with 0", "text Two."]);
+
+    let mut heard = Heard::default();
+    let failed = conversation.turn("Third?", &mut heard).await;
+    assert_eq!(failed.unwrap_err(), failure());
+    assert_eq!(heard.0, ["asking 1 with 0", "text Half", "void"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -330,7 +330,12 @@ fn words_before_a_lone_end_of_thinking_are_taken_back() {
     let (answer, heard) = read(&[&one, &two, DONE]);
     assert_eq!(
         heard,
-        ["text Hm, yes\n", "void", "thinking Hm, yes\n", "text Yes."]
+        [
+            "text Hm, yes\n",
+            "WasThinking",
+            "thinking Hm, yes\n",
+            "text Yes."
+        ]
     );
     assert_eq!(answer.unwrap().said.text, "Yes.");
 }

@@ -21,7 +21,7 @@ fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, Trouble>) {
     let mut listener = |event: Event<'_>| match event {
         Event::Text(text) => heard.push_str(text),
         Event::Thinking(text) => heard.push_str(&format!("({text})")),
-        Event::Void => heard.push_str("(void)"),
+        Event::WasThinking => heard.push_str("(was thinking)"),
         Event::Notice(_) => heard.push('!'),
         other => panic!("{other:?}"),
     };
@@ -419,7 +419,7 @@ fn thinking_is_told_from_words_under_each_of_its_names() {
         assert_eq!(reply.unwrap().message.parts, [thinking, words]);
     }
     let (heard, reply) = read(true, &[&text("Hm.\n"), &text("</think>Yes."), &end("stop")]);
-    assert_eq!(heard, "Hm.\n(void)(Hm.\n)Yes.");
+    assert_eq!(heard, "Hm.\n(was thinking)(Hm.\n)Yes.");
     assert_eq!(reply.unwrap().message.to_text(), "Yes.");
 }
 
