@@ -7,7 +7,10 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::{AssistantMessage, Catalog, Listener, Message, ModelError, Offer, Provider, ToolList};
+use crate::conversation::tokens_of;
+use crate::{
+    AssistantMessage, Catalog, Listener, Message, ModelError, Offer, Provider, ToolList, tokens,
+};
 
 /// A model that can be asked. Dropping the future of [`reply`](Self::reply) closes the connection to it.
 pub trait ModelClient: Send + Sync {
@@ -56,6 +59,16 @@ pub struct Request<'a> {
     pub words_only: bool,
     /// When there must be an answer, all attempts included.
     pub deadline: Instant,
+}
+
+impl Request<'_> {
+    /// How many tokens the answer may have: many servers refuse a request whose prompt and answer exceed the window
+    /// together. A quarter of it is free for the answer, as a conversation sees to.
+    pub(crate) fn room(&self, window: usize, most: usize) -> usize {
+        let messages: usize = self.messages.iter().map(tokens_of).sum();
+        let prompt = tokens::estimate(self.system) + self.tools.tokens() + messages;
+        most.min(window.saturating_sub(prompt).max(window / 4))
+    }
 }
 
 /// What a model answered.

@@ -49,7 +49,6 @@ pub struct AnthropicClient {
     headers: HeaderMap,
     options: Options,
     attempts: u32,
-    window: usize,
     catalogs: CatalogCache,
 }
 
@@ -71,11 +70,11 @@ impl AnthropicClient {
             options: Options {
                 model: model.to_owned(),
                 max_tokens: settings.max_tokens,
+                window: settings.context_tokens.unwrap_or(WINDOW),
                 think: settings.think == Some(true),
                 temperature: settings.temperature,
             },
             attempts: settings.attempts,
-            window: settings.context_tokens.unwrap_or(WINDOW),
             catalogs: CatalogCache::default(),
         })
     }
@@ -163,7 +162,7 @@ impl ModelClient for AnthropicClient {
     }
 
     fn window(&self) -> usize {
-        self.window
+        self.options.window
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {

@@ -18,6 +18,8 @@ use crate::{Offer, Request};
 pub(super) struct Options {
     pub(super) model: String,
     pub(super) max_tokens: usize,
+    /// How many tokens the model can hold.
+    pub(super) window: usize,
     pub(super) think: bool,
     pub(super) temperature: Option<f64>,
 }
@@ -30,7 +32,7 @@ pub(super) fn body(options: &Options, request: &Request<'_>) -> Result<Vec<u8>, 
     let no_use = request.words_only || matches!(tools, Some(Tools::Gone(_)));
     let body = Body {
         model: &options.model,
-        max_tokens: options.max_tokens,
+        max_tokens: request.room(options.window, options.max_tokens),
         stream: true,
         temperature: options.temperature,
         thinking: options.think.then_some(Kind { kind: "adaptive" }),

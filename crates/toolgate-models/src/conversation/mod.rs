@@ -23,6 +23,8 @@ use toolgate_core::{Origin, ToolOutcome};
 pub use calls::UsedTool;
 pub use saved::{Saved, SavedError};
 
+pub(crate) use window::tokens_of;
+
 use cut::FullResults;
 use history::History;
 use running::{Next, Running};

@@ -130,6 +130,11 @@ fn sum(sizes: &[Size]) -> Size {
     })
 }
 
+/// About how many tokens a message is.
+pub(crate) fn tokens_of(message: &Message) -> usize {
+    size(message).tokens
+}
+
 /// About how much a message is.
 pub(super) fn size(message: &Message) -> Size {
     /// What a picture costs with those who can look.

@@ -59,7 +59,6 @@ pub struct OpenAiClient {
     /// What was found out about the server.
     habits: Mutex<Habits>,
     attempts: u32,
-    window: usize,
     most_tools: Option<usize>,
     catalogs: CatalogCache,
 }
@@ -84,6 +83,7 @@ impl OpenAiClient {
             options: Options {
                 model: model.to_owned(),
                 max_tokens: settings.max_tokens,
+                window: settings.context_tokens.unwrap_or(window),
                 temperature: settings.temperature,
                 seed: settings.seed,
                 enable_thinking: settings.think.filter(|_| !official),
@@ -92,7 +92,6 @@ impl OpenAiClient {
             rescue: settings.rescue && !official,
             habits: Mutex::new(Habits::new(official)),
             attempts: settings.attempts,
-            window: settings.context_tokens.unwrap_or(window),
             most_tools: official.then_some(MOST_TOOLS),
             catalogs: CatalogCache::default(),
         })
@@ -198,7 +197,7 @@ impl ModelClient for OpenAiClient {
     }
 
     fn window(&self) -> usize {
-        self.window
+        self.options.window
     }
 
     fn most_tools(&self) -> Option<usize> {

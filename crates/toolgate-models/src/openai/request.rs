@@ -10,6 +10,8 @@ use crate::{Offer, Request};
 pub(super) struct Options {
     pub(super) model: String,
     pub(super) max_tokens: usize,
+    /// How many tokens the model can hold.
+    pub(super) window: usize,
     pub(super) temperature: Option<f64>,
     pub(super) seed: Option<i64>,
     /// For servers that run a model's template themselves.
@@ -89,7 +91,8 @@ pub(super) fn body(
     request: &Request<'_>,
 ) -> Result<Vec<u8>, String> {
     let has_tools = !request.tools.is_empty();
-    let limit = |name| (habits.limit == name).then_some(options.max_tokens);
+    let room = request.room(options.window, options.max_tokens);
+    let limit = |name| (habits.limit == name).then_some(room);
     let body = Body {
         model: &options.model,
         messages: transcript::messages(request),

@@ -9,6 +9,7 @@ fn options() -> Options {
     Options {
         model: "claude-x".to_owned(),
         max_tokens: 100,
+        window: 10_000,
         think: false,
         temperature: None,
     }
@@ -360,4 +361,29 @@ fn arguments_go_back_in_their_own_order() {
         sent.contains(r#""input":{"z":1,"a":{"y":2,"b":3}}"#),
         "{sent}"
     );
+}
+
+#[test]
+fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
+    let tools = offer(&[]);
+    let history = [user(&"word ".repeat(300))];
+    for (window, most, expected) in [
+        (10_000, 4096, 4096),
+        // The prompt is 308.
+        (1000, 4096, 692),
+        (1000, 500, 500),
+        // As much as a conversation keeps free.
+        (400, 4096, 100),
+    ] {
+        let options = Options {
+            window,
+            max_tokens: most,
+            ..options()
+        };
+        let body = sent(&options, &ask("", &history, &tools));
+        assert!(
+            body.contains(&format!("max_tokens\":{expected},")),
+            "{body}"
+        );
+    }
 }

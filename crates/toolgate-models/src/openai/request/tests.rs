@@ -9,6 +9,7 @@ fn options() -> Options {
     Options {
         model: "gpt-x".to_owned(),
         max_tokens: 100,
+        window: 10_000,
         temperature: None,
         seed: None,
         enable_thinking: None,
@@ -308,4 +309,26 @@ fn thinking_and_foreign_blocks_are_not_sent() {
         messages(&history),
         json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }])
     );
+}
+
+#[test]
+fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
+    let tools = offer(&[]);
+    let history = [user(&"word ".repeat(300))];
+    for (window, most, expected) in [
+        (10_000, 4096, 4096),
+        // The prompt is 308.
+        (1000, 4096, 692),
+        (1000, 500, 500),
+        // As much as a conversation keeps free.
+        (400, 4096, 100),
+    ] {
+        let options = Options {
+            window,
+            max_tokens: most,
+            ..options()
+        };
+        let body = sent(&options, &ask("", &history, &tools));
+        assert!(body.contains(&format!("_tokens\":{expected}}}")), "{body}");
+    }
 }
