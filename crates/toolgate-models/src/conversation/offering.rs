@@ -33,14 +33,12 @@ pub(super) fn choose(
         0 => conversation.client.window() / 2,
         tokens => tokens,
     };
-    let pinned = settings.pinned_tools.iter().chain(&conversation.used_tools);
     let choice = Choice {
-        most: match (settings.max_tools, conversation.client.most_tools()) {
-            (0, most) => most.unwrap_or(0),
-            (wanted, most) => most.map_or(wanted, |most| wanted.min(most)),
-        },
+        most: settings.max_tools,
         tokens,
-        pinned: &pinned.cloned().collect::<Vec<_>>(),
+        limit: conversation.client.most_tools(),
+        pinned: &settings.pinned_tools,
+        remembered: &conversation.used_tools,
     };
     let offer = match ranking::choose(catalog, text, &choice) {
         Some(best) => Offer::some(Arc::clone(catalog), best),
@@ -86,6 +84,20 @@ fn tell_once(
             "{provider} can not be offered the tool '{}': {}{others}",
             escape(&first.name),
             escape(&first.reason)
+        )));
+    }
+    let pinned = catalog.places(&conversation.settings.pinned_tools);
+    let names: Vec<String> = pinned
+        .map(|place| &catalog.tools()[place].wire_name)
+        .filter(|name| !offer.iter().any(|tool| tool.wire_name == **name))
+        .map(|name| format!("'{}'", escape(name)))
+        .collect();
+    if let Some(most) = conversation.client.most_tools()
+        && !names.is_empty()
+    {
+        listener.event(Event::Notice(&format!(
+            "{provider} takes no more tools at once than {most}: though pinned, {} can not be offered (model.pinnedTools).",
+            names.join(", ")
         )));
     }
     let (offered, all) = (offer.len(), catalog.tools().len());

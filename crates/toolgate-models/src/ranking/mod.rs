@@ -20,33 +20,40 @@ pub(crate) struct Choice<'a> {
     pub(crate) most: usize,
     /// Of at most this many tokens together; 0: of any number.
     pub(crate) tokens: usize,
+    /// The provider takes no more than this, whatever is pinned.
+    pub(crate) limit: Option<usize>,
     /// These always, by the names they are listed under.
     pub(crate) pinned: &'a [String],
+    /// These before others, the last first, while there is room.
+    pub(crate) remembered: &'a [String],
 }
 
 /// The best tools for a request, as places in the catalog, in its order. `None`: all of them fit.
 pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> Option<Vec<usize>> {
     let or_all = |limit: usize| if limit == 0 { usize::MAX } else { limit };
-    let (most, budget) = (or_all(choice.most), or_all(choice.tokens));
+    let limit = choice.limit.unwrap_or(usize::MAX);
+    let (most, budget) = (or_all(choice.most).min(limit), or_all(choice.tokens));
     let tools = catalog.tools();
     let total: usize = tools.iter().map(|tool| tool.tokens).sum();
     if tools.len() <= most && total <= budget {
         return None;
     }
-    let mut chosen: Vec<usize> = catalog.places(choice.pinned).collect();
-    chosen.sort_unstable();
-    chosen.dedup();
-    let mut spent: usize = chosen.iter().map(|place| tools[*place].tokens).sum();
+    let mut chosen = Vec::new();
     let mut is_chosen = vec![false; tools.len()];
-    for place in &chosen {
-        is_chosen[*place] = true;
+    for place in catalog.places(choice.pinned) {
+        if chosen.len() < limit && !std::mem::replace(&mut is_chosen[place], true) {
+            chosen.push(place);
+        }
     }
-    for place in catalog.index().ranked(request) {
+    let mut spent: usize = chosen.iter().map(|place| tools[*place].tokens).sum();
+    let remembered: Vec<usize> = catalog.places(choice.remembered).collect();
+    let best = catalog.index().ranked(request);
+    for place in remembered.into_iter().rev().chain(best) {
         if chosen.len() >= most {
             break;
         }
         let fits = spent.saturating_add(tools[place].tokens) <= budget;
-        if fits && !is_chosen[place] {
+        if fits && !std::mem::replace(&mut is_chosen[place], true) {
             spent += tools[place].tokens;
             chosen.push(place);
         }

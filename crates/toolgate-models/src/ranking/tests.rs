@@ -153,7 +153,9 @@ fn at_most(most: usize) -> Choice<'static> {
     Choice {
         most,
         tokens: 0,
+        limit: None,
         pinned: &[],
+        remembered: &[],
     }
 }
 
@@ -201,7 +203,9 @@ fn everything_is_offered_where_everything_fits() {
         let choice = Choice {
             most,
             tokens,
+            limit: None,
             pinned: &[],
+            remembered: &[],
         };
         assert_eq!(choose(&catalog, "weather", &choice), None);
     }
@@ -227,7 +231,9 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
         let choice = Choice {
             most,
             tokens,
+            limit: None,
             pinned: &pinned,
+            remembered: &[],
         };
         let names = chosen(&catalog, "what is the weather", choice);
         assert!(
@@ -244,12 +250,48 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
     let choice = Choice {
         most: 1,
         tokens: 1,
+        limit: None,
         pinned: &pinned,
+        remembered: &[],
     };
     assert_eq!(
         chosen(&catalog, "weather", choice),
         ["get_tv", "search_note"]
     );
+}
+
+#[test]
+fn what_was_used_before_comes_first_only_while_there_is_room() {
+    let catalog = two_hundred();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let remembered: Vec<String> = names(&["get_tv", "get_note", "get_sms"]);
+    let pinned: Vec<String> = names(&["delete_file", "list_blind"]);
+    for (most, limit, expected) in [
+        (3, None, &["delete_file", "get_sms", "list_blind"][..]),
+        (2, None, &["delete_file", "list_blind"]),
+        (1, None, &["delete_file", "list_blind"]),
+        (0, Some(3), &["delete_file", "get_sms", "list_blind"]),
+        (3, Some(1), &["delete_file"]),
+    ] {
+        let choice = Choice {
+            most,
+            tokens: 0,
+            limit,
+            pinned: &pinned,
+            remembered: &remembered,
+        };
+        let mut chosen = chosen(&catalog, "weather", choice);
+        chosen.sort_unstable();
+        assert_eq!(chosen, expected, "{most} {limit:?}");
+    }
+    let choice = Choice {
+        most: 0,
+        tokens: 1,
+        limit: None,
+        pinned: &[],
+        remembered: &remembered,
+    };
+    assert_eq!(chosen(&catalog, "weather", choice), [""; 0]);
 }
 
 #[test]

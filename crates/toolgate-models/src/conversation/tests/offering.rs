@@ -87,6 +87,35 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
+    let names = ["get_weather", "play_music", "set_lamp"];
+    let used = names.map(|name| call(name, name, json!({})));
+    let script = Script::new([calls(used), words("All done.")]);
+    let mut conversation = conversation_with(&script, house(), |settings| settings.max_tools = 2);
+    say(&mut conversation, "Lamp").await;
+    say(&mut conversation, "And again").await;
+    assert_eq!(script.last_asked().tools.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pinned_tools_that_the_provider_does_not_take_are_named() {
+    let script = Arc::new(Script {
+        most_tools: Some(1),
+        ..Script::default()
+    });
+    let mut conversation = conversation_with(&script, house(), |settings| {
+        settings.pinned_tools = vec!["set_timer".to_owned(), "set_lamp".to_owned()];
+    });
+    let mut heard = Heard::default();
+    conversation.turn("Hi", &mut heard).await.unwrap();
+    assert_eq!(script.last_asked().tools, ["set_timer"]);
+    assert_eq!(
+        heard.notices()[0],
+        "openai takes no more tools at once than 1: though pinned, 'set_lamp' can not be offered (model.pinnedTools)."
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn within_a_turn_the_offer_stays_the_same() {
     let script = Script::new([
         calls([call("a", "play_music", json!({}))]),
