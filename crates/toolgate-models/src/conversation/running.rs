@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::calls::{Made, Planned};
 use super::offering::choose;
 use super::{Conversation, Round, Turn, TurnEnd};
+use crate::rescue::rescue;
 use crate::{
     AssistantMessage, Catalog, Event, Listener, ModelError, Offer, Part, Reply, Stop, Usage,
 };
@@ -119,6 +120,7 @@ impl<'a> Running<'a> {
         if self.is_words_only(limit) || stop == Stop::Refusal {
             // Whatever it still wants to call is not going to happen.
             message.parts.retain(|part| !matches!(part, Part::Call(_)));
+            self.drop_written_calls(&mut message);
         }
         if message.calls().next().is_some() {
             return Next::Run(self.plan(message));
@@ -153,6 +155,33 @@ impl<'a> Running<'a> {
                 self.ask_again("(Your last reply was empty. Answer in words.)")
             }
             _ => Next::End(limit.unwrap_or(TurnEnd::Empty)),
+        }
+    }
+
+    /// The same of calls that it wrote as text: nobody wants to read those.
+    fn drop_written_calls(&mut self, message: &mut AssistantMessage) {
+        if !self.conversation.settings.rescue {
+            return;
+        }
+        let mut has_dropped = false;
+        for part in &mut message.parts {
+            if let Part::Text { text } = part
+                && let Some(rescued) = rescue(text, &self.offer)
+            {
+                *text = rescued.text;
+                has_dropped = true;
+            }
+        }
+        if has_dropped {
+            message
+                .parts
+                .retain(|part| !matches!(part, Part::Text { text } if text.trim().is_empty()));
+            self.listener.event(Event::Void);
+            for part in &message.parts {
+                if let Part::Text { text } = part {
+                    self.listener.event(Event::Text(text));
+                }
+            }
         }
     }
 

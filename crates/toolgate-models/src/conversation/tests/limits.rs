@@ -77,6 +77,35 @@ async fn words_beside_a_call_in_the_last_round_are_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_written_as_text_in_the_last_round_is_no_answer() {
+    const WRITTEN: &str = r#"<tool_call>{"name": "count", "arguments": {"n": 9}}</tool_call>"#;
+    for (last, expected) in [
+        (
+            vec![words(WRITTEN), words(WRITTEN)],
+            "The model gave no answer, also when it was asked again.",
+        ),
+        (vec![words(WRITTEN), words("It is 1.")], "It is 1."),
+        (vec![words(&format!("It is 1. {WRITTEN}"))], "It is 1."),
+    ] {
+        let script = Script::new(endless("count").take(1).chain(last));
+        let runs = Arc::default();
+        let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
+            settings.max_tool_rounds = 1;
+        });
+        let mut heard = Heard::default();
+        let turn = conversation.turn("?", &mut heard).await.unwrap();
+        assert_eq!(
+            (turn.answer.as_str(), turn.end),
+            (expected, TurnEnd::RoundLimit)
+        );
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        assert!(heard.0.contains(&"void".to_owned()), "{:?}", heard.0);
+        assert!(heard.0.contains(&format!("text {expected}")));
+        expect_in_order(conversation.history(), false);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_rounds_of_tools_there_are_only_words() {
     let script = Script::new([words("Hello.")]);
     let mut conversation =
@@ -181,7 +210,7 @@ async fn when_little_time_is_left_no_tool_is_begun() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_comes_late_gets_half_of_the_time_that_is_left() {
     let late = Answer::Late(
-        Duration::from_secs(90),
+        Duration::from_millis(90_123),
         calls([call("a", "hang", json!({}))]),
     );
     let script = Script::new([late, words("Sorry.").into()]);
