@@ -81,7 +81,7 @@ pub enum ModelError {
         reason: String,
     },
     /// It took too long.
-    #[error("{provider} did not {what} within {} s", after.as_secs_f64())]
+    #[error("{provider} did not {what} within {} s", seconds(*after))]
     TimedOut {
         /// Whose model.
         provider: Provider,
@@ -100,6 +100,11 @@ pub enum ModelError {
     },
 }
 
+/// Without decimals that nobody reads.
+pub(crate) fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100.0).round() / 100.0
+}
+
 impl ModelError {
     /// True if the same request may succeed a moment later.
     pub fn is_retryable(&self) -> bool {
@@ -115,6 +120,29 @@ impl ModelError {
         match self {
             Self::Limited { retry_after, .. } | Self::Failed { retry_after, .. } => *retry_after,
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_without_decimals_that_nobody_reads() {
+        for (micros, expected) in [
+            (300_000_000, "300 s"),
+            (2_999_099, "3 s"),
+            (2_396_877, "2.4 s"),
+            (50_000, "0.05 s"),
+        ] {
+            let error = ModelError::TimedOut {
+                provider: Provider::Ollama,
+                what: "finish",
+                after: Duration::from_micros(micros),
+            };
+            let expected = format!("ollama did not finish within {expected}");
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

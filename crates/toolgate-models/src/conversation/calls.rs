@@ -226,7 +226,9 @@ impl Running<'_> {
         let now = Instant::now();
         let until_the_last_round = self.tools_until.saturating_duration_since(now);
         let half = self.deadline.saturating_duration_since(now) / 2;
-        until_the_last_round.max(half)
+        // In tenths of a second: it is told to people.
+        let tenths = until_the_last_round.max(half).as_millis().div_ceil(100);
+        Duration::from_millis(100) * u32::try_from(tenths).unwrap_or(u32::MAX)
     }
 }
 

@@ -10,6 +10,7 @@ use toolgate_core::Redactor;
 
 use super::SHOWN;
 use super::failure::root;
+use crate::error::seconds;
 use crate::{ModelError, Provider};
 
 const LONGEST_BODY: u64 = 64 << 20;
@@ -91,6 +92,11 @@ impl Body {
             redactor,
         };
         body.first = body.count(first)?;
+        if body.is_page() {
+            let reason =
+                "it answered with a page for a browser; check the address ('url' of the model)";
+            return Err(body.garbled(reason.to_owned()));
+        }
         Ok(body)
     }
 
@@ -108,7 +114,7 @@ impl Body {
         match timeout_at(until, self.response.chunk()).await {
             Ok(chunk) => self.count(chunk),
             Err(_) if until == idle => {
-                let silence = self.limit.first_byte.as_secs_f64();
+                let silence = seconds(self.limit.first_byte);
                 Err(self.cut(format!("nothing more came for {silence} s")))
             }
             Err(_) => Err(self.limit.not_finished()),
@@ -148,9 +154,23 @@ impl Body {
     }
 
     pub(super) fn is_json(&self) -> bool {
+        self.is("application/json")
+    }
+
+    /// Another program listens there, or a proxy asks for a login.
+    fn is_page(&self) -> bool {
+        let start = self.first.as_deref().unwrap_or_default().trim_ascii_start();
+        let begins = |with: &str| {
+            let start = start.get(..with.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()))
+        };
+        self.is("text/html") || begins("<!doctype") || begins("<html")
+    }
+
+    fn is(&self, wanted: &str) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE);
         kind.and_then(|kind| kind.to_str().ok())
             .and_then(|kind| kind.split(';').next())
-            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
     }
 }

@@ -150,9 +150,15 @@ impl Failure {
     }
 
     fn failed(self) -> ModelError {
+        let status = format!("(status {})", self.status);
+        let reason = match self.message {
+            // Words of ours, where the provider had none.
+            message if message.ends_with(&status) => message,
+            message => format!("{message} {status}"),
+        };
         ModelError::Failed {
             provider: self.provider,
-            reason: format!("{} (status {})", self.message, self.status),
+            reason,
             retry_after: self.retry_after,
         }
     }

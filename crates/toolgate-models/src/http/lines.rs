@@ -20,6 +20,9 @@ pub(crate) struct Lines {
     body: Body,
     splitter: Splitter,
     event: EventReader,
+    has_events: bool,
+    /// Before any event there was a line that no stream of events has.
+    is_strange: bool,
 }
 
 impl Lines {
@@ -28,6 +31,8 @@ impl Lines {
             body,
             splitter: Splitter::default(),
             event: EventReader::default(),
+            has_events: false,
+            is_strange: false,
         }
     }
 
@@ -52,13 +57,22 @@ impl Lines {
     pub(crate) async fn next_event(&mut self) -> Result<Option<ServerEvent>, ModelError> {
         while let Some(line) = self.line().await? {
             if let Some(event) = self.event.line(&line.bytes) {
+                self.has_events = true;
                 return Ok(Some(event));
+            }
+            if !self.has_events && !is_of_event(&line) {
+                self.is_strange = true;
             }
             if self.event.data.len() > LONGEST_LINE {
                 return Err(self.too_long("an event"));
             }
         }
-        Ok(self.event.last())
+        let last = self.event.last();
+        if last.is_none() && self.is_strange && !self.has_events {
+            let reason = "it is something else than events; check the address ('url' of the model)";
+            return Err(self.body.garbled(reason.to_owned()));
+        }
+        Ok(last)
     }
 
     /// All that is left, as one JSON value.
@@ -120,6 +134,19 @@ fn is_json(bytes: &[u8]) -> bool {
 struct Line {
     bytes: Bytes,
     ended: bool,
+}
+
+/// True of a line that a stream of events may have, also of one that was cut off in its first word.
+fn is_of_event(line: &Line) -> bool {
+    const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
+    let colon = memchr::memchr(b':', &line.bytes);
+    match &line.bytes[..colon.unwrap_or(line.bytes.len())] {
+        b"" => true,
+        start if colon.is_none() && !line.ended => {
+            FIELDS.iter().any(|field| field.starts_with(start))
+        }
+        name => FIELDS.contains(&name),
+    }
 }
 
 struct TooLong;

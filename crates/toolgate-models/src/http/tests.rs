@@ -351,7 +351,7 @@ async fn json_answers_are_read_whole() {
     let body = "\u{feff}{\"models\":[]}";
     let mut server = Loopback::answers(&[
         &answer(200, "Content-Type: application/json\r\n", body),
-        &answer(200, "", "<html>"),
+        &answer(200, "", "<p>"),
     ])
     .await;
     let http = http(&format!("{}/under/?api-version=1", server.url));
@@ -377,8 +377,61 @@ async fn json_answers_are_read_whole() {
         .await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "ollama sent something else than an answer: no JSON (expected value at line 1 column 1): <html>"
+        "ollama sent something else than an answer: no JSON (expected value at line 1 column 1): <p>"
     );
+}
+
+#[tokio::test]
+async fn a_page_for_a_browser_is_no_answer_and_is_not_asked_for_again() {
+    for (headers, body) in [
+        ("Content-Type: text/html; charset=utf-8\r\n", "Welcome"),
+        ("", "\n <!DOCTYPE html><p>"),
+        ("Content-Type: text/plain\r\n", "<HTML>"),
+    ] {
+        let error = error_of(&answer(200, headers, body)).await;
+        assert_eq!(
+            error.to_string(),
+            "ollama sent something else than an answer: it answered with a page for a browser; check the address ('url' of \
+             the model)"
+        );
+        assert!(!error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn what_never_was_a_stream_of_events_is_told_from_one_that_was_cut() {
+    for (body, is_strange) in [
+        (&b"\x1f\x8b\x00\xff garbage"[..], true),
+        (b"\x00\x01\n\x02\n", true),
+        (b"{\"error\": \"no\"}", true),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", true),
+        (b"", false),
+        (b": ping\n\n", false),
+        (b"eve", false),
+        (b"id: 7\nretry: 1\n", false),
+        (b"data: {\"half", false),
+        (b"data: {}\n\nSSH-2.0\n", false),
+    ] {
+        let events = events_of(chunked("text/event-stream", &[body])).await;
+        let body = String::from_utf8_lossy(body);
+        match events {
+            Err(error) => {
+                assert!(error.to_string().contains("else than events"), "{error}");
+                assert!(is_strange && !error.is_retryable(), "{body}");
+            }
+            Ok(_) => assert!(!is_strange, "{body}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_status_is_told_once() {
+    for (body, expected) in [
+        ("", "ollama failed: Internal Server Error (status 500)"),
+        ("oops", "ollama failed: oops (status 500)"),
+    ] {
+        assert_eq!(error_of(&answer(500, "", body)).await.to_string(), expected);
+    }
 }
 
 #[tokio::test]
