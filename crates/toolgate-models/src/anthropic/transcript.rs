@@ -21,6 +21,8 @@ const LONGEST_ID: usize = 64;
 /// The pictures it can look at.
 const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 const NO_RESULT: &str = "(no result: the call was stopped)";
+/// In place of the first words of a person, where those are blank.
+const NO_WORDS: &str = "(no words)";
 /// What EX10 says of a result that is empty; an empty block would be refused.
 const NO_OUTPUT: &str = "(no output)";
 
@@ -115,6 +117,7 @@ pub(super) fn messages<'a>(
         }
     }
     transcript.close_calls();
+    transcript.begin_with_the_person();
     transcript.mark_last();
     transcript.messages
 }
@@ -213,6 +216,18 @@ impl<'a> Transcript<'a> {
                 role,
                 content: vec![block],
             }),
+        }
+    }
+
+    /// A conversation that begins otherwise, or not at all, is refused; the person's words may have been left out as blank.
+    fn begin_with_the_person(&mut self) {
+        if self.messages.first().map(|first| first.role) != Some(Role::User) {
+            let content = vec![Block::Text {
+                text: Cow::Borrowed(NO_WORDS),
+                cache_control: None,
+            }];
+            let role = Role::User;
+            self.messages.insert(0, Message { role, content });
         }
     }
 

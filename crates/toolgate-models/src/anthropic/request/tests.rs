@@ -387,3 +387,30 @@ fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
         );
     }
 }
+
+#[test]
+fn a_conversation_always_begins_with_words_of_the_person() {
+    let tools = offer(&[]);
+    let hello = || Message::Assistant(AssistantMessage::text("Hello."));
+    for (history, expected) in [
+        (
+            vec![user(" "), hello(), user("Well?")],
+            r#"[{"role":"user","content":[{"type":"text","text":"(no words)"}]},{"role":"assistant""#,
+        ),
+        (
+            vec![hello(), user("Well?")],
+            r#"[{"role":"user","content":[{"type":"text","text":"(no words)"}]},{"role":"assistant""#,
+        ),
+        (
+            vec![user("")],
+            r#"[{"role":"user","content":[{"type":"text","text":"(no words)","#,
+        ),
+        (
+            vec![user("Hi"), hello(), user("Well?")],
+            r#"[{"role":"user","content":[{"type":"text","text":"Hi"}]},{"role":"assistant""#,
+        ),
+    ] {
+        let sent = messages(&history, &tools);
+        assert!(sent.starts_with(expected), "{sent}");
+    }
+}
