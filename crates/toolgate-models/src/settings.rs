@@ -156,18 +156,25 @@ impl ModelSettings {
 
 /// `name:password` of an address.
 fn login(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;
     authority.rsplit_once('@').map(|(login, _)| login)
 }
 
-/// An address as it may be shown: without a login.
+/// An address as it may be shown: bounded, and without a login or a query, as both may hold secrets.
 pub(crate) fn shown(url: &str) -> String {
+    const LONGEST: usize = 500;
     let url = match login(url) {
         Some(login) => url.replacen(&format!("{login}@"), "", 1),
         None => url.to_owned(),
     };
-    toolgate_core::escape(&url)
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let shown: String = url[..end]
+        .trim_end_matches('/')
+        .chars()
+        .take(LONGEST)
+        .collect();
+    toolgate_core::escape(&shown)
 }
 
 impl fmt::Debug for ModelSettings {
@@ -344,6 +351,19 @@ mod tests {
         ] {
             let error = read(wrong.clone()).unwrap_err();
             assert!(error.contains(expected), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_login_and_query() {
+        for (url, expected) in [
+            ("https://ada:pa55word@host/v1/", "https://host/v1"),
+            ("https://host/v1?key=s3cret#there", "https://host/v1"),
+            ("https://host?mail=a@b", "https://host"),
+            ("ada:pa55word@host:11434", "host:11434"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(url), expected);
         }
     }
 

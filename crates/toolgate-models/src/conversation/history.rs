@@ -23,7 +23,8 @@ pub(super) struct History {
     /// What came of the calls of the last message so far, in their order.
     open: Vec<Option<ToolResult>>,
     aside: Aside,
-    ids: HashSet<String>,
+    /// Of all calls.
+    pub(super) ids: HashSet<String>,
 }
 
 /// Words for the model alone, at the end of what it is sent, never kept.

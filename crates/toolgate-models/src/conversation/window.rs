@@ -113,7 +113,13 @@ impl History {
             bytes -= sum(&self.sizes[gone..next]).bytes;
             gone = next;
         }
-        self.messages.drain(..gone);
+        for message in self.messages.drain(..gone) {
+            if let Message::Assistant(message) = message {
+                for call in message.calls() {
+                    self.ids.remove(&call.id);
+                }
+            }
+        }
         self.sizes.drain(..gone);
         self.start = self.start.saturating_sub(gone);
     }

@@ -255,11 +255,8 @@ pub(crate) fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Without login and query: both may hold secrets.
 fn shown(url: &Url) -> String {
-    let text = format!("{}{}", url.origin().ascii_serialization(), url.path());
-    let text: String = text.trim_end_matches('/').chars().take(SHOWN).collect();
-    toolgate_core::escape(&text)
+    crate::settings::shown(url.as_str())
 }
 
 #[cfg(test)]

@@ -430,3 +430,30 @@ fn a_conversation_does_not_grow_for_ever() {
     assert_eq!(history.len(), 62, "32 MiB hold 31 of them");
     assert!(is_from(&history[0], "19 ") && is_from(&history[60], "49 "));
 }
+
+#[test]
+fn with_a_turn_the_ids_of_its_calls_are_forgotten() {
+    let large = "x".repeat(1 << 20);
+    let turn = |n: usize| {
+        let id = format!("id{n}");
+        [
+            Message::User {
+                text: large.clone(),
+            },
+            Message::Assistant(AssistantMessage {
+                parts: vec![call(&id, "echo", json!({}))],
+            }),
+        ]
+    };
+    let history = History::resumed((0..50).flat_map(turn).collect());
+    let calls = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Assistant(message) => message.calls().next(),
+            _ => None,
+        });
+    let kept: HashSet<String> = calls.map(|call| call.id.clone()).collect();
+    assert!(kept.len() < 50 && kept.contains("id49"));
+    assert_eq!(history.ids, kept);
+}
