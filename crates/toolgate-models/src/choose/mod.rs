@@ -156,7 +156,7 @@ impl Chooser<'_> {
             )));
         }
         if settings.name.is_empty() {
-            settings.name = self.usual_model(&settings).await;
+            self.set_usual_model(&mut settings).await;
         }
         Ok(Choice {
             provider,
@@ -167,7 +167,7 @@ impl Chooser<'_> {
     }
 
     /// What the provider has, else the table's; whether that can be reached is found out when it is asked.
-    async fn usual_model(&self, settings: &ModelSettings) -> String {
+    async fn set_usual_model(&self, settings: &mut ModelSettings) {
         let provider = settings.provider.unwrap_or(Provider::Intents);
         let is_usual = settings.url == address::usual(provider);
         let there = match provider {
@@ -175,10 +175,16 @@ impl Chooser<'_> {
                 let models = probe::ollama(&settings.url, PATIENCE).await.ok();
                 models.and_then(|models| models.usable("").or_else(|| models.any()))
             }
-            Provider::OpenAi if !is_usual => probe::openai(settings, PATIENCE).await,
+            Provider::OpenAi if !is_usual => {
+                let found = probe::openai(settings, PATIENCE).await;
+                found.map(|(name, window)| {
+                    settings.context_tokens = settings.context_tokens.or(window);
+                    name
+                })
+            }
             _ => None,
         };
-        there.unwrap_or_else(|| provider.default_model().to_owned())
+        settings.name = there.unwrap_or_else(|| provider.default_model().to_owned());
     }
 
     async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
@@ -198,7 +204,7 @@ impl Chooser<'_> {
             match found {
                 Ok((mut settings, why)) => {
                     if settings.name.is_empty() {
-                        settings.name = self.usual_model(&settings).await;
+                        self.set_usual_model(&mut settings).await;
                     }
                     return Ok(Choice {
                         provider,

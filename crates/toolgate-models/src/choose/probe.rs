@@ -77,16 +77,31 @@ pub(super) async fn ollama(url: &str, patience: Duration) -> Result<Models, &'st
     })
 }
 
-/// The first model of a server that speaks OpenAI's language.
-pub(super) async fn openai(settings: &ModelSettings, patience: Duration) -> Option<String> {
+/// The first model of a server that speaks OpenAI's language, and how many tokens it holds, where that is said.
+pub(super) async fn openai(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> Option<(String, Option<usize>)> {
     let (http, headers) = hasty(settings, patience).ok()?;
     let deadline = Instant::now() + patience;
     let get = http.get_json("/models", headers, deadline, |failure| failure.usual(""));
     let answer = get.await.ok()?;
-    let names = answer["data"].as_array()?.iter();
-    let names = names.filter_map(|model| model["id"].as_str());
-    let mut names = names.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
-    names.next().map(str::to_owned)
+    let models = answer["data"].as_array()?.iter();
+    let mut named = models.filter_map(|model| Some((model["id"].as_str()?, window(model))));
+    let (name, window) = named.find(|(name, _)| !name.is_empty() && name.len() <= LONGEST_NAME)?;
+    Some((name.to_owned(), window))
+}
+
+/// Under the names of vLLM and llama.cpp. The latter's `n_ctx_train` is no promise: it may have been started with less.
+fn window(model: &Value) -> Option<usize> {
+    /// No model holds more or less.
+    const SANE: std::ops::RangeInclusive<u64> = 512..=16 << 20;
+    let places = ["/max_model_len", "/n_ctx", "/meta/n_ctx"];
+    let mut said = places
+        .iter()
+        .filter_map(|place| model.pointer(place)?.as_u64());
+    said.find(|tokens| SANE.contains(tokens))
+        .and_then(|tokens| usize::try_from(tokens).ok())
 }
 
 /// Whether a key is accepted, by a request that costs nothing.

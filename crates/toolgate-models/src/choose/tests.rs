@@ -325,6 +325,36 @@ async fn the_first_model_of_an_own_server_is_taken() {
 }
 
 #[tokio::test]
+async fn an_own_server_says_how_much_its_model_holds() {
+    for (model, own, expected) in [
+        (r#"{"id":"m","max_model_len":32768}"#, None, Some(32768)),
+        (
+            r#"{"id":"m","meta":{"n_ctx":4096,"n_ctx_train":40960}}"#,
+            None,
+            Some(4096),
+        ),
+        (
+            r#"{"id":"m","max_model_len":32768}"#,
+            Some(2048),
+            Some(2048),
+        ),
+        (r#"{"id":"m","max_model_len":-1}"#, None, None),
+        (r#"{"id":"m","max_model_len":1}"#, None, None),
+        (r#"{"id":"m","meta":{"n_ctx_train":40960}}"#, None, None),
+        (r#"{"id":"m"}"#, None, None),
+    ] {
+        let list = format!(r#"{{"data":[{model},{{"id":"b","max_model_len":999999}}]}}"#);
+        let server = Loopback::answers(&[&answered(&list)]).await;
+        let variables = [("OPENAI_BASE_URL", server.url.as_str())];
+        let mut settings = settings(Some(Provider::OpenAi), "");
+        settings.context_tokens = own;
+        let choice = chosen(&settings, &variables).await.unwrap();
+        assert_eq!(choice.settings.name, "m");
+        assert_eq!(choice.settings.context_tokens, expected, "{model}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_missing_is_said() {
     for (provider, name, variables, expected) in [
         (
