@@ -140,7 +140,9 @@ impl Setting {
         if let Some(name) = name {
             name.clone_into(&mut wanted.name);
         }
-        toolgate_models::choice(&wanted, "you say so", &wiring::environment).await
+        wanted.timeout = self.wanted.timeout;
+        refuse_strange(&self.config, &wanted)?;
+        Ok(toolgate_models::choice(&wanted, "you say so", &wiring::environment).await?)
     }
 }
 
@@ -186,29 +188,37 @@ fn wanted(
     if let Some(timeout) = options.timeout {
         wanted.timeout = timeout;
     }
-    refuse_strange_address(config, &wanted)?;
+    refuse_strange(config, &wanted)?;
     Ok((wanted, said_by))
 }
 
-/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere.
-pub(crate) fn refuse_strange_address(
-    config: &Config,
-    wanted: &ModelSettings,
-) -> anyhow::Result<()> {
-    let is_strange = config.place == Place::Here
-        && !wanted.url.is_empty()
-        && !toolgate_models::is_this_machine(&wanted.url);
-    if !is_strange {
+/// True if nobody said which model it should be.
+fn is_open(config: &Config, options: &ModelOptions) -> bool {
+    let configured = &config.model;
+    options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
+}
+
+/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere, nor choose
+/// which of their variables a provider is given as its key.
+pub(crate) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
+    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
         return Ok(());
-    }
-    let Some(file) = config.file() else {
+    };
+    let is_elsewhere = !wanted.url.is_empty() && !toolgate_models::is_this_machine(&wanted.url);
+    let (key, what) = if is_elsewhere {
+        ("url", "send your words and your key elsewhere")
+    } else if !wanted.key.is_empty() {
+        ("key", "say what is sent as your key")
+    } else if !wanted.secrets().is_empty() {
+        ("url", "say what is sent as your login")
+    } else {
         return Ok(());
     };
     let file = escape(&file.to_string_lossy());
     let text = format!(
-        "a file that lies in the working folder must not send your words and your key elsewhere; if it is yours, say so with --config {file}"
+        "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"
     );
-    match config.model_error("url", &text) {
+    match config.model_error(key, &text) {
         Some(error) => Err(error.into()),
         None => Ok(()),
     }

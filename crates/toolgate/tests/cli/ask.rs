@@ -273,6 +273,34 @@ fn a_model_that_can_not_be_had_is_a_failure() {
         ),
         (
             "openai",
+    // Nor does it once the model is changed, nor say which secret is the key.
+    let llm = Llm::new([]);
+    let key = r#"{ "model": { "provider": "openai", "key": "${ANTHROPIC_API_KEY}" } }"#;
+    let login = r#"{ "model": { "provider": "openai", "url": "http://${ANTHROPIC_API_KEY}@127.0.0.1:1" } }"#;
+    let elsewhere = r#"{ "model": { "provider": "openai", "url": "http://models.invalid/" } }"#;
+    for (config, expected) in [
+        (key, "model.key: a file that lies in the working folder"),
+        (login, "model.url: a file that lies in the working folder"),
+        (
+            elsewhere,
+            "model.url: a file that lies in the working folder",
+        ),
+    ] {
+        let run = Run::new(["chat", "-p", "intents"])
+            .config(config)
+            .env("ANTHROPIC_API_KEY", KEY)
+            .stdin("/model openai\nhello\n");
+        let done = llm.known_to(run, "openai").done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert!(!format!("{done:?}").contains(KEY), "{done:?}");
+        let run = Run::new(["ask", "x"])
+            .config(config)
+            .env("ANTHROPIC_API_KEY", KEY);
+        let done = llm.known_to(run, "openai").done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!(done.code, Some(2), "{done:?}");
+    }
+    assert!(llm.requests().is_empty());
             Answer::fails(400, "invalid_request_error", "no"),
             "refused the request",
         ),
@@ -343,7 +371,7 @@ fn a_key_is_never_shown() {
         assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         let llm = Llm::scripted(Script::always(Answer::fails(401, &kind, &kind)));
         let config = json!({ "model": { "provider": provider, "key": KEY, "url": llm.url() }, "search": { "url": "http://127.0.0.1:1" } });
-        let done = Run::new(["doctor", "-vv"])
+        let done = Run::new(["--config", "toolgate.json", "doctor", "-vv"])
             .config(&config.to_string())
             .done();
         assert!(done.stdout.contains("ok       model"), "{done:?}");

@@ -13,7 +13,7 @@ impl Report {
         if config.unset_for_model().is_some() {
             return;
         }
-        if let Err(error) = talk::refuse_strange_address(config, &config.model) {
+        if let Err(error) = talk::refuse_strange(config, &config.model) {
             return self.add("model", &Finding::Bad(format!("{error:#}")));
         }
         let said_by = "the configuration says so";
