@@ -120,7 +120,8 @@ impl ServerFile {
     pub(crate) fn save(&self) -> anyhow::Result<()> {
         let text = self.text();
         Document::parse(&self.path, text.as_bytes()).context("nothing was written")?;
-        file::replace(&self.path, &text)
+        file::make_folder(&self.path)
+            .and_then(|()| file::replace(&self.path, &text))
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 

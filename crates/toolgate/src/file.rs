@@ -1,41 +1,78 @@
 //! Files that are replaced as a whole: whoever reads one sees the old text or the new one, never a part.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{ErrorKind, Result, Write};
+use std::io::{Error, ErrorKind, Result, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What we write may hold secrets.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
 
-/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same; a new file is for
-/// its owner alone, and so are the folders that are made for it.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
-    let real = match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        found => found?,
-    };
-    let folder = match real.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+/// Makes the folder of a file of ours, for its owner alone.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(PRIVATE_FOLDER)
-        .create(folder)?;
-    let permissions = match fs::metadata(&real) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Permissions::from_mode(PRIVATE),
-        found => found?.permissions(),
-    };
-    let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let new = folder.join(format!(".{name}.{}.new", std::process::id()));
-    let written = write_new(&new, text, permissions).and_then(|()| fs::rename(&new, &real));
+        .create(folder(path))
+}
+
+/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same; a new file is for
+/// its owner alone.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
+    let target = Target::find(path)?;
+    let written = write_new(&target.new, text, target.permissions)
+        .and_then(|()| fs::rename(&target.new, &target.real));
     if written.is_err() {
         // It may never have been made.
-        drop(fs::remove_file(&new));
+        drop(fs::remove_file(&target.new));
     }
     written
+}
+
+/// Whether [`replace`] could do it; nothing is left behind.
+pub(crate) fn expect_replaceable(path: &Path) -> Result<()> {
+    let target = Target::find(path)?;
+    write_new(&target.new, "", target.permissions).and_then(|()| fs::remove_file(&target.new))
+}
+
+/// What is replaced, and what it is replaced by.
+struct Target {
+    real: PathBuf,
+    new: PathBuf,
+    permissions: Permissions,
+}
+
+impl Target {
+    fn find(path: &Path) -> Result<Self> {
+        let real = match fs::canonicalize(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+            found => found?,
+        };
+        let permissions = match fs::metadata(&real) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Permissions::from_mode(PRIVATE),
+            Ok(found) if !found.is_file() => {
+                return Err(Error::other(
+                    "it is a folder, a device or a pipe, and no file that could be replaced",
+                ));
+            }
+            found => found?.permissions(),
+        };
+        let name = real.file_name().unwrap_or_default().to_string_lossy();
+        let new = folder(&real).join(format!(".{name}.{}.new", std::process::id()));
+        Ok(Self {
+            real,
+            new,
+            permissions,
+        })
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 fn write_new(path: &Path, text: &str, permissions: Permissions) -> Result<()> {
@@ -61,6 +98,8 @@ mod tests {
     fn a_new_file_is_private_and_an_old_one_keeps_its_mode_and_its_link() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("deep/er/a.json");
+        assert!(replace(&file, "1").is_err(), "its folder is not there");
+        make_folder(&file).unwrap();
         replace(&file, "1").unwrap();
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
@@ -78,6 +117,18 @@ mod tests {
     fn what_can_not_be_written_stays_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         assert!(replace(folder.path(), "x").is_err(), "it is a folder");
+        let socket = folder.path().join("socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for other in [socket.as_path(), Path::new("/dev/null")] {
+            let text = expect_replaceable(other).unwrap_err().to_string();
+            assert!(text.contains("no file that could be replaced"), "{text}");
+            assert!(replace(other, "x").is_err());
+            assert!(!fs::metadata(other).unwrap().is_file());
+        }
+        let file = folder.path().join("new.json");
+        expect_replaceable(&file).unwrap();
+        assert!(!file.exists(), "asking writes nothing");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         let beside = fs::read_dir(folder.path().parent().unwrap()).unwrap();
         let left = beside.flatten().any(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();

@@ -23,8 +23,9 @@ use crate::{exit, file, say};
 
 /// How long a question waits for servers that are still starting; the others' tools are there by then.
 const SETTLING: Duration = Duration::from_secs(15);
-/// A saved conversation that is larger is none of ours.
-const LARGEST_FILE: u64 = 64 << 20;
+
+/// Why it is the model of a conversation that is resumed.
+const SAVED: &str = "the saved conversation was with it";
 
 /// Everything that does not change between two questions.
 pub(crate) struct Setting {
@@ -272,7 +273,7 @@ fn executor(
 pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
     let shown = escape(&path.to_string_lossy());
     let size = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
-    if !size.is_file() || size.len() > LARGEST_FILE {
+    if !size.is_file() || size.len() > Saved::LARGEST_FILE as u64 {
         bail!("{shown} is no saved conversation");
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
@@ -338,6 +339,18 @@ pub(crate) fn described(chosen: &Chosen) -> String {
 }
 
 #[cfg(test)]
+/// Whether a conversation can be kept there: asked before there is one, as nobody should lose an answer to a typing error.
+/// What else a file holds is not overwritten.
+pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
+    let shown = escape(&path.to_string_lossy());
+    file::expect_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
+    let is_new = std::fs::metadata(path).map_or(true, |found| found.len() == 0);
+    if !is_new && read(path).is_err() {
+        bail!("{shown} is there and holds no saved conversation; choose another file");
+    }
+    Ok(())
+}
+
 mod tests {
     use super::*;
 

@@ -99,7 +99,9 @@ impl Trust {
         let store = self.store.as_deref();
         let store = store.context("cannot remember it: neither HOME nor XDG_STATE_HOME is set")?;
         let text = format!("{:#}\n", json!({ "files": self.agreed }));
-        file::replace(store, &text).with_context(|| format!("cannot write {}", store.display()))
+        file::make_folder(store)
+            .and_then(|()| file::replace(store, &text))
+            .with_context(|| format!("cannot write {}", store.display()))
     }
 }
 

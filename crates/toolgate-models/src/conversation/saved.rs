@@ -8,9 +8,6 @@ use crate::{Message, Provider};
 /// The form that is written today.
 const VERSION: u32 = 1;
 
-/// What a message takes in JSON may be several times what it holds: escapes, names of fields.
-const LONGEST_FILE: usize = 4 * MOST_BYTES;
-
 /// A conversation as it is kept in a file, in JSON.
 ///
 /// ```
@@ -67,6 +64,9 @@ pub enum SavedError {
 }
 
 impl Saved {
+    /// No larger file is read. What a message takes in JSON may be several times what it holds: escapes, names of fields.
+    pub const LARGEST_FILE: usize = 4 * MOST_BYTES;
+
     pub(super) fn new(provider: Provider, model: &str, messages: Vec<Message>) -> Self {
         Self {
             version: VERSION,
@@ -82,7 +82,7 @@ impl Saved {
         struct Form {
             version: u64,
         }
-        expect_at_most(json.len(), LONGEST_FILE)?;
+        expect_at_most(json.len(), Self::LARGEST_FILE)?;
         let Form { version } = serde_json::from_slice(json).map_err(malformed)?;
         if version != u64::from(VERSION) {
             return Err(SavedError::Version { version });

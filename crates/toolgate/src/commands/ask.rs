@@ -22,9 +22,8 @@ const LONGEST: u64 = 4 << 20;
 pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit> {
     let text = text(&options.text)?;
     let setting = Setting::new(global, &options.model)?;
-    if let Some(file) = &options.model.resume {
-        // Before anything is started: what can not be resumed is wrong usage.
-        talk::read(file)?;
+    if let Some(file) = &options.save {
+        talk::expect_savable(file)?;
     }
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;

@@ -216,6 +216,26 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
             "model.url: ",
         ),
         (&["chat", "-p", "anthropic"], "{}", "anthropic needs a key"),
+        (
+            &["ask", "-m", "", "x"],
+            "{}",
+            "a value is required for '--model <NAME>'",
+        ),
+        (
+            &["ask", "--save", "/dev/null", "x"],
+            "{}",
+            "cannot write /dev/null: it is a folder, a device or a pipe",
+        ),
+        (
+            &["ask", "--save", "no/such/folder/c.json", "x"],
+            "{}",
+            "cannot write no/such/folder/c.json",
+        ),
+        (
+            &["ask", "--save", "toolgate.json", "x"],
+            "{}",
+            "toolgate.json is there and holds no saved conversation",
+        ),
     ] {
         let done = alone(Run::new([]).args(arguments)).config(config).done();
         assert!(done.stderr.contains(expected), "{arguments:?} {done:?}");

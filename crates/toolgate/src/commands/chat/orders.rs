@@ -130,6 +130,7 @@ impl Chat<'_> {
         if file.is_empty() {
             bail!("/save where? Give a file");
         }
+        talk::expect_savable(Path::new(file))?;
         talk::save(&self.conversation, Path::new(file))?;
         say::note(&format!("saved in {}", escape(file)));
         Ok(())
