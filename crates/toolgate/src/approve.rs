@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, escape};
+use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source, escape};
 
 use crate::spinner::Spinner;
 use crate::{questions, say};
@@ -29,7 +29,13 @@ impl Approver for TerminalApprover {
             }
             // All of the arguments, however long: nobody should agree to what can not be seen.
             let arguments = escape(&self.redactor.value(request.arguments).to_string());
-            let text = format!("{} {arguments}\nRun it? [y/N]", escape(request.tool.name()));
+            let name = escape(request.tool.name());
+            let from = match request.tool.source() {
+                Source::Mcp(server) => format!("of the server '{}'", escape(server)),
+                other => other.to_string(),
+            };
+            // The name once more: the arguments may fill the screen.
+            let text = format!("{name} ({from}) {arguments}\nRun {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
                 say::line(&text);
                 questions::is_yes(line().as_deref())

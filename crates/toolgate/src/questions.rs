@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::spinner::Spinner;
@@ -25,6 +26,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     let asked = tokio::task::spawn_blocking(move || {
         // Whoever reads next waits until this thread has stopped reading.
         let _turn = turn;
+        forget_typed();
         question(&mut || line(&flag))
     });
     asked.await.ok()
@@ -33,6 +35,12 @@ pub(crate) async fn ask<T: Send + 'static>(
 /// Keeps all questions away from the terminal for as long as it is held.
 pub(crate) async fn turn() -> OwnedMutexGuard<()> {
     Arc::clone(&TURN).lock_owned().await
+}
+
+/// Takes away what was typed before a question was asked: it can not be the answer to it.
+pub(crate) fn forget_typed() {
+    // A pipe has nothing typed in it.
+    let _no_terminal = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }
 
 /// Tells the thread when nobody waits any more.

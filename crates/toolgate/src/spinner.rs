@@ -27,14 +27,15 @@ pub(crate) struct Held(Spinner);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.line().paused = false;
+        self.0.line().held -= 1;
     }
 }
 
 struct Line {
     title: String,
     message: String,
-    paused: bool,
+    /// How many questions keep it away; the next may begin before the one before has gone.
+    held: usize,
 }
 
 /// Gives the last lines back, for whoever has something to say.
@@ -88,7 +89,7 @@ impl Spinner {
         let line = Line {
             title: toolgate_core::escape(title),
             message: String::new(),
-            paused: false,
+            held: 0,
         };
         Self(Arc::new(Mutex::new(line)))
     }
@@ -124,13 +125,13 @@ impl Spinner {
 
     /// Stays away while a question is asked, until what is given back is dropped.
     pub(crate) fn hold(&self) -> Held {
-        self.line().paused = true;
+        self.line().held += 1;
         Held(self.clone())
     }
 
     /// True while a question is asked.
     pub(crate) fn is_paused(&self) -> bool {
-        self.line().paused
+        self.line().held > 0
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -140,7 +141,7 @@ impl Spinner {
 
 impl Line {
     fn draw(&self, frame: char, elapsed: Duration) {
-        if self.paused {
+        if self.held > 0 {
             return;
         }
         let text = format!(

@@ -123,6 +123,7 @@ pub(crate) fn ask(file: &Path, servers: &[&ConfiguredServer]) -> bool {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return false;
     }
+    questions::forget_typed();
     say::line(&question(file, servers));
     say::line(
         "Agree only if you know where this file comes from. Start them, now and from now on? [y/N]",

@@ -44,6 +44,7 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
     say::line(&trust::question(file, &new));
     let must_ask = !options.yes && std::io::stdin().is_terminal();
     if must_ask {
+        questions::forget_typed();
         say::line("Agree? [y/N]");
         if !questions::agreed() {
             say::note("nothing was agreed to");
