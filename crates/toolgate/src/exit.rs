@@ -1,10 +1,14 @@
 //! How the program ends.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::say;
+
+/// A signal to terminate has come: whoever sent it wants to see that in the exit code.
+static TERMINATED: AtomicBool = AtomicBool::new(false);
 
 /// The exit codes there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +19,7 @@ pub(crate) enum Exit {
     Failure,
     /// The command line or the configuration is wrong.
     Usage,
-    /// Ctrl-C.
+    /// Ctrl-C, or a signal to terminate.
     Interrupted,
 }
 
@@ -25,6 +29,7 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Usage => 2,
+            Self::Interrupted if TERMINATED.load(Ordering::Relaxed) => 143,
             Self::Interrupted => 130,
         }
     }
@@ -47,9 +52,15 @@ pub(crate) async fn interrupted() {
 /// Returns when whoever started the program wants it to end.
 pub(crate) async fn terminated() {
     match signal(SignalKind::terminate()) {
-        Ok(mut signal) => drop(signal.recv().await),
+        Ok(mut signal) => told(&mut signal).await,
         Err(_) => std::future::pending().await,
     }
+}
+
+/// The same for a signal that is listened to all the time, so that none is missed.
+pub(crate) async fn told(signal: &mut Signal) {
+    signal.recv().await;
+    TERMINATED.store(true, Ordering::Relaxed);
 }
 
 /// Help and version go to stdout and are a success; the rest is usage.

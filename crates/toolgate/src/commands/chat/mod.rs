@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 
 use anyhow::Context;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_models::{Chosen, Conversation, Turn};
 
 use super::runtime;
@@ -56,6 +57,8 @@ struct Chat<'a> {
     display: Display,
     /// A person types and looks; else lines come from a pipe and answers go to one.
     is_live: bool,
+    /// Listened to all the time: one that comes while an order is obeyed counts too.
+    terminate: Signal,
     streams: bool,
     failed: bool,
 }
@@ -73,6 +76,7 @@ async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> an
         display: setting.display(manner),
         chosen,
         is_live,
+        terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
         streams: manner.streams,
         failed: false,
     };
@@ -168,13 +172,16 @@ impl Chat<'_> {
     }
 
     /// At a prompt Ctrl-C is a key, and one that comes too late for the turn before is no reason to leave.
-    async fn told_to_leave(&self) {
-        if !self.is_live {
-            return exit::interrupted().await;
-        }
+    async fn told_to_leave(&mut self) {
+        let ctrl_c = async {
+            match self.is_live {
+                true => match ignoring_ctrl_c().await {},
+                false => drop(tokio::signal::ctrl_c().await),
+            }
+        };
         tokio::select! {
-            () = exit::terminated() => {}
-            never = ignoring_ctrl_c() => match never {},
+            () = exit::told(&mut self.terminate) => {}
+            () = ctrl_c => {}
         }
     }
 
