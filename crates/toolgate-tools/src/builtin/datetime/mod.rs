@@ -124,8 +124,9 @@ fn weekday(asked: &Asked, now: &Zoned) -> Result<Value, ToolError> {
         Some(text) => Point::parse("date", text, now.time_zone())?.date(),
         None => now.date(),
     };
+    let is = if date < now.date() { "was" } else { "is" };
     Ok(json!({
-        "sentence": format!("{} is a {}.", words::date(date), words::weekday(date)),
+        "sentence": format!("{} {is} a {}.", words::date(date), words::weekday(date)),
         "date": date.to_string(),
         "weekday": words::weekday(date),
         "iso_week": iso_week(date),

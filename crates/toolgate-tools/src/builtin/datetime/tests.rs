@@ -163,6 +163,10 @@ fn the_weekday_of_any_date_is_known() {
         sentence(now(), json!({ "action": "weekday" })),
         "November 15, 2026 is a Sunday."
     );
+    assert_eq!(
+        sentence(now(), json!({ "action": "weekday", "date": "1776-07-04" })),
+        "July 4, 1776 was a Thursday."
+    );
 }
 
 #[test]
