@@ -1,5 +1,7 @@
 //! Words made of what a tool answered, and arguments made of what a person said.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,6 +16,8 @@ pub(crate) struct Answer(pub(crate) Vec<Case>);
 pub(crate) struct Case {
     /// Pointers, and what must be there; `null` if there must be nothing.
     when: Map<String, Value>,
+    /// For results that are failures with these words in them.
+    failed: Option<String>,
     /// With `{slot}` and `{/pointer}`.
     say: String,
 }
@@ -37,16 +41,15 @@ enum WrittenCase {
 struct FullCase {
     #[serde(rename = "if", default)]
     when: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
     say: String,
 }
 
 impl From<Written> for Answer {
     fn from(written: Written) -> Self {
         match written {
-            Written::One(say) => Self(vec![Case {
-                when: Map::new(),
-                say,
-            }]),
+            Written::One(say) => Self(vec![WrittenCase::Say(say).into()]),
             Written::Some(cases) => Self(cases),
         }
     }
@@ -57,9 +60,10 @@ impl From<WrittenCase> for Case {
         match written {
             WrittenCase::Say(say) => Self {
                 when: Map::new(),
+                failed: None,
                 say,
             },
-            WrittenCase::Full(FullCase { when, say }) => Self { when, say },
+            WrittenCase::Full(FullCase { when, failed, say }) => Self { when, failed, say },
         }
     }
 }
@@ -68,6 +72,7 @@ impl From<Case> for FullCase {
     fn from(case: Case) -> Self {
         Self {
             when: case.when,
+            failed: case.failed,
             say: case.say,
         }
     }
@@ -78,6 +83,8 @@ pub(crate) struct Joining<'a> {
     pub(crate) and: &'a str,
     /// Said where a tool has nothing to say.
     pub(crate) done: &'a str,
+    /// How units are written for people.
+    pub(crate) units: &'a HashMap<String, String>,
 }
 
 impl Answer {
@@ -95,11 +102,30 @@ impl Answer {
             .filter(|case| case.holds(&result))
             .find_map(|case| {
                 fill(&case.say, |name| match name.starts_with('/') {
-                    true => spoken_at(&result, name, joining.and),
+                    true => spoken_at(&result, name, joining),
                     false => slots.get(name).map(|value| spoken(value, joining.and)),
                 })
             });
         said.unwrap_or_else(|| plain(&result, joining))
+    }
+
+    /// What is said of a failure: what the tool says, unless there are better words for it.
+    pub(crate) fn to_failure(
+        &self,
+        text: &str,
+        slots: &Map<String, Value>,
+        joining: &Joining<'_>,
+    ) -> String {
+        let is_this = |case: &&Case| {
+            let failed = case.failed.as_deref();
+            failed.is_some_and(|words| text.contains(words))
+        };
+        let said = self.0.iter().find(is_this).and_then(|case| {
+            fill(&case.say, |name| {
+                slots.get(name).map(|value| spoken(value, joining.and))
+            })
+        });
+        said.unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -109,7 +135,7 @@ impl Case {
             let found = result.pointer(pointer).unwrap_or(&Value::Null);
             found == wanted || wanted.is_null() && found.as_array().is_some_and(Vec::is_empty)
         };
-        self.when.iter().all(matches)
+        self.failed.is_none() && self.when.iter().all(matches)
     }
 }
 
@@ -176,22 +202,36 @@ pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
 }
 
 /// What a pointer leads to, as it is said; each item of a list where there is a `*`.
-fn spoken_at(result: &Value, pointer: &str, and: &str) -> Option<String> {
+fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
+    let and = joining.and;
     if pointer.contains("/*") {
         let items = super::lists::items(result, pointer, None);
         let names: Vec<String> = items.into_iter().map(|(name, _)| name).collect();
         return (!names.is_empty()).then(|| listed(&names, and));
     }
+    if let Some((pointer, by)) = pointer.split_once(" div ") {
+        let (found, by) = (result.pointer(pointer)?.as_i64()?, by.parse().ok()?);
+        return Some(found.abs().checked_div(by)?.to_string());
+    }
+    if let Some((pointer, by)) = pointer.split_once(" mod ") {
+        let (found, by) = (result.pointer(pointer)?.as_i64()?, by.parse().ok()?);
+        return Some(found.abs().checked_rem(by)?.to_string());
+    }
     let found = result.pointer(pointer)?;
+    if let Some(quantity) = found.as_str().and_then(|text| quantity(text, joining)) {
+        return Some(quantity);
+    }
     let is_something = !found.is_null() && found.as_str() != Some("");
     is_something.then(|| spoken(found, and))
 }
 
-fn spoken(value: &Value, and: &str) -> String {
+pub(crate) fn spoken(value: &Value, and: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_f64() {
             Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => format!("{float:.0}"),
+            // The noise of binary fractions is of no use to anybody.
+            Some(float) if number.is_f64() => rounded(float, 12),
             _ => number.to_string(),
         },
         Value::Array(list) => {
@@ -200,6 +240,27 @@ fn spoken(value: &Value, and: &str) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// A number with so many digits that count.
+fn rounded(value: f64, digits: usize) -> String {
+    let short = format!("{value:.*e}", digits.saturating_sub(1)).parse::<f64>();
+    match short {
+        Ok(short) if (1e-6..1e15).contains(&short.abs()) || short == 0.0 => short.to_string(),
+        Ok(short) => format!("{short:e}"),
+        Err(_) => value.to_string(),
+    }
+}
+
+/// A quantity such as `37.7777777778 degC` as people write it.
+fn quantity(text: &str, joining: &Joining<'_>) -> Option<String> {
+    let (number, unit) = text.split_once(' ')?;
+    let unit = joining.units.get(unit)?;
+    let value: f64 = number.parse().ok()?;
+    // Two digits after the point, or four that count.
+    let before = value.abs().max(1.0).log10().floor() as usize + 1;
+    let number = rounded(value, (before + 2).max(4));
+    Some(format!("{number} {unit}"))
 }
 
 /// `a, b and c`, cut where nobody listens any more.
@@ -266,22 +327,30 @@ mod tests {
 
     use super::*;
 
-    const ENGLISH: Joining<'_> = Joining {
-        and: "and",
-        done: "Done.",
-    };
+    fn units() -> HashMap<String, String> {
+        HashMap::from([("degC".to_owned(), "°C".to_owned())])
+    }
+
+    fn english(units: &HashMap<String, String>) -> Joining<'_> {
+        Joining {
+            and: "and",
+            done: "Done.",
+            units,
+        }
+    }
 
     fn said(answer: Value, result: &Value) -> String {
         let answer: Answer = serde_json::from_value(answer).unwrap();
         let slots = Map::from_iter([("device".to_owned(), json!("Lamp"))]);
         let again: Answer = serde_json::from_value(serde_json::to_value(&answer).unwrap()).unwrap();
         assert_eq!(again, answer, "what is kept in history is what was written");
-        answer.to_words(&result.to_string(), &slots, &ENGLISH)
+        answer.to_words(&result.to_string(), &slots, &english(&units()))
     }
 
     #[test]
     fn an_answer_is_the_first_that_fits_the_result() {
-        let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [] });
+        let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [],
+            "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "days": 39 });
         for (answer, expected) in [
             (
                 json!("{device} is {/state} at {/level} %."),
@@ -299,6 +368,14 @@ mod tests {
             ),
             (json!("{/devices/*/name}"), "A, B and C"),
             (json!(["{/none/*/name}", "None."]), "None."),
+            (json!("{/warm}"), "37.78 °C"),
+            (json!("{/far}"), "1609.34 °C"),
+            (
+                json!("{/noise} {/tiny} {/many}"),
+                "0.3 1.5e-9 1.23456789012e20",
+            ),
+            (json!("{/days div 7} and {/days mod 7}"), "5 and 4"),
+            (json!([{ "failed": "on", "say": "never" }, "fine"]), "fine"),
         ] {
             assert_eq!(said(answer.clone(), &on), expected, "{answer}");
         }
@@ -326,8 +403,21 @@ mod tests {
         ] {
             assert_eq!(said(json!([]), &result), expected);
         }
-        let words = Answer::default().to_words("{ cut", &Map::new(), &ENGLISH);
+        let words = Answer::default().to_words("{ cut", &Map::new(), &english(&units()));
         assert_eq!(words, "{ cut");
+    }
+
+    #[test]
+    fn a_failure_is_said_in_better_words_where_there_are_some() {
+        let answer: Answer = serde_json::from_value(
+            json!(["ok", { "failed": "Infinity", "say": "No end to {device}." }]),
+        )
+        .unwrap();
+        let slots = Map::from_iter([("device".to_owned(), json!("Lamp"))]);
+        let units = units();
+        let said = |text: &str| answer.to_failure(text, &slots, &english(&units));
+        assert_eq!(said("The result is Infinity"), "No end to Lamp.");
+        assert_eq!(said("It is broken"), "It is broken");
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub(crate) struct Dates {
     pub(crate) days: HashMap<String, String>,
     /// Days seen from today.
     pub(crate) from_today: HashMap<String, i32>,
+    /// Counted from Monday, which is 1.
+    pub(crate) weekdays: HashMap<String, i8>,
+    /// Said before one of them: `next`.
+    pub(crate) next: Vec<String>,
+    /// Days of a month in words: `twenty fourth`.
+    pub(crate) ordinals: HashMap<String, i8>,
     /// Said between a day and a month: `of`.
     pub(crate) small: Vec<String>,
     /// Said right after the number of a day: `th`.
@@ -36,6 +42,17 @@ impl Dates {
         written()
             .or_else(|| self.spoken(words, today))
             .or_else(|| (1..=3).rev().find_map(named))
+            .or_else(|| self.weekday(words, today))
+    }
+
+    /// `friday`, `next friday`: the first one after today.
+    fn weekday(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
+        let is_next = |word: &&&str| self.next.iter().any(|next| next == **word);
+        let before = words.iter().take_while(is_next).count();
+        let wanted = *self.weekdays.get(*words.get(before)?)?;
+        let ahead = (wanted - today.weekday().to_monday_one_offset() - 1).rem_euclid(7) + 1;
+        let days = jiff::Span::new().try_days(ahead).ok()?;
+        Some((today.checked_add(days).ok()?, before + 1))
     }
 
     fn named(&self, name: &str, today: Date) -> Option<Date> {
@@ -52,7 +69,21 @@ impl Dates {
     fn spoken(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
         const FEW: usize = 8;
         let (mut month, mut day, mut at) = (None, None, 0);
+        let mut taken = 0;
         for (index, word) in words.iter().enumerate().take(FEW) {
+            if index < taken {
+                continue;
+            }
+            let in_words = |length: usize| {
+                let phrase = words.get(index..index + length)?.join(" ");
+                Some((*self.ordinals.get(&phrase)?, length))
+            };
+            if let (None, Some((found, length))) = (day, in_words(2).or_else(|| in_words(1))) {
+                day = Some(found);
+                taken = index + length;
+                at = taken;
+                continue;
+            }
             let number = word.parse::<i8>().ok().filter(|day| (1..=31).contains(day));
             if let (None, Some(found)) = (month, self.months.get(*word)) {
                 month = Some(*found);
@@ -108,6 +139,12 @@ mod tests {
             ("christmas", "2026-12-25", 1),
             ("new year's eve", "2026-12-31", 3),
             ("tomorrow", "2026-11-17", 1),
+            ("next friday", "2026-11-20", 2),
+            ("friday", "2026-11-20", 1),
+            ("next monday", "2026-11-23", 2),
+            ("december twenty fourth", "2026-12-24", 3),
+            ("the twenty fourth of december 2027", "2027-12-24", 6),
+            ("first of march", "2027-03-01", 3),
             ("december 24 in tokyo", "2026-12-24", 2),
         ] {
             let words = plain_words(text);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::lists::{Names, Spoken};
-use super::pack::{ListSource, Pack, PackError, SlotKind, Values};
+use super::pack::{Intent, ListSource, Pack, PackError, Range, SlotKind, Values};
 use super::template::{Part, Slot, Template};
 use super::words::plain_words;
 
@@ -20,6 +20,11 @@ pub(crate) struct Engine {
     /// Phrases that may be skipped, and whether they are mere politeness.
     pub(crate) fillers: Vec<(Vec<String>, bool)>,
     pub(crate) replace: HashMap<String, Vec<String>>,
+    /// For each word the intents that have it.
+    pub(crate) hints: HashMap<String, Vec<usize>>,
+    /// Phrases for several things.
+    pub(crate) all: Vec<Vec<String>>,
+    pub(crate) everything: Vec<Vec<String>>,
     by_name: HashMap<String, usize>,
 }
 
@@ -55,6 +60,7 @@ pub(crate) enum On {
 /// What a slot is filled from.
 pub(crate) enum Filling {
     Number,
+    Range(Box<Range>),
     Expression,
     Date,
     Text,
@@ -63,11 +69,12 @@ pub(crate) enum Filling {
 }
 
 /// The texts that a pack must have.
-const TEXTS: [&str; 15] = [
+const TEXTS: [&str; 19] = [
     "absent",
     "again",
     "and",
     "cancelled",
+    "do_that",
     "done",
     "help",
     "help_none",
@@ -75,9 +82,12 @@ const TEXTS: [&str; 15] = [
     "no_list",
     "not_understood",
     "or",
+    "range",
     "several",
     "too_long",
     "unknown",
+    "unknown_near",
+    "what",
     "which",
 ];
 
@@ -100,6 +110,9 @@ impl Engine {
             templates: Vec::new(),
             slots: Vec::new(),
             vocabulary: HashMap::new(),
+            hints: HashMap::new(),
+            all: phrases(&pack.groups.all),
+            everything: phrases(&pack.groups.everything),
             by_name: HashMap::new(),
             pack,
         };
@@ -113,6 +126,7 @@ impl Engine {
         let intents = std::mem::take(&mut engine.pack.intents);
         for (index, intent) in intents.iter().enumerate() {
             check(intent)?;
+            engine.hint(index, intent);
             for (sentence, template) in intent.sentences.iter().enumerate() {
                 let graph = engine.compile(template)?;
                 engine.templates.push(Compiled {
@@ -133,6 +147,35 @@ impl Engine {
         }
     }
 
+    pub(crate) fn is_expression(&self, slot: usize) -> bool {
+        matches!(self.slots[slot], Filling::Expression)
+    }
+
+    /// True if two slots are filled with things of the same kind.
+    pub(crate) fn is_alike(&self, slot: usize, name: &str) -> bool {
+        let other = self.by_name.get(name).map(|other| &self.slots[*other]);
+        match (&self.slots[slot], other) {
+            (Filling::List(one), Some(Filling::List(other))) => {
+                (&one.tool, &one.pointer) == (&other.tool, &other.pointer)
+            }
+            _ => false,
+        }
+    }
+
+    fn hint(&mut self, index: usize, intent: &Intent) {
+        let example = intent.example.as_deref().unwrap_or("");
+        let mut words = plain_words(example);
+        intent
+            .sentences
+            .iter()
+            .for_each(|template| words_in(&template.parts, &mut words));
+        words.sort_unstable();
+        words.dedup();
+        for word in words {
+            self.hints.entry(word).or_default().push(index);
+        }
+    }
+
     pub(crate) fn text(&self, key: &str) -> &str {
         self.pack.texts.get(key).map_or("", String::as_str)
     }
@@ -140,6 +183,7 @@ impl Engine {
     fn filling(&self, name: &str, kind: &SlotKind) -> Result<Filling, PackError> {
         Ok(match kind {
             SlotKind::Number => Filling::Number,
+            SlotKind::Range(range) => Filling::Range(Box::new(range.clone())),
             SlotKind::Expression => Filling::Expression,
             SlotKind::Date => Filling::Date,
             SlotKind::Text => Filling::Text,
@@ -285,7 +329,22 @@ impl Graph {
     }
 }
 
-fn check(intent: &super::pack::Intent) -> Result<(), PackError> {
+fn phrases(texts: &[String]) -> Vec<Vec<String>> {
+    let phrases = texts.iter().map(|text| plain_words(text));
+    phrases.filter(|words| !words.is_empty()).collect()
+}
+
+fn words_in(parts: &[Part], words: &mut Vec<String>) {
+    for part in parts {
+        match part {
+            Part::Word(word) => words.push(word.clone()),
+            Part::Slot(slot) => words.extend(slot.choices.iter().cloned()),
+            Part::OneOf(choices) => choices.iter().for_each(|parts| words_in(parts, words)),
+        }
+    }
+}
+
+fn check(intent: &Intent) -> Result<(), PackError> {
     let problem = |text: String| Err(PackError::whole(toolgate_core::escape(&text)));
     let Some(first) = intent.sentences.first() else {
         let tool = intent.tool.as_deref().unwrap_or("?");
@@ -293,10 +352,11 @@ fn check(intent: &super::pack::Intent) -> Result<(), PackError> {
     };
     let meanings = usize::from(intent.tool.is_some())
         + usize::from(intent.say.is_some())
+        + usize::from(intent.ask.is_some())
         + usize::from(intent.help);
     if meanings != 1 {
         return problem(format!(
-            "the intent '{first}' needs one of `tool`, `say` and `help`"
+            "the intent '{first}' needs one of `tool`, `say`, `ask` and `help`"
         ));
     }
     let known: Vec<&str> = intent

@@ -7,11 +7,12 @@ use tokio::time::Instant;
 
 use super::{IntentsClient, Memory, memory, reply};
 use crate::{
-    Catalog, Listener, Message, ModelClient, ModelError, Provider, Reply, Request, ToolList,
+    Catalog, Listener, Message, ModelClient, ModelError, Provider, Reply, Request, Stop, ToolList,
 };
 
 /// A model with [`IntentsClient`] in front of it. What is certain is answered at once, everything else by the model: what
-/// is misspelt, what could mean two things, what is free text. Who begins a turn ends it.
+/// is misspelt, what could mean two things, what is free text. Who begins a turn ends it, unless a call fails: then the model,
+/// which sees the call and what came of it, answers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,19 +70,20 @@ impl ModelClient for FastPath {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let answer = match request.messages {
-                [.., before, Message::Tool { .. }] => match memory(Some(before)) {
-                    Some(Memory::Called { .. }) => {
+                [.., before, Message::Tool { results }] => match memory(Some(before)) {
+                    Some(Memory::Called(_)) if !results.iter().any(|result| result.is_error) => {
                         Some(self.intents.answer(request.messages, true).await)
                     }
                     _ => None,
                 },
                 [.., Message::User { .. }] if !request.words_only => {
-                    self.intents.certain(request.messages).await
+                    let call = self.intents.certain(request.messages).await;
+                    call.map(|message| (message, Stop::Calls))
                 }
                 _ => None,
             };
             match answer {
-                Some(message) => Ok(reply(message, listener)),
+                Some((message, stop)) => Ok(reply(message, stop, listener)),
                 None => self.model.reply(request, listener).await,
             }
         })

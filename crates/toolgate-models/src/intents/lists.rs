@@ -276,15 +276,15 @@ impl Names {
         Some((total as u32, self.having(&right)?))
     }
 
-    /// Names that look or sound a little like this, else the first ones.
+    /// All there are.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Names that look a little like this.
     pub(crate) fn suggestions(&self, text: &str, most: usize) -> Vec<String> {
         let labels = self.entries.iter().map(|entry| entry.label.as_str());
-        let near = toolgate_core::nearest(text, labels.clone(), most);
-        if near.is_empty() {
-            labels.take(most).map(str::to_owned).collect()
-        } else {
-            near
-        }
+        toolgate_core::nearest(text, labels, most)
     }
 }
 

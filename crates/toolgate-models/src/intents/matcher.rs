@@ -15,22 +15,23 @@ use serde_json::{Map, Value};
 use super::engine::{Compiled, Engine, Filling, On};
 use super::lists::{Found, Names, NearWords, edits};
 use super::numbers::to_json;
+use super::talk::Moment;
 use super::words::Sentence;
 
 /// A wrong letter.
-const EDIT: u32 = 100;
+pub(super) const EDIT: u32 = 100;
 /// A name of which only some words were said.
-const PART: u32 = 40;
+pub(super) const PART: u32 = 40;
 /// A name that is not in its list.
 const UNKNOWN: u32 = 1000;
 /// Each word that is skipped, or is part of a name, a calculation, any text: the more is known of it the better.
 const SKIPPED: u32 = 1;
-const NAME: u32 = 1;
+pub(super) const NAME: u32 = 1;
 const CALCULATION: u32 = 2;
 const TEXT: u32 = 5;
 
 /// The longest name, in words.
-const LONGEST_NAME: usize = 10;
+pub(super) const LONGEST_NAME: usize = 10;
 
 /// How much is forgiven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,18 +54,20 @@ pub(crate) enum ListState {
 
 /// A sentence, and all that is needed to match it.
 pub(crate) struct Reading<'a> {
-    engine: &'a Engine,
-    sentence: &'a Sentence<'a>,
+    pub(super) engine: &'a Engine,
+    pub(super) sentence: &'a Sentence<'a>,
     lists: &'a HashMap<usize, ListState>,
-    mercy: Mercy,
+    pub(super) mercy: Mercy,
     today: Date,
+    /// What the slots of the last calls were filled with.
+    pub(super) last: &'a [Map<String, Value>],
     /// For each word the words of templates it may be, with the letters that are wrong.
     words: Vec<Vec<(u32, u32)>>,
     /// For each word how many of them may be skipped from there, and whether they are mere politeness.
     skips: Vec<Vec<(usize, bool)>>,
     fills: RefCell<Fills>,
     /// For each slot what was found of misspelt words.
-    near: RefCell<HashMap<usize, NearWords>>,
+    pub(super) near: RefCell<HashMap<usize, NearWords>>,
     /// Lists that are not known, and the least that a match would cost that needs them.
     wanted: RefCell<HashMap<usize, u32>>,
 }
@@ -86,9 +89,11 @@ pub(crate) struct Match {
 /// Words that a slot may be filled with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fill {
-    end: usize,
-    cost: u32,
+    pub(super) end: usize,
+    pub(super) cost: u32,
     pub(crate) how: How,
+    /// True if all values are meant, and not one of them.
+    pub(crate) together: bool,
     /// What they may mean: several if that is not clear.
     pub(crate) values: Vec<(Value, String)>,
 }
@@ -102,6 +107,10 @@ pub(crate) enum How {
     /// By some words of a name.
     Part,
     Misspelt,
+    /// By all there are.
+    Everything,
+    /// By a number that it may not be.
+    Outside,
     /// By a name that is in no list.
     Unknown,
 }
@@ -110,17 +119,17 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(
         engine: &'a Engine,
         sentence: &'a Sentence<'a>,
-        lists: &'a HashMap<usize, ListState>,
+        moment: &'a Moment<'a>,
         mercy: Mercy,
-        today: Date,
     ) -> Self {
         let count = sentence.tokens.len();
         Self {
             engine,
             sentence,
-            lists,
+            lists: moment.lists,
             mercy,
-            today,
+            today: moment.today,
+            last: moment.last,
             words: (0..count)
                 .map(|at| words_at(engine, sentence, at, mercy))
                 .collect(),
@@ -294,6 +303,7 @@ impl<'a> Reading<'a> {
             end: at + taken,
             cost: cost * taken as u32,
             how: How::Certain,
+            together: false,
             values: vec![(value, label)],
         };
         match &self.engine.slots[slot] {
@@ -301,6 +311,18 @@ impl<'a> Reading<'a> {
                 let number = self.engine.pack.numbers.read(&rest);
                 let fill = number
                     .map(|(value, taken)| certain(taken, NAME, to_json(value), value.to_string()));
+                fill.into_iter().collect()
+            }
+            Filling::Range(range) => {
+                let number = self.engine.pack.numbers.read(&rest);
+                let fill = number.map(|(value, taken)| {
+                    let mut fill = certain(taken, NAME, to_json(value), value.to_string());
+                    if !(range.from..=range.to).contains(&value) {
+                        fill.how = How::Outside;
+                        fill.cost += PART;
+                    }
+                    fill
+                });
                 fill.into_iter().collect()
             }
             Filling::Date => {
@@ -313,12 +335,18 @@ impl<'a> Reading<'a> {
             Filling::Expression => {
                 let spans = (at + 1..=count).filter_map(|end| {
                     let text = self.sentence.around(at, end);
-                    let read = self
-                        .engine
-                        .pack
-                        .maths
-                        .read(text, &self.engine.pack.numbers)?;
-                    Some(certain(end - at, CALCULATION, read.clone().into(), read))
+                    let pack = &self.engine.pack;
+                    let read = pack.maths.read(text, &pack.numbers)?;
+                    let mut fill = certain(
+                        end - at,
+                        CALCULATION,
+                        read.written.into(),
+                        read.said.unwrap_or_default(),
+                    );
+                    if read.unsure {
+                        fill.how = How::Free;
+                    }
+                    Some(fill)
                 });
                 spans.collect()
             }
@@ -334,10 +362,16 @@ impl<'a> Reading<'a> {
                 });
                 spans.collect()
             }
-            Filling::Values(names) => self.names(slot, names, at, false),
+            Filling::Values(names) => {
+                let mut fills = self.names(slot, names, at, false);
+                fills.extend(self.twice(names, at));
+                fills
+            }
             Filling::List(_) => match self.lists.get(&slot) {
                 Some(ListState::Known(names)) => {
-                    self.names(slot, names, at, self.mercy >= Mercy::Unknown)
+                    let mut fills = self.names(slot, names, at, self.mercy >= Mercy::Unknown);
+                    fills.extend(self.groups(slot, names, at));
+                    fills
                 }
                 Some(ListState::Unreadable(_)) if self.mercy >= Mercy::Unknown => self.unknown(at),
                 Some(ListState::Unreadable(_)) => Vec::new(),
@@ -375,11 +409,48 @@ impl<'a> Reading<'a> {
                 end: at + length,
                 cost: NAME * length as u32 + more,
                 how,
+                together: false,
                 values: entries
                     .iter()
                     .map(|entry| (Value::from(entry.value.clone()), entry.label.clone()))
                     .collect(),
             });
+        }
+        fills
+    }
+
+    /// `tokyo japan`: two names that mean the same, or of which one tells what the other means.
+    fn twice(&self, names: &Names, at: usize) -> Vec<Fill> {
+        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+        let words: Vec<String> = self.sentence.tokens[at..at + longest]
+            .iter()
+            .map(|token| token.text.clone())
+            .collect();
+        let whole = |words: &[String]| {
+            let found = names.find(words, &self.engine.spoken(), None)?;
+            (found.0 == Found::Whole).then_some(found.1)
+        };
+        let mut fills = Vec::new();
+        for middle in 1..longest {
+            let Some(first) = whole(&words[..middle]) else {
+                continue;
+            };
+            for end in middle + 1..=longest {
+                let second = whole(&words[middle..end]).unwrap_or_default();
+                let both = first.iter().filter(|entry| second.contains(entry));
+                let values: Vec<(Value, String)> = both
+                    .map(|entry| (Value::from(entry.value.clone()), entry.label.clone()))
+                    .collect();
+                if !values.is_empty() {
+                    fills.push(Fill {
+                        end: at + end,
+                        cost: NAME * end as u32,
+                        how: How::Certain,
+                        together: false,
+                        values,
+                    });
+                }
+            }
         }
         fills
     }
@@ -393,6 +464,7 @@ impl<'a> Reading<'a> {
                 end: at + length,
                 cost: UNKNOWN + TEXT * length as u32,
                 how: How::Unknown,
+                together: false,
                 values,
             }
         };
@@ -401,13 +473,19 @@ impl<'a> Reading<'a> {
 }
 
 impl Match {
-    /// What the slots are filled with, where that is clear.
-    pub(crate) fn values(&self) -> Map<String, Value> {
-        let filled = self.slots.iter().filter_map(|(name, _, fill)| {
-            let (value, _) = fill.values.first()?;
-            Some(((**name).to_owned(), value.clone()))
-        });
-        filled.collect()
+    /// What the slots are filled with, where that is clear; a calculation also as people say it, if that differs.
+    pub(crate) fn values(&self, engine: &Engine) -> Map<String, Value> {
+        let mut values = Map::new();
+        for (name, slot, fill) in &self.slots {
+            let Some((value, label)) = fill.values.first() else {
+                continue;
+            };
+            values.insert((**name).to_owned(), value.clone());
+            if engine.is_expression(*slot) && !label.is_empty() {
+                values.insert(format!("{name}_said"), label.as_str().into());
+            }
+        }
+        values
     }
 
     /// True if one of its slots is filled this way.

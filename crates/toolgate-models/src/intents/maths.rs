@@ -27,12 +27,52 @@ pub(crate) struct Maths {
     pub(crate) units: HashMap<String, String>,
     /// Before the unit that is wanted: `in`.
     pub(crate) conversions: Vec<String>,
+    /// Before two numbers: `add`.
+    pub(crate) pairs: HashMap<String, Pair>,
+    /// Before the unit that is wanted, where it comes first: `how many`.
+    pub(crate) how_many: Vec<String>,
+    /// Between that unit and what is converted: `are in`.
+    pub(crate) contained: Vec<String>,
+    /// For one of a unit: `a`.
+    pub(crate) one: Vec<String>,
+    /// Functions of an angle, and what is said after a number that has no unit there.
+    pub(crate) angles: HashMap<String, String>,
+    /// How units are written for people.
+    pub(crate) shown: HashMap<String, String>,
+}
+
+/// A calculation whose verb comes first: `subtract 5 from 7`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Pair {
+    /// Said between the two.
+    pub(crate) between: Vec<String>,
+    pub(crate) operator: String,
+    /// True if the second one is written first.
+    pub(crate) turned: bool,
+}
+
+/// A calculation.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Calculation {
+    /// As `math_eval` wants it.
+    pub(crate) written: String,
+    /// As people say it, where that differs.
+    pub(crate) said: Option<String>,
+    /// True if it could be meant otherwise.
+    pub(crate) unsure: bool,
 }
 
 impl Maths {
     /// The calculation that a text is; `None` if it is anything else, or just a number.
-    pub(crate) fn read(&self, text: &str, numbers: &Numbers) -> Option<String> {
-        let words = split(text.trim_end_matches(['?', '.', '!', '=', ' ', ',']))?;
+    pub(crate) fn read(&self, text: &str, numbers: &Numbers) -> Option<Calculation> {
+        let text = text.trim_end_matches(['?', '.', '=', ' ', ',']);
+        // After a number it is a factorial, after a word it is delight.
+        let bare = text.trim_end_matches(['?', '.', '!', '=', ' ', ',']);
+        let is_factorial = bare.ends_with(|last: char| last.is_ascii_digit() || last == ')')
+            && text[bare.len()..].starts_with('!');
+        let factorial = usize::from(is_factorial);
+        let words = split(&text[..bare.len() + factorial])?;
         let mut reader = Reader {
             maths: self,
             numbers,
@@ -40,12 +80,37 @@ impl Maths {
             at: 0,
             out: String::new(),
             works: false,
+            unsure: false,
         };
-        reader.expression(0)?;
-        if reader.conversion() {
-            reader.works = true;
+        if !reader.how_many() && !reader.pair() {
+            reader.expression(0)?;
+            if reader.conversion() {
+                reader.works = true;
+            }
         }
-        (reader.at == words.len() && reader.works).then_some(reader.out)
+        let is_all = reader.at == words.len() && reader.works;
+        let (written, unsure) = (reader.out, reader.unsure);
+        is_all.then(|| Calculation {
+            said: self.said(&written),
+            written,
+            unsure,
+        })
+    }
+
+    /// A calculation as people say it, where that differs from how it is written.
+    fn said(&self, written: &str) -> Option<String> {
+        let mut said = written.replace("% * ", "% of ");
+        for (function, unit) in &self.angles {
+            // Radians unless a unit is given, which few expect: so it is said.
+            let inside = said.strip_prefix(function.as_str());
+            let inside = inside.and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
+            let is_bare = |inside: &&str| inside.parse::<f64>().is_ok();
+            if let Some(inside) = inside.filter(is_bare) {
+                said = format!("{function}({inside} {unit})");
+                break;
+            }
+        }
+        (said != written).then_some(said)
     }
 }
 
@@ -57,16 +122,88 @@ struct Reader<'a> {
     out: String,
     /// True once there is something to calculate.
     works: bool,
+    /// True if it could be meant otherwise.
+    unsure: bool,
 }
 
 impl<'a> Reader<'a> {
+    /// `how many inches are in a foot`.
+    fn how_many(&mut self) -> bool {
+        let converted = (|| {
+            let maths = self.maths;
+            self.one_of(&maths.how_many)?;
+            let unit = self.phrase(&maths.units).filter(|unit| !unit.is_empty())?;
+            self.one_of(&maths.contained)?;
+            if self.one_of(&maths.one).is_some() {
+                let whole = self.phrase(&maths.units).filter(|unit| !unit.is_empty())?;
+                self.out.extend(["1 ", whole]);
+            } else {
+                self.number()?;
+            }
+            self.out.extend([" to ", unit]);
+            Some(())
+        })();
+        self.works = converted.is_some();
+        self.rewound_unless(self.works)
+    }
+
+    /// `add 5 and 7`.
+    fn pair(&mut self) -> bool {
+        let paired = (|| {
+            let maths = self.maths;
+            let (length, pair) = self.longest(&maths.pairs)?;
+            self.at += length;
+            self.operand(0, false)?;
+            let first = std::mem::take(&mut self.out);
+            self.one_of(&pair.between)?;
+            self.operand(0, false)?;
+            let second = std::mem::take(&mut self.out);
+            let (first, second) = match pair.turned {
+                true => (second, first),
+                false => (first, second),
+            };
+            self.out = format!("{first} {} {second}", pair.operator);
+            Some(())
+        })();
+        self.works = paired.is_some();
+        self.rewound_unless(self.works)
+    }
+
+    fn rewound_unless(&mut self, keeps: bool) -> bool {
+        if !keeps {
+            self.at = 0;
+            self.out.clear();
+        }
+        keeps
+    }
+
+    /// Takes the longest of these phrases that comes next.
+    fn one_of(&mut self, phrases: &[String]) -> Option<()> {
+        let rest = &self.words[self.at..];
+        let is_next = |phrase: &&String| {
+            let mut words = phrase.split(' ').zip(rest);
+            phrase.split(' ').count() <= rest.len() && words.all(|(one, other)| one == other)
+        };
+        let lengths = phrases.iter().filter(is_next);
+        self.at += lengths.map(|phrase| phrase.split(' ').count()).max()?;
+        Some(())
+    }
+
     fn expression(&mut self, depth: usize) -> Option<()> {
+        let start = self.out.len();
         self.operand(depth, false)?;
         while let Some(operator) = self.phrase(&self.maths.operators) {
             self.works = true;
             match operator {
                 // A percentage belongs to its number.
                 "% *" => self.out.push_str("% * "),
+                // So much less than what comes next.
+                "% off" => {
+                    let percent = self.out.split_off(start);
+                    self.operand(depth, true)?;
+                    self.out.extend([" - ", percent.as_str(), "%"]);
+                    continue;
+                }
                 _ => self.out.extend([" ", operator, " "]),
             }
             self.operand(depth, true)?;
@@ -79,8 +216,12 @@ impl<'a> Reader<'a> {
             return None;
         }
         if let Some(prefix) = self.phrase(&self.maths.prefixes) {
+            let is_spoken = self.words[self.at - 1] != "-";
+            if prefix == "-" && is_spoken && self.negative_power().is_some() {
+                return Some(());
+            }
             self.out.push_str(prefix);
-            self.works |= prefix != "-";
+            self.works |= prefix != "-" && !prefix.is_empty();
             if !prefix.ends_with('(') {
                 return self.operand(depth + 1, false);
             }
@@ -110,8 +251,26 @@ impl<'a> Reader<'a> {
             }
             self.at += length;
             self.out.push_str(suffix);
-            self.works = true;
+            self.works |= !suffix.is_empty();
         }
+        Some(())
+    }
+
+    /// `negative five squared` is the square of minus five for most who say it, and not for all.
+    fn negative_power(&mut self) -> Option<()> {
+        let (at, length) = (self.at, self.out.len());
+        self.out.push_str("(-");
+        let power = self.number().and_then(|()| {
+            let power = self.phrase(&self.maths.suffixes)?;
+            power.starts_with('^').then_some(power)
+        });
+        let Some(power) = power else {
+            self.at = at;
+            self.out.truncate(length);
+            return None;
+        };
+        self.out.extend([")", power]);
+        (self.works, self.unsure) = (true, true);
         Some(())
     }
 
@@ -146,9 +305,16 @@ impl<'a> Reader<'a> {
         }
         self.at += taken;
         if let Some(unit) = self.phrase(&self.maths.units) {
-            self.out.extend([" ", unit]);
+            self.push_unit(unit);
         }
         Some(())
+    }
+
+    /// Money is counted and not converted: its name is not written.
+    fn push_unit(&mut self, unit: &str) {
+        if !unit.is_empty() {
+            self.out.extend([" ", unit]);
+        }
     }
 
     /// The unit that is wanted, if one is.
@@ -159,7 +325,8 @@ impl<'a> Reader<'a> {
             return false;
         }
         self.at += 1;
-        let Some(unit) = self.phrase(&self.maths.units) else {
+        let unit = self.phrase(&self.maths.units);
+        let Some(unit) = unit.filter(|unit| !unit.is_empty()) else {
             self.at = start;
             return false;
         };
@@ -187,11 +354,16 @@ impl<'a> Reader<'a> {
     }
 
     fn peek(&self, phrases: &'a HashMap<String, String>) -> Option<(usize, &'a str)> {
+        let (length, written) = self.longest(phrases)?;
+        Some((length, written.as_str()))
+    }
+
+    fn longest<T>(&self, phrases: &'a HashMap<String, T>) -> Option<(usize, &'a T)> {
         let rest = &self.words[self.at..];
         let longest = rest.len().min(LONGEST_PHRASE);
         (1..=longest)
             .rev()
-            .find_map(|length| Some((length, phrases.get(&rest[..length].join(" "))?.as_str())))
+            .find_map(|length| Some((length, phrases.get(&rest[..length].join(" "))?)))
     }
 }
 
@@ -207,6 +379,7 @@ fn split(text: &str) -> Option<Vec<String>> {
             '×' | '·' => '*',
             '÷' => '/',
             '²' | '³' => letter,
+            '$' | '€' | '£' => continue,
             ',' if !letters.peek().is_some_and(char::is_ascii_digit) => ',',
             _ if letter.is_alphanumeric() || letter.is_whitespace() || "'’,.".contains(letter) => {
                 plain.push(letter);
@@ -219,7 +392,24 @@ fn split(text: &str) -> Option<Vec<String>> {
         words.push(sign.to_string());
     }
     words.extend(plain_words(&plain));
-    Some(words)
+    Some(with_thousands(words))
+}
+
+/// `1 000` is one number.
+fn with_thousands(words: Vec<String>) -> Vec<String> {
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut joined: Vec<String> = Vec::new();
+    let mut may_go_on = false;
+    for word in words {
+        match joined.last_mut() {
+            Some(last) if may_go_on && word.len() == 3 && is_number(&word) => last.push_str(&word),
+            _ => {
+                may_go_on = is_number(&word) && (1..=3).contains(&word.len());
+                joined.push(word);
+            }
+        }
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -266,13 +456,61 @@ mod tests {
             ("1,000 times 3", "1000 * 3"),
             ("pi", "pi"),
             ("two pi", ""),
+            ("5!", "5!"),
+            ("100!", "100!"),
+            ("(2+3)!", "(2 + 3)!"),
+            ("two plus two!", "2 + 2"),
+            ("add 5 and 7", "5 + 7"),
+            ("subtract 5 from 7", "7 - 5"),
+            ("multiply six by seven", "6 * 7"),
+            ("divide 10 by 4", "10 / 4"),
+            ("the sum of 5 and 7", "5 + 7"),
+            ("three quarters of 80", "3 / 4 * 80"),
+            ("10 percent off 50", "50 - 10%"),
+            ("10% off $50", "50 - 10%"),
+            ("one and a half times two", "1.5 * 2"),
+            ("2 to the 8th", "2 ^ 8"),
+            ("2 to the eighth power", "2^8"),
+            ("a 20 percent tip on 45 dollars", "20% * 45"),
+            ("1 000 times 3", "1000 * 3"),
+            ("1 000 000 plus 5", "1000000 + 5"),
+            ("negative five squared", "(-5)^2"),
+            ("minus 3 squared", "(-3)^2"),
+            ("-5 squared", "-5^2"),
+            ("10 minus 3 squared", "10 - 3^2"),
+            ("72 f to c", "72 degF to degC"),
+            ("100 F in C", "100 degF to degC"),
+            ("how many inches in a foot", "1 ft to inch"),
+            ("how many inches are there in a foot", "1 ft to inch"),
+            ("how many grams in 2 pounds", "2 lb to g"),
+            ("sin 90", "sin(90)"),
             (
                 "123456789012345678901234567890 plus 1",
                 "123456789012345678901234567890 + 1",
             ),
         ] {
             let read = pack.maths.read(text, &pack.numbers);
-            assert_eq!(read.as_deref().unwrap_or(""), expected, "{text}");
+            let written = read.map_or(String::new(), |read| read.written);
+            assert_eq!(written, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_people_say_otherwise_is_known() {
+        let pack = Pack::english();
+        for (text, said, unsure) in [
+            ("12 percent of 80", Some("12% of 80"), false),
+            ("sin 90", Some("sin(90 radians)"), false),
+            ("sin 90 degrees", None, false),
+            ("negative five squared", None, true),
+            ("2 + 2", None, false),
+        ] {
+            let read = pack.maths.read(text, &pack.numbers).unwrap();
+            assert_eq!(
+                (read.said.as_deref(), read.unsure),
+                (said, unsure),
+                "{text}"
+            );
         }
     }
 
@@ -305,6 +543,13 @@ mod tests {
             "2 in 3",
             "5 cm in lamps",
             "[1, 2]",
+            "a 5",
+            "5th",
+            "5 dollars",
+            "5 dollars in euros",
+            "add 5",
+            "how many inches",
+            "how many lamps in a foot",
             &deep,
         ] {
             assert_eq!(pack.maths.read(text, &pack.numbers), None, "{text}");

@@ -8,6 +8,7 @@ mod answer;
 mod dates;
 mod engine;
 mod fast;
+mod groups;
 mod lists;
 mod live;
 mod matcher;
@@ -32,7 +33,7 @@ use toolgate_core::{Origin, ToolDefinition};
 use self::answer::{Answer, Joining};
 use self::engine::Engine;
 use self::live::Live;
-use self::talk::{Choice, Meaning, Moment};
+use self::talk::{Choice, Meaning, Moment, Planned};
 use crate::catalog::{CatalogCache, Dialect};
 use crate::{
     AssistantMessage, CallArguments, Catalog, Event, Listener, Message, ModelCall, ModelClient,
@@ -71,11 +72,17 @@ pub struct IntentsClient {
 enum Memory {
     /// The person was asked which of these is meant.
     Asked(Vec<Choice>),
-    /// A tool was called, and this is to be said of its result.
-    Called {
-        answer: Answer,
-        slots: Map<String, Value>,
-    },
+    /// The person was asked for what was missing after these words.
+    Begun(String),
+    /// Tools were called, and this is to be said of their results, in the same order.
+    Called(Vec<Said>),
+}
+
+/// What is to be said of a result.
+#[derive(Serialize, Deserialize)]
+struct Said {
+    answer: Answer,
+    slots: Map<String, Value>,
 }
 
 const CALL_ID: &str = "intent_";
@@ -114,8 +121,10 @@ impl IntentsClient {
     /// Looks again and again until all lists that matter are known.
     async fn with_lists<T>(
         &self,
+        messages: &[Message],
         mut look: impl FnMut(&Moment<'_>) -> Result<T, std::collections::BTreeSet<usize>>,
     ) -> Option<T> {
+        let last = last_slots(messages);
         let list = self.toolbox.current();
         // Each time at least one more is known; the last look is for lists that went bad in between.
         for _ in 0..=self.engine.slots.len() {
@@ -125,6 +134,7 @@ impl IntentsClient {
                 tools: &known.tools,
                 lists: &known.lists,
                 today,
+                last: &last,
             };
             match look(&moment) {
                 Ok(found) => return Some(found),
@@ -138,66 +148,98 @@ impl IntentsClient {
         None
     }
 
-    async fn heard(&self, text: &str, asked: Option<&[Choice]>) -> Meaning {
-        if let Some(meaning) = asked.and_then(|choices| self.engine.answer_to(text, choices)) {
+    async fn heard(&self, text: &str, before: &[Message]) -> Meaning {
+        let memory = memory(before.last());
+        if let Some(Memory::Asked(choices)) = &memory
+            && let Some(meaning) = self.engine.answer_to(text, choices)
+        {
             return meaning;
         }
+        let meaning = self.understood(text, before).await;
+        match (memory, meaning) {
+            // `Turn on.` `What should I turn on?` `The lamp.`
+            (Some(Memory::Begun(begun)), Meaning::Fail(why)) => {
+                match self.understood(&format!("{begun} {text}"), before).await {
+                    Meaning::Fail(_) => Meaning::Fail(why),
+                    meaning => meaning,
+                }
+            }
+            (_, meaning) => meaning,
+        }
+    }
+
+    async fn understood(&self, text: &str, before: &[Message]) -> Meaning {
         let meaning = self
-            .with_lists(|moment| self.engine.understand(text, moment))
+            .with_lists(before, |moment| self.engine.understand(text, moment))
             .await;
-        meaning.unwrap_or_else(|| Meaning::Say(self.engine.text("again").to_owned()))
+        meaning.unwrap_or_else(|| Meaning::Fail(self.engine.text("again").to_owned()))
     }
 
     /// The answer to the last message.
-    async fn answer(&self, messages: &[Message], words_only: bool) -> AssistantMessage {
+    async fn answer(&self, messages: &[Message], words_only: bool) -> (AssistantMessage, Stop) {
+        let again = || Meaning::Fail(self.engine.text("again").to_owned());
         let meaning = match messages {
-            [.., Message::Tool { results }] => Meaning::Say(self.told(messages, results)),
-            [before @ .., Message::User { text }] => {
-                let asked = match memory(before.last()) {
-                    Some(Memory::Asked(choices)) => Some(choices),
-                    _ => None,
-                };
-                self.heard(text, asked.as_deref()).await
-            }
-            _ => Meaning::Say(self.engine.text("again").to_owned()),
+            [.., Message::Tool { results }] => self.told(messages, results),
+            [before @ .., Message::User { text }] => match self.heard(text, before).await {
+                Meaning::Act { .. } if words_only => again(),
+                meaning => meaning,
+            },
+            _ => again(),
+        };
+        let asking = |question: String, memory: Memory| {
+            let mut message = AssistantMessage::text(question);
+            message.parts.push(remember(&memory));
+            (message, Stop::End)
         };
         match meaning {
-            Meaning::Act { choice, .. } if !words_only => called(messages, choice),
-            Meaning::Act { .. } => AssistantMessage::text(self.engine.text("again")),
-            Meaning::Say(words) => AssistantMessage::text(words),
-            Meaning::Ask { question, choices } => {
-                let mut message = AssistantMessage::text(question);
-                message.parts.push(remember(&Memory::Asked(choices)));
-                message
-            }
+            Meaning::Act { choice, .. } => (called(messages, choice), Stop::Calls),
+            Meaning::Say(words) => (AssistantMessage::text(words), Stop::End),
+            // A program that asks sees by this that nothing came of it.
+            Meaning::Fail(words) => (AssistantMessage::text(words), Stop::Refusal),
+            Meaning::Ask { question, choices } => asking(question, Memory::Asked(choices)),
+            Meaning::Begun { question, words } => asking(question, Memory::Begun(words)),
         }
     }
 
     /// What came of the calls, in words.
-    fn told(&self, messages: &[Message], results: &[ToolResult]) -> String {
+    fn told(&self, messages: &[Message], results: &[ToolResult]) -> Meaning {
         let before = messages.iter().rev().nth(1);
-        let (answer, slots) = match memory(before) {
-            Some(Memory::Called { answer, slots }) => (answer, slots),
-            _ => (Answer::default(), Map::new()),
+        let said = match memory(before) {
+            Some(Memory::Called(said)) => said,
+            _ => Vec::new(),
         };
         let joining = Joining {
             and: self.engine.text("and"),
             done: self.engine.text("done"),
+            units: &self.engine.pack.maths.shown,
         };
-        let words = results.iter().map(|result| match result.is_error {
-            true => result.text.clone(),
-            false => answer.to_words(&result.text, &slots, &joining),
+        let (none, no_slots) = (Answer::default(), Map::new());
+        let words = results.iter().enumerate().map(|(index, result)| {
+            let (answer, slots) = said
+                .get(index)
+                .map_or((&none, &no_slots), |said| (&said.answer, &said.slots));
+            match result.is_error {
+                true => answer.to_failure(&result.text, slots, &joining),
+                false => answer.to_words(&result.text, slots, &joining),
+            }
         });
-        words.collect::<Vec<_>>().join("\n")
+        let mut words: Vec<String> = words.collect();
+        // Five lamps that say `Done.` say it once.
+        words.dedup();
+        let words = words.join("\n");
+        match results.iter().any(|result| result.is_error) {
+            true => Meaning::Fail(words),
+            false => Meaning::Say(words),
+        }
     }
 
     /// What a sentence means without any doubt, as the answer to the last message.
     async fn certain(&self, messages: &[Message]) -> Option<AssistantMessage> {
-        let [.., Message::User { text }] = messages else {
+        let [before @ .., Message::User { text }] = messages else {
             return None;
         };
         let choice = self
-            .with_lists(|moment| self.engine.certainly(text, moment))
+            .with_lists(before, |moment| self.engine.certainly(text, moment))
             .await??;
         Some(called(messages, choice))
     }
@@ -227,23 +269,18 @@ impl ModelClient for IntentsClient {
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let message = self.answer(request.messages, request.words_only).await;
-            Ok(reply(message, listener))
+            let (message, stop) = self.answer(request.messages, request.words_only).await;
+            Ok(reply(message, stop, listener))
         })
     }
 }
 
 /// Tells the words of an answer and makes a reply of it.
-fn reply(message: AssistantMessage, listener: &mut dyn Listener) -> Reply {
+fn reply(message: AssistantMessage, stop: Stop, listener: &mut dyn Listener) -> Reply {
     let text = message.to_text();
     if !text.is_empty() {
         listener.event(Event::Text(&text));
     }
-    let stop = if message.calls().next().is_some() {
-        Stop::Calls
-    } else {
-        Stop::End
-    };
     Reply {
         message,
         stop,
@@ -252,24 +289,42 @@ fn reply(message: AssistantMessage, listener: &mut dyn Listener) -> Reply {
     }
 }
 
-/// A message that asks for a call.
+/// A message that asks for calls.
 fn called(messages: &[Message], choice: Choice) -> AssistantMessage {
-    let memory = Memory::Called {
-        answer: choice.answer,
-        slots: choice.slots,
-    };
-    let call = ModelCall {
-        id: next_id(messages),
-        name: choice.tool,
-        arguments: CallArguments::Object(choice.arguments),
-    };
-    AssistantMessage {
-        parts: vec![remember(&memory), Part::Call(call)],
+    let (mut said, mut calls) = (Vec::new(), Vec::new());
+    for (id, planned) in (next_id(messages)..).zip(choice.calls) {
+        let Planned {
+            tool,
+            arguments,
+            answer,
+            slots,
+        } = planned;
+        said.push(Said { answer, slots });
+        calls.push(Part::Call(ModelCall {
+            id: format!("{CALL_ID}{id}"),
+            name: tool,
+            arguments: CallArguments::Object(arguments),
+        }));
     }
+    calls.insert(0, remember(&Memory::Called(said)));
+    AssistantMessage { parts: calls }
 }
 
-/// An id that no call before has.
-fn next_id(messages: &[Message]) -> String {
+/// What the slots of the last calls were filled with: `it` may be one of these.
+fn last_slots(messages: &[Message]) -> Vec<Map<String, Value>> {
+    let called = messages
+        .iter()
+        .rev()
+        .find_map(|message| match memory(Some(message)) {
+            Some(Memory::Called(said)) => Some(said),
+            _ => None,
+        });
+    let slots = called.into_iter().flatten().map(|said| said.slots);
+    slots.collect()
+}
+
+/// A number that no call before has.
+fn next_id(messages: &[Message]) -> u64 {
     let calls = messages.iter().filter_map(|message| match message {
         Message::Assistant(message) => Some(message.calls()),
         _ => None,
@@ -277,10 +332,7 @@ fn next_id(messages: &[Message]) -> String {
     let used = calls
         .flatten()
         .filter_map(|call| call.id.strip_prefix(CALL_ID)?.parse::<u32>().ok());
-    format!(
-        "{CALL_ID}{}",
-        used.max().map_or(1, |last| last.saturating_add(1))
-    )
+    used.max().map_or(1, |last| u64::from(last) + 1)
 }
 
 fn remember(memory: &Memory) -> Part {

@@ -19,7 +19,12 @@ pub(crate) struct Numbers {
     pub(crate) point: Vec<String>,
     /// Said before what is below zero.
     pub(crate) minus: Vec<String>,
+    /// Said after a whole number: `and a half`.
+    pub(crate) fractions: HashMap<String, f64>,
 }
+
+/// The most words of a fraction.
+const LONGEST_FRACTION: usize = 3;
 
 impl Numbers {
     /// The longest number at the start of some words, and how many of them it takes.
@@ -46,6 +51,14 @@ impl Numbers {
             at += usize::from(weight < 1.0);
             // As precise as it was said, without the noise of adding tenths.
             value = format!("{value:.9}").parse().unwrap_or(value);
+        }
+        let fraction = (1..=LONGEST_FRACTION).rev().find_map(|length| {
+            let phrase = words.get(at..at + length)?.join(" ");
+            Some((*self.fractions.get(&phrase)?, length))
+        });
+        if let Some((fraction, length)) = fraction {
+            value += fraction;
+            at += length;
         }
         Some((if sign == 1 { -value } else { value }, at))
     }
@@ -164,6 +177,9 @@ mod tests {
             ("nineteen eighty", 19.0, 1),
             ("one two", 1.0, 1),
             ("one point", 1.0, 1),
+            ("one and a half", 1.5, 4),
+            ("twenty one and a quarter", 21.25, 5),
+            ("one and a lamp", 1.0, 1),
         ] {
             let words: Vec<&str> = text.split(' ').collect();
             assert_eq!(numbers.read(&words), Some((value, taken)), "{text}");

@@ -46,9 +46,26 @@ pub struct Pack {
     pub(crate) maths: Maths,
     pub(crate) dates: Dates,
     pub(crate) replies: Replies,
+    /// Words for what was spoken of last: `it`.
+    pub(crate) pronouns: Vec<String>,
+    pub(crate) groups: Groups,
     pub(crate) texts: HashMap<String, String>,
     pub(crate) slots: HashMap<String, SlotKind>,
     pub(crate) intents: Vec<Intent>,
+}
+
+/// How a person speaks of several things.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Groups {
+    /// Said before what all of them have in their names: `all the`.
+    pub(crate) all: Vec<String>,
+    /// Said for all there are.
+    pub(crate) everything: Vec<String>,
+    /// Said between two of them.
+    pub(crate) and: Vec<String>,
+    /// What a word for several ends in.
+    pub(crate) plural: Vec<String>,
 }
 
 /// How a person answers a question.
@@ -57,6 +74,8 @@ pub struct Pack {
 pub(crate) struct Replies {
     pub(crate) yes: Vec<String>,
     pub(crate) no: Vec<String>,
+    /// All that was asked about.
+    pub(crate) all: Vec<String>,
     /// `first` is 1, `last` is 0.
     pub(crate) ordinals: HashMap<String, usize>,
     /// Words that mean nothing in an answer.
@@ -68,6 +87,8 @@ pub(crate) struct Replies {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SlotKind {
     Number,
+    /// A number within limits.
+    Range(Range),
     /// A calculation.
     Expression,
     /// A day of the calendar.
@@ -78,6 +99,16 @@ pub(crate) enum SlotKind {
     Values(Values),
     /// One of what a tool tells.
     List(Box<ListSource>),
+}
+
+/// What a number may be.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Range {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// What it is a number of: `volume`.
+    pub(crate) noun: String,
 }
 
 /// Values by themselves, or each with the words for it.
@@ -126,8 +157,14 @@ pub(crate) struct Intent {
     pub(crate) exact: bool,
     /// What is said of the result.
     pub(crate) answer: Answer,
+    /// What it does, for people: `switch devices`.
+    pub(crate) does: Option<String>,
+    /// True if it fits names that are there only: other words in their place mean something else.
+    pub(crate) known: bool,
     /// What is said where no tool is needed.
     pub(crate) say: Option<String>,
+    /// What is asked where something is missing; the answer is heard as if it had been said at once.
+    pub(crate) ask: Option<String>,
     /// True if the answer is what can be said.
     pub(crate) help: bool,
     /// How many packs it was added to: the latest word counts.
@@ -216,6 +253,16 @@ impl Pack {
         self.maths.constants.extend(more.maths.constants);
         self.maths.units.extend(more.maths.units);
         self.maths.conversions.extend(more.maths.conversions);
+        self.maths.pairs.extend(more.maths.pairs);
+        self.maths.how_many.extend(more.maths.how_many);
+        self.maths.contained.extend(more.maths.contained);
+        self.maths.one.extend(more.maths.one);
+        self.maths.angles.extend(more.maths.angles);
+        self.maths.shown.extend(more.maths.shown);
+        self.numbers.fractions.extend(more.numbers.fractions);
+        self.dates.weekdays.extend(more.dates.weekdays);
+        self.dates.next.extend(more.dates.next);
+        self.dates.ordinals.extend(more.dates.ordinals);
         self.dates.months.extend(more.dates.months);
         self.dates.days.extend(more.dates.days);
         self.dates.from_today.extend(more.dates.from_today);
@@ -223,6 +270,12 @@ impl Pack {
         self.dates.suffixes.extend(more.dates.suffixes);
         self.replies.yes.extend(more.replies.yes);
         self.replies.no.extend(more.replies.no);
+        self.replies.all.extend(more.replies.all);
+        self.pronouns.extend(more.pronouns);
+        self.groups.all.extend(more.groups.all);
+        self.groups.everything.extend(more.groups.everything);
+        self.groups.and.extend(more.groups.and);
+        self.groups.plural.extend(more.groups.plural);
         self.replies.ordinals.extend(more.replies.ordinals);
         self.replies.small.extend(more.replies.small);
         self.texts.extend(more.texts);
@@ -299,7 +352,7 @@ mod tests {
             ),
             (
                 r#"{ "intents": [{ "sentences": ["do"] }] }"#,
-                "the intent 'do' needs one of `tool`, `say` and `help`",
+                "the intent 'do' needs one of `tool`, `say`, `ask` and `help`",
             ),
             (
                 r#"{ "intents": [{ "tool": "t" }] }"#,

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, arguments, fill, listed};
+use super::answer::{Answer, arguments, fill, listed, spoken};
 use super::engine::{Engine, Filling};
 use super::lists::{Found, Names, NearWords};
 use super::matcher::{Fill, How, ListState, Match, Mercy, Reading};
@@ -17,6 +17,8 @@ use super::words::{Sentence, plain_words};
 const MOST_CHOICES: usize = 8;
 const MOST_EXAMPLES: usize = 3;
 const MOST_NAMES: usize = 5;
+/// The most things that are done at once.
+pub(crate) const MOST_TOGETHER: usize = 32;
 
 /// What is to be done about a sentence.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,21 +33,35 @@ pub(crate) enum Meaning {
         question: String,
         choices: Vec<Choice>,
     },
+    /// The person is asked for what is missing after these words.
+    Begun {
+        question: String,
+        words: String,
+    },
     Say(String),
+    /// Nothing is done, and this is why.
+    Fail(String),
 }
 
-/// A call that may be meant.
+/// What may be meant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Choice {
     /// What a person calls it.
     pub(crate) label: String,
+    /// Several if several things were named.
+    pub(crate) calls: Vec<Planned>,
+    /// True if it must not be done by mistake.
+    pub(crate) careful: bool,
+}
+
+/// A call, and what is to be said of its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Planned {
     /// The name the tool is listed under.
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
     pub(crate) answer: Answer,
     pub(crate) slots: Map<String, Value>,
-    /// True if it must not be done by mistake.
-    pub(crate) careful: bool,
 }
 
 /// Whether the tool of an intent is there.
@@ -68,6 +84,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) tools: &'a [Presence],
     pub(crate) lists: &'a HashMap<usize, ListState>,
     pub(crate) today: Date,
+    /// What the slots of the last calls were filled with.
+    pub(crate) last: &'a [Map<String, Value>],
 }
 
 impl Moment<'_> {
@@ -87,20 +105,20 @@ impl Engine {
         moment: &Moment<'_>,
     ) -> Result<Meaning, BTreeSet<usize>> {
         let Some(sentence) = Sentence::read(text, &self.replace) else {
-            return Ok(Meaning::Say(self.text("too_long").to_owned()));
+            return Ok(Meaning::Fail(self.text("too_long").to_owned()));
         };
         for mercy in [Mercy::None, Mercy::Spelling] {
             let matches =
                 self.matches(&sentence, moment, mercy, |intent| moment.is_ready(intent))?;
             if !matches.is_empty() {
-                return Ok(self.meaning(&matches, moment));
+                return Ok(self.meaning(&sentence, &matches, moment));
             }
         }
-        let matches = self.matches(&sentence, moment, Mercy::Unknown, |_| true)?;
+        let matches = self.matches(&sentence, moment, Mercy::Unknown, |intent| {
+            !self.pack.intents[intent].known
+        })?;
         let problem = matches.iter().find_map(|found| self.problem(found, moment));
-        Ok(Meaning::Say(
-            problem.unwrap_or_else(|| self.not_understood(&sentence, moment)),
-        ))
+        Ok(problem.unwrap_or_else(|| Meaning::Fail(self.not_understood(&sentence, moment))))
     }
 
     /// What a sentence means without any doubt.
@@ -115,7 +133,7 @@ impl Engine {
         let matches = self.matches(&sentence, moment, Mercy::None, |intent| {
             moment.is_ready(intent)
         })?;
-        Ok(match self.meaning(&matches, moment) {
+        Ok(match self.meaning(&sentence, &matches, moment) {
             Meaning::Act {
                 choice,
                 certain: true,
@@ -131,7 +149,7 @@ impl Engine {
         mercy: Mercy,
         is_wanted: impl Fn(usize) -> bool,
     ) -> Result<Vec<Match>, BTreeSet<usize>> {
-        let reading = Reading::new(self, sentence, moment.lists, mercy, moment.today);
+        let reading = Reading::new(self, sentence, moment, mercy);
         let mut matches = reading.best(is_wanted);
         let wanted = reading.wanted(&matches);
         if !wanted.is_empty() {
@@ -143,29 +161,21 @@ impl Engine {
         Ok(matches)
     }
 
-    fn meaning(&self, matches: &[Match], moment: &Moment<'_>) -> Meaning {
+    fn meaning(&self, sentence: &Sentence<'_>, matches: &[Match], moment: &Moment<'_>) -> Meaning {
         let Some(first) = matches.first() else {
-            return Meaning::Say(String::new());
+            return Meaning::Fail(String::new());
         };
+        if let Some(words) = self.out_of_range(first) {
+            return Meaning::Fail(words);
+        }
         let mut choices: Vec<Choice> = Vec::new();
         for found in matches {
-            let intent = &self.pack.intents[found.intent];
             let Some(Presence::Ready { name, careful }) = moment.tools.get(found.intent) else {
-                return Meaning::Say(self.words_of(first, moment));
+                return self.words_of(sentence, first, moment);
             };
-            for (label, slots) in self.readings(found, matches.len() > 1) {
-                let choice = Choice {
-                    label,
-                    tool: name.clone(),
-                    arguments: arguments(&intent.arguments, &slots),
-                    answer: intent.answer.clone(),
-                    slots,
-                    careful: *careful || intent.exact,
-                };
-                let is_known = |other: &Choice| {
-                    (&other.tool, &other.arguments) == (&choice.tool, &choice.arguments)
-                };
-                if !choices.iter().any(is_known) {
+            for choice in self.choices(found, matches.len() > 1, name, *careful) {
+                let is_same = |other: &Choice| other.does_the_same(&choice);
+                if !choices.iter().any(is_same) {
                     choices.push(choice);
                 }
             }
@@ -173,24 +183,53 @@ impl Engine {
         let forgiven = matches
             .iter()
             .any(|found| found.misspelt || found.has(How::Part) || found.has(How::Misspelt));
-        match choices.pop() {
-            Some(choice) if choices.is_empty() && choice.careful && forgiven => {
-                let choice = Choice {
-                    label: self.rendered(first, &choice.slots),
-                    ..choice
-                };
-                self.ask(vec![choice])
-            }
-            Some(choice) if choices.is_empty() => {
+        match <[Choice; 1]>::try_from(choices) {
+            Ok([choice]) => {
+                let is_much = choice.calls.len() > 1;
+                let is_daring = choice.careful && (forgiven || is_much);
+                if is_daring || is_much && first.has(How::Everything) {
+                    let slots: Vec<_> = choice.calls.iter().map(|call| &call.slots).collect();
+                    let label = self.rendered(first, &slots);
+                    return self.ask(vec![Choice { label, ..choice }]);
+                }
                 let certain = !forgiven && !first.has(How::Free);
                 Meaning::Act { choice, certain }
             }
-            Some(choice) => {
-                choices.push(choice);
-                self.ask(choices)
-            }
-            None => Meaning::Say(self.text("again").to_owned()),
+            Err(none) if none.is_empty() => Meaning::Fail(self.text("again").to_owned()),
+            Err(choices) => self.ask(choices),
         }
+    }
+
+    /// All that a match may mean, with the tool of this name.
+    fn choices(&self, found: &Match, as_sentences: bool, tool: &str, careful: bool) -> Vec<Choice> {
+        let intent = &self.pack.intents[found.intent];
+        let planned = |slots: Map<String, Value>| Planned {
+            tool: tool.to_owned(),
+            arguments: arguments(&intent.arguments, &slots),
+            answer: intent.answer.clone(),
+            slots,
+        };
+        let readings = self.readings(found, as_sentences).into_iter();
+        let choice = |(label, slots): (String, Vec<Map<String, Value>>)| Choice {
+            label,
+            calls: slots.into_iter().map(planned).collect(),
+            careful: careful || intent.exact,
+        };
+        readings.map(choice).collect()
+    }
+
+    /// What a number may be, if it is something else.
+    fn out_of_range(&self, found: &Match) -> Option<String> {
+        let is_outside = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Outside;
+        let (_, slot, _) = found.slots.iter().find(is_outside)?;
+        let Filling::Range(range) = &self.slots[*slot] else {
+            return None;
+        };
+        let (from, to) = (range.from.to_string(), range.to.to_string());
+        Some(self.filled(
+            "range",
+            &[("noun", &range.noun), ("from", &from), ("to", &to)],
+        ))
     }
 
     /// A question which of these is meant.
@@ -209,115 +248,182 @@ impl Engine {
         }
     }
 
-    /// All ways to fill the slots of a match, each with what a person calls it.
-    fn readings(&self, found: &Match, as_sentences: bool) -> Vec<(String, Map<String, Value>)> {
-        let mut all = vec![(String::new(), found.values())];
-        for (name, _, fill) in &found.slots {
-            let unclear: &[(Value, String)] = if fill.values.len() > 1 {
-                &fill.values
-            } else {
-                &[]
+    /// All ways to fill the slots of a match, each with what a person calls it. One way fills them several times where
+    /// several things are meant together.
+    fn readings(
+        &self,
+        found: &Match,
+        as_sentences: bool,
+    ) -> Vec<(String, Vec<Map<String, Value>>)> {
+        let mut all = vec![(String::new(), vec![found.values(self)])];
+        for (name, _, fill) in found
+            .slots
+            .iter()
+            .filter(|(_, _, fill)| fill.values.len() > 1)
+        {
+            let with = |slots: &Map<String, Value>, value: &Value| {
+                let mut slots = slots.clone();
+                slots.insert((**name).to_owned(), value.clone());
+                slots
             };
-            if unclear.is_empty() {
+            if fill.together {
+                for (_, ways) in &mut all {
+                    let values = fill.values.iter();
+                    let each =
+                        values.flat_map(|(value, _)| ways.iter().map(|slots| with(slots, value)));
+                    *ways = each.take(MOST_TOGETHER).collect();
+                }
                 continue;
             }
-            let spread = all.iter().flat_map(|(label, slots)| {
-                unclear.iter().map(move |(value, name_of)| {
-                    let mut slots = slots.clone();
-                    slots.insert((**name).to_owned(), value.clone());
-                    (format!("{label} {name_of}").trim().to_owned(), slots)
+            let spread = all.iter().flat_map(|(label, ways)| {
+                fill.values.iter().map(move |(value, name_of)| {
+                    let ways = ways.iter().map(|slots| with(slots, value)).collect();
+                    (format!("{label} {name_of}").trim().to_owned(), ways)
                 })
             });
             // A list may have thousands that fit.
             all = spread.take(100).collect();
         }
-        for (label, slots) in &mut all {
+        for (label, ways) in &mut all {
             if as_sentences || label.is_empty() {
-                *label = self.rendered(found, slots);
+                *label = self.rendered(found, &ways.iter().collect::<Vec<_>>());
             }
         }
         all
     }
 
     /// The sentence of a match as it would be said in full.
-    fn rendered(&self, found: &Match, slots: &Map<String, Value>) -> String {
+    fn rendered(&self, found: &Match, ways: &[&Map<String, Value>]) -> String {
         let template = &self.pack.intents[found.intent].sentences[found.sentence];
+        let mut slots = Map::new();
+        for name in ways.first().into_iter().flat_map(|first| first.keys()) {
+            let mut values: Vec<String> = Vec::new();
+            for value in ways.iter().filter_map(|slots| slots.get(name)) {
+                let value = spoken(value, self.text("and"));
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            slots.insert(name.clone(), listed(&values, self.text("and")).into());
+        }
         let mut words = Vec::new();
-        render(&template.parts, slots, &mut words);
+        render(&template.parts, &slots, &mut words);
         words.join(" ")
     }
 
-    fn words_of(&self, found: &Match, moment: &Moment<'_>) -> String {
+    fn words_of(&self, sentence: &Sentence<'_>, found: &Match, moment: &Moment<'_>) -> Meaning {
         let intent = &self.pack.intents[found.intent];
-        if !intent.help {
-            return intent.say.clone().unwrap_or_default();
+        let slots = found.values(self);
+        let said = |text: &str| {
+            let value = |name: &str| slots.get(name).map(|value| spoken(value, self.text("and")));
+            fill(text, value).unwrap_or_default()
+        };
+        if let Some(say) = &intent.say {
+            return Meaning::Say(said(say));
+        }
+        if let Some(ask) = &intent.ask {
+            return Meaning::Begun {
+                question: said(ask),
+                words: sentence.around(0, sentence.tokens.len()).to_owned(),
+            };
         }
         let examples = self
             .examples(moment)
-            .map(|example| format!("\n- {example}"));
+            .map(|(_, example)| format!("\n- {example}"));
         match examples.collect::<String>() {
-            none if none.is_empty() => self.text("help_none").to_owned(),
-            examples => self.filled("help", &[("examples", &examples)]),
+            none if none.is_empty() => Meaning::Fail(self.text("help_none").to_owned()),
+            examples => Meaning::Say(self.filled("help", &[("examples", &examples)])),
         }
     }
 
-    /// Why what was understood can not be done.
-    fn problem(&self, found: &Match, moment: &Moment<'_>) -> Option<String> {
-        let tool = self.pack.intents[found.intent].tool.as_deref()?;
-        match moment.tools.get(found.intent)? {
-            Presence::Absent => return Some(self.filled("absent", &[("tool", tool)])),
+    /// Why what was understood can not be done, or what may be meant instead.
+    fn problem(&self, found: &Match, moment: &Moment<'_>) -> Option<Meaning> {
+        let intent = &self.pack.intents[found.intent];
+        let tool = intent.tool.as_deref()?;
+        let does = intent.does.as_deref().unwrap_or(self.text("do_that"));
+        let about = [("tool", tool), ("does", does)];
+        let (name, careful) = match moment.tools.get(found.intent)? {
+            Presence::Absent => return Some(Meaning::Fail(self.filled("absent", &about))),
             Presence::Several(names) => {
                 let names = listed(names, self.text("and"));
-                return Some(self.filled("several", &[("tool", tool), ("names", &names)]));
+                let about = [about[0], about[1], ("names", &names)];
+                return Some(Meaning::Fail(self.filled("several", &about)));
             }
-            Presence::Ready { .. } | Presence::Words => {}
+            Presence::Ready { name, careful } => (name, *careful),
+            Presence::Words => return None,
+        };
+        if let Some(words) = self.out_of_range(found) {
+            return Some(Meaning::Fail(words));
         }
         let is_unknown = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Unknown;
-        let (_, slot, fill) = found.slots.iter().find(is_unknown)?;
+        let place = found.slots.iter().position(|slot| is_unknown(&slot))?;
+        let (_, slot, fill) = &found.slots[place];
         let (Filling::List(source), (_, said)) = (&self.slots[*slot], fill.values.first()?) else {
             return None;
         };
+        if self.pack.pronouns.contains(&said.to_lowercase()) {
+            return Some(Meaning::Say(self.filled("what", &[("name", said)])));
+        }
         let noun = [
             ("noun", source.noun.as_str()),
             ("nouns", source.nouns.as_str()),
         ];
         Some(match moment.lists.get(slot)? {
             ListState::Unreadable(reason) => {
-                self.filled("no_list", &[noun[0], noun[1], ("reason", reason)])
+                Meaning::Fail(self.filled("no_list", &[noun[0], noun[1], ("reason", reason)]))
             }
             ListState::Known(names) => {
                 let near = names.suggestions(said, MOST_NAMES);
-                let names = if near.is_empty() {
-                    "–".to_owned()
-                } else {
-                    listed(&near, self.text("and"))
-                };
-                self.filled(
-                    "unknown",
-                    &[noun[0], noun[1], ("name", said), ("names", &names)],
-                )
+                if near.is_empty() {
+                    let about = [noun[0], noun[1], ("name", said)];
+                    return Some(Meaning::Fail(self.filled("unknown", &about)));
+                }
+                let names = listed(&near, self.text("or"));
+                let about = [noun[0], noun[1], ("name", said), ("names", &names)];
+                let mut meant = found.clone();
+                meant.slots[place].2.values = near
+                    .iter()
+                    .map(|name| (Value::from(name.as_str()), name.clone()))
+                    .collect();
+                Meaning::Ask {
+                    question: self.filled("unknown_near", &about),
+                    choices: self.choices(&meant, false, name, careful),
+                }
             }
         })
     }
 
     fn not_understood(&self, sentence: &Sentence<'_>, moment: &Moment<'_>) -> String {
+        // A word that few sentences have says more than one that many have.
+        const WEIGHT: usize = 60;
+        const IN_EXAMPLE: usize = 10;
         let said: BTreeSet<&str> = sentence
             .tokens
             .iter()
             .map(|token| token.text.as_str())
             .collect();
-        let shared = |example: &str| {
-            let words = plain_words(example);
-            words
-                .iter()
-                .filter(|word| word.len() > 2 && said.contains(word.as_str()))
-                .count()
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        for intents in said.iter().filter_map(|word| self.hints.get(*word)) {
+            for intent in intents {
+                *shared.entry(*intent).or_default() += WEIGHT / intents.len();
+            }
+        }
+        let in_example = |word: &String| match self.hints.get(word) {
+            Some(intents) if said.contains(word.as_str()) => IN_EXAMPLE * WEIGHT / intents.len(),
+            _ => 0,
+        };
+        let shared = |intent: usize, example: &str| {
+            let in_example: usize = plain_words(example).iter().map(in_example).sum();
+            in_example + shared.get(&intent).copied().unwrap_or(0)
         };
         let mut examples: Vec<(usize, &str)> = self
             .examples(moment)
-            .map(|example| (shared(example), example))
+            .map(|(intent, example)| (shared(intent, example), example))
             .collect();
         examples.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+        if examples.first().is_some_and(|(shared, _)| *shared > 0) {
+            examples.retain(|(shared, _)| *shared > 0);
+        }
         let quoted: Vec<String> = examples
             .iter()
             .take(MOST_EXAMPLES)
@@ -332,14 +438,14 @@ impl Engine {
         }
     }
 
-    fn examples(&self, moment: &Moment<'_>) -> impl Iterator<Item = &str> {
+    fn examples(&self, moment: &Moment<'_>) -> impl Iterator<Item = (usize, &str)> {
         let ready = self
             .pack
             .intents
             .iter()
             .enumerate()
             .filter(|(index, _)| moment.is_ready(*index));
-        ready.filter_map(|(_, intent)| intent.example.as_deref())
+        ready.filter_map(|(index, intent)| Some((index, intent.example.as_deref()?)))
     }
 
     /// A text of the pack with its gaps filled.
@@ -363,6 +469,21 @@ impl Engine {
         let is_one_of = |list: &[String]| list.iter().any(|one| plain_words(one) == words);
         if is_one_of(&replies.no) {
             return Some(Meaning::Say(self.text("cancelled").to_owned()));
+        }
+        if is_one_of(&replies.all) && choices.len() > 1 {
+            let choice = Choice {
+                label: String::new(),
+                calls: choices
+                    .iter()
+                    .flat_map(|choice| choice.calls.clone())
+                    .take(MOST_TOGETHER)
+                    .collect(),
+                careful: choices.iter().any(|choice| choice.careful),
+            };
+            return Some(Meaning::Act {
+                choice,
+                certain: true,
+            });
         }
         if is_one_of(&replies.yes) {
             return match choices {
@@ -409,6 +530,18 @@ impl Engine {
                 })
             }
         }
+    }
+}
+
+impl Choice {
+    fn does_the_same(&self, other: &Self) -> bool {
+        let calls = |choice: &Self| -> Vec<(String, Map<String, Value>)> {
+            let calls = choice.calls.iter();
+            calls
+                .map(|call| (call.tool.clone(), call.arguments.clone()))
+                .collect()
+        };
+        calls(self) == calls(other)
     }
 }
 

@@ -187,20 +187,20 @@ fn user(text: &str) -> Message {
 
 /// `tool {arguments}` for a call, else the words.
 fn shown(reply: &Reply) -> String {
-    match reply.message.calls().next() {
-        Some(call) => {
-            assert_eq!(reply.stop, Stop::Calls);
-            format!(
-                "{} {}",
-                call.name,
-                Value::Object(call.arguments.to_object())
-            )
-        }
-        None => {
-            assert_eq!(reply.stop, Stop::End);
-            reply.message.to_text()
-        }
+    let calls: Vec<String> = reply
+        .message
+        .calls()
+        .map(|call| {
+            let arguments = Value::Object(call.arguments.to_object());
+            format!("{} {arguments}", call.name)
+        })
+        .collect();
+    if calls.is_empty() {
+        assert_ne!(reply.stop, Stop::Calls);
+        return reply.message.to_text();
     }
+    assert_eq!(reply.stop, Stop::Calls);
+    calls.join(" + ")
 }
 
 async fn say(client: &dyn ModelClient, text: &str) -> String {

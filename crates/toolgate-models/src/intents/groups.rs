@@ -1,0 +1,157 @@
+//! Several things at once: `the lamp and the fan`, `all the lights`, `everything`; and `it`, which was spoken of before.
+
+use serde_json::Value;
+
+use super::lists::{Entry, Found, Names};
+use super::matcher::{EDIT, Fill, How, LONGEST_NAME, Mercy, NAME, PART, Reading};
+use super::talk::MOST_TOGETHER;
+use super::words::plain_words;
+
+impl Reading<'_> {
+    /// Fills that are more than a name.
+    pub(super) fn groups(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
+        let mut fills: Vec<Fill> = self.spoken_of(slot, names, at).into_iter().collect();
+        fills.extend(self.everything(names, at));
+        fills.extend(self.all_of(names, at));
+        fills.extend(self.joined(slot, names, at));
+        fills
+    }
+
+    /// `it`: what the last calls were about, if that is of this kind.
+    fn spoken_of(&self, slot: usize, names: &Names, at: usize) -> Option<Fill> {
+        let word = &self.sentence.tokens[at].text;
+        if !self.engine.pack.pronouns.contains(word) {
+            return None;
+        }
+        let slots = self.last.iter().flatten();
+        let meant = slots.filter_map(|(name, value)| {
+            let name = value
+                .as_str()
+                .filter(|_| self.engine.is_alike(slot, name))?;
+            let found = names.find(&plain_words(name), &self.engine.spoken(), None);
+            found.filter(|(found, _)| *found == Found::Whole)
+        });
+        let entries = meant.flat_map(|(_, entries)| entries).collect();
+        // Never certain: something else may have been meant.
+        group(entries, at + 1, NAME, How::Part)
+    }
+
+    fn everything(&self, names: &Names, at: usize) -> Option<Fill> {
+        let length = self.phrase_at(&self.engine.everything, at)?;
+        let entries = names.all().collect();
+        group(entries, at + length, NAME, How::Everything)
+    }
+
+    /// `all the kitchen lights`: everything with these words in its name.
+    fn all_of(&self, names: &Names, at: usize) -> Vec<Fill> {
+        let Some(length) = self.phrase_at(&self.engine.all, at) else {
+            return Vec::new();
+        };
+        let from = at + length;
+        let longest = (self.sentence.tokens.len() - from).min(LONGEST_NAME);
+        let fill = |length: usize, ending: &str| {
+            let words: Vec<String> = self.sentence.tokens[from..from + length]
+                .iter()
+                .map(|token| singular(&token.text, ending))
+                .collect();
+            let (_, entries) = names.find(&words, &self.engine.spoken(), None)?;
+            group(entries, from + length, NAME * length as u32, How::Certain)
+        };
+        let endings = &self.engine.pack.groups.plural;
+        let fill = |length: usize| endings.iter().find_map(|ending| fill(length, ending));
+        (1..=longest).filter_map(fill).collect()
+    }
+
+    /// `the lamp and the fan`.
+    fn joined(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
+        let is_and = |index: &usize| {
+            let word = &self.sentence.tokens[*index].text;
+            self.engine.pack.groups.and.contains(word)
+        };
+        let ands: Vec<usize> = (at + 1..self.sentence.tokens.len())
+            .filter(is_and)
+            .take(MOST_TOGETHER)
+            .collect();
+        let (mut from, mut before) = (at, Some((Vec::new(), 0, How::Certain)));
+        let mut fills = Vec::new();
+        for (index, and) in ands.iter().enumerate() {
+            before = before.and_then(|before| self.and_one(before, slot, names, from, *and));
+            let Some(before) = &before else { break };
+            from = and + 1;
+            let next = ands.get(index + 1).copied();
+            let end = next.unwrap_or(self.sentence.tokens.len());
+            for end in from + 1..=end.min(from + LONGEST_NAME) {
+                let all = self.and_one(before.clone(), slot, names, from, end);
+                fills.extend(all.and_then(|(entries, cost, how)| group(entries, end, cost, how)));
+            }
+        }
+        fills
+    }
+
+    /// One more thing, if these words name exactly one.
+    fn and_one<'n>(
+        &self,
+        (mut entries, cost, how): (Vec<&'n Entry>, u32, How),
+        slot: usize,
+        names: &'n Names,
+        from: usize,
+        to: usize,
+    ) -> Option<(Vec<&'n Entry>, u32, How)> {
+        let words: Vec<String> = self.sentence.tokens[from..to]
+            .iter()
+            .map(|token| token.text.clone())
+            .filter(|word| !self.engine.pack.small.contains(word))
+            .collect();
+        if words.is_empty() || words.len() > LONGEST_NAME {
+            return None;
+        }
+        let mut kept = self.near.borrow_mut();
+        let near = (self.mercy >= Mercy::Spelling).then(|| kept.entry(slot).or_default());
+        let (found, one) = names.find(&words, &self.engine.spoken(), near)?;
+        let [one] = one[..] else { return None };
+        entries.push(one);
+        let (more, how) = match found {
+            Found::Whole => (0, how),
+            Found::Part => (PART, How::Part),
+            Found::Near(edits) => (EDIT * edits, How::Misspelt),
+        };
+        Some((entries, cost + NAME * (to - from) as u32 + more, how))
+    }
+
+    /// How many words the longest of these phrases takes here.
+    fn phrase_at(&self, phrases: &[Vec<String>], at: usize) -> Option<usize> {
+        let rest = &self.sentence.tokens[at..];
+        let is_here = |phrase: &&Vec<String>| {
+            let mut words = phrase.iter().zip(rest);
+            phrase.len() <= rest.len() && words.all(|(word, token)| *word == token.text)
+        };
+        phrases.iter().filter(is_here).map(Vec::len).max()
+    }
+}
+
+fn singular(word: &str, ending: &str) -> String {
+    const SHORTEST: usize = 3;
+    let short = word.strip_suffix(ending);
+    let short = short.filter(|short| short.len() >= SHORTEST);
+    short.unwrap_or(word).to_owned()
+}
+
+/// All of these together.
+fn group(entries: Vec<&Entry>, end: usize, cost: u32, how: How) -> Option<Fill> {
+    let mut values: Vec<(Value, String)> = Vec::new();
+    for entry in entries {
+        let value = (Value::from(entry.value.clone()), entry.label.clone());
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    // Doing half of it would be worse than doing nothing.
+    let fits = (1..=MOST_TOGETHER).contains(&values.len());
+    fits.then_some(Fill {
+        end,
+        cost,
+        how,
+        together: true,
+        values,
+    })
+}
