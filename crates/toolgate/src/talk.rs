@@ -310,7 +310,10 @@ pub(crate) fn ending(
             "the answer is cut: it reached model.maxTokens or the end of model.contextTokens"
                 .to_owned(),
         ),
-        TurnEnd::Refusal => Some("the model will not answer this".to_owned()),
+        // What was said instead says why.
+        TurnEnd::Refusal if turn.answer.trim().is_empty() => {
+            Some("the model will not answer this".to_owned())
+        }
         _ => None,
     };
     match &turn.error {

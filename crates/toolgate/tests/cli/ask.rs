@@ -59,6 +59,15 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }
+    for (question, expected) in [
+        ("please paint the fence", "I did not understand that."),
+        ("turn on the kitchen light", "I can't switch devices here"),
+        ("what is 7 divided by zero", "7 / 0 has no finite result."),
+    ] {
+        let done = alone(Run::new(["ask", question])).done();
+        assert!(done.stdout.contains(expected), "{done:?}");
+        assert_eq!((done.stderr.as_str(), done.code), ("", Some(1)));
+    }
     let record = alone(Run::new(["ask", "--json", "what is 6 times 7"])).json();
     assert_eq!(record["provider"], "intents");
     assert_eq!(record["why"], "no model is configured or reachable");
