@@ -41,9 +41,14 @@ impl FullResults {
         }
     }
 
-    pub(super) fn get(&self, call_id: &str) -> Option<&Arc<ToolOutcome>> {
-        let mut kept = self.kept.iter().map(|(_, outcome)| outcome);
-        kept.find(|outcome| outcome.call_id.to_string() == call_id)
+    /// The oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ToolOutcome> {
+        self.kept.iter().map(|(_, outcome)| &**outcome)
+    }
+
+    pub(super) fn get(&self, call_id: &str) -> Option<&ToolOutcome> {
+        self.iter()
+            .find(|outcome| outcome.call_id.to_string() == call_id)
     }
 }
 
@@ -61,9 +66,10 @@ pub(super) fn result(
         Err(error) => (error_text(outcome, error, wire_name), Vec::new()),
     };
     let text = if text.len() > most {
-        let kept = FullResults::fits(text.len());
+        let bytes = text.len().max(whole_size(outcome));
+        let kept = FullResults::fits(bytes);
         if kept {
-            full.keep(text.len(), outcome);
+            full.keep(bytes, outcome);
         }
         cut(&text, most, kept.then_some(id.as_str()))
     } else {
@@ -80,6 +86,16 @@ pub(super) fn result(
         is_error: !outcome.is_success(),
         call_id: Some(id),
     }
+}
+
+/// All that an outcome holds, pictures and the like too.
+fn whole_size(outcome: &ToolOutcome) -> usize {
+    let Ok(output) = &outcome.result else {
+        return 0;
+    };
+    let blocks = output.content.iter().map(Content::as_value);
+    let values = blocks.chain(&output.structured);
+    values.map(|value| value.to_string().len()).sum()
 }
 
 /// Blocks that are no text become a line each; the rest is as everywhere.

@@ -158,7 +158,12 @@ impl Conversation {
 
     /// The outcome of a call, by the executor's id, whose result was too large for the model. Only the last of them are kept.
     pub fn full_result(&self, call_id: &str) -> Option<&ToolOutcome> {
-        self.full_results.get(call_id).map(Arc::as_ref)
+        self.full_results.get(call_id)
+    }
+
+    /// All outcomes that [`full_result`](Self::full_result) knows, the oldest first.
+    pub fn full_results(&self) -> impl Iterator<Item = &ToolOutcome> {
+        self.full_results.iter()
     }
 
     fn system(&self) -> &str {

@@ -44,6 +44,26 @@ fn orders_work_in_a_pipe_too() {
 }
 
 #[test]
+fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
+    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
+    let run = Run::new(["chat", "-p", "ollama"])
+        .config(r#"{ "model": { "maxResult": "1B" } }"#)
+        .stdin("/result\nwhich day\n/result\n/result nope\n");
+    let done = llm.known_to(run, "ollama").done();
+    let kept: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(kept[0], "It was a Saturday.", "{done:?}");
+    let (id, tool) = kept[1].split_once('\t').unwrap();
+    assert_eq!(tool, "datetime");
+    let told = llm.requests()[1].json().to_string();
+    assert!(told.contains(&format!("kept under call id {id}")), "{told}");
+    assert!(done.stderr.contains("no result was too large"), "{done:?}");
+    assert!(
+        done.stderr.contains("no result is kept under 'nope'"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
     let llm = Llm::new([
         Answer::fails(400, "invalid_request_error", "no"),

@@ -159,6 +159,25 @@ async fn only_the_last_large_results_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pictures_count_where_large_results_are_kept() {
+    let picture =
+        json!({ "type": "image", "mimeType": "image/png", "data": "x".repeat(7_000_000) });
+    let large = tool("large", move |_| {
+        let picture = serde_json::from_value(picture.clone()).unwrap();
+        let text = Content::text("x".repeat(100_000));
+        async { Ok(ToolOutput::blocks(vec![text, picture])) }
+    });
+    let asked: Vec<Part> = (0..12)
+        .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
+        .collect();
+    let script = Script::new([calls(asked)]);
+    let mut conversation = conversation(&script, [large]);
+    say(&mut conversation, "?").await;
+    let kept = conversation.full_results().count();
+    assert_eq!(kept, 9, "64 MiB hold nine of them");
+}
+
+#[tokio::test(start_paused = true)]
 async fn d4_what_nobody_sees_is_not_told() {
     for (hidden, expected) in [
         ("plain\ntext\t!", "plain\ntext\t!"),

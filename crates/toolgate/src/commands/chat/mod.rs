@@ -3,6 +3,7 @@
 mod editor;
 mod input;
 mod orders;
+mod result;
 
 use std::convert::Infallible;
 use std::io::IsTerminal;

@@ -11,7 +11,7 @@ use crate::commands::{first_sentence, table};
 use crate::{exit, say, talk};
 
 /// Every order, how it is written, and what it does.
-pub(super) const ORDERS: [(&str, &str, &str); 7] = [
+pub(super) const ORDERS: [(&str, &str, &str); 8] = [
     ("/tools", "[PATTERN]", "the tools the model may use"),
     (
         "/model",
@@ -20,6 +20,11 @@ pub(super) const ORDERS: [(&str, &str, &str); 7] = [
     ),
     ("/save", "FILE", "keep the conversation in a file"),
     ("/resume", "FILE", "go on with a conversation from a file"),
+    (
+        "/result",
+        "[ID]",
+        "a result that was cut for the model, whole",
+    ),
     ("/clear", "", "begin a new conversation"),
     ("/help", "", "this list"),
     ("/quit", "", "leave; so does Ctrl-D"),
@@ -60,6 +65,7 @@ impl Chat<'_> {
             "/model" => self.model(order.rest).await?,
             "/save" => self.save(order.rest)?,
             "/resume" => self.resume(order.rest)?,
+            "/result" => self.show_result(order.rest)?,
             "/clear" => {
                 self.conversation = self.setting.conversation(&self.chosen, None)?;
                 say::note("a new conversation");
