@@ -6,6 +6,9 @@ use crate::Answer;
 use crate::answer::{Body, Said, Say};
 use crate::rules::Api;
 
+/// What an Ollama has read of a prompt of which nothing was cut, in tokens: more than any test asks.
+const WHOLE_PROMPT: u64 = 4000;
+
 /// The body of an answer, event by event.
 pub(crate) fn body(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
     match &answer.body {
@@ -160,7 +163,7 @@ fn ollama(said: &Said) -> Vec<Vec<u8>> {
     let last = json!({ "model": "fake", "created_at": "2026-11-16T00:00:01.000000000Z",
         "message": { "role": "assistant", "content": "" }, "done": true,
         "done_reason": said.stop.as_deref().unwrap_or("stop"), "total_duration": 1_000_000, "load_duration": 1000,
-        "prompt_eval_count": said.prompt_tokens.unwrap_or(25), "eval_count": 12 });
+        "prompt_eval_count": said.prompt_tokens.unwrap_or(WHOLE_PROMPT), "eval_count": 12 });
     lines.push(format!("{last}\n").into_bytes());
     lines
 }

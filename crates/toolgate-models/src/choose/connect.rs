@@ -42,6 +42,9 @@ fn intents(toolbox: &Toolbox, files: &[PathBuf]) -> Result<IntentsClient, Choose
         let text = read(file).map_err(|error| unusable(file, &error.to_string()))?;
         let pack = Pack::read(&text).map_err(|error| unusable(file, &error.to_string()))?;
         all = all.with(pack);
+        // What does not fit together is the fault of the file that was added last.
+        all.check()
+            .map_err(|error| unusable(file, &error.to_string()))?;
     }
     let client = IntentsClient::new(toolbox.clone(), all);
     client.map_err(|error| ChooseError::Settings(format!("model.intents: {error}")))
@@ -59,7 +62,11 @@ fn read(file: &Path) -> std::io::Result<String> {
     }
     let mut text = String::new();
     std::fs::File::open(file)?
-        .take(LARGEST_PACK)
+        .take(LARGEST_PACK + 1)
         .read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST_PACK {
+        let most = LARGEST_PACK >> 20;
+        return Err(std::io::Error::other(format!("is larger than {most} MiB")));
+    }
     Ok(text)
 }

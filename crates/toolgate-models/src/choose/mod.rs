@@ -89,10 +89,11 @@ pub async fn choice(
     }
 }
 
-/// Asks the provider of a choice whether it is there and takes the key, by a request that costs nothing.
-pub async fn check(choice: &Choice) -> Result<(), ModelError> {
+/// Asks the provider of a choice whether it is there and takes the key, by a request that costs nothing. It tells the models
+/// it has; none means that it does not tell.
+pub async fn check(choice: &Choice) -> Result<Vec<String>, ModelError> {
     match choice.provider {
-        Provider::Intents => Ok(()),
+        Provider::Intents => Ok(Vec::new()),
         _ => probe::key(&choice.settings, CHECK).await,
     }
 }
@@ -172,7 +173,7 @@ impl Chooser<'_> {
         let is_usual = settings.url == address::usual(provider);
         let there = match provider {
             Provider::Ollama => {
-                let models = probe::ollama(&settings.url, PATIENCE).await.ok();
+                let models = probe::ollama(settings, PATIENCE).await.ok();
                 models.and_then(|models| models.usable("").or_else(|| models.any()))
             }
             Provider::OpenAi if !is_usual => {
@@ -244,12 +245,19 @@ impl Chooser<'_> {
     async fn ollama(&self) -> Result<Candidate, ChooseError> {
         let mut settings = self.filled(Provider::Ollama)?;
         let shown = crate::settings::shown(&settings.url);
-        let models = match probe::ollama(&settings.url, PATIENCE).await {
+        let models = match probe::ollama(&settings, PATIENCE).await {
             Ok(models) => models,
             Err(reason) => return Ok(Err(format!("{reason} at {shown}"))),
         };
         let Some(name) = models.usable(&settings.name) else {
-            return Ok(Err(models.none_usable(&settings.name)));
+            let reason = models.none_usable(&settings.name);
+            // A name with a tag means this Ollama: the words are not for somebody else.
+            if is_tagged(&settings.name) {
+                return Err(ChooseError::Settings(format!(
+                    "ollama: {reason}; if another provider has it, say so with --provider"
+                )));
+            }
+            return Ok(Err(reason));
         };
         let shown_name = toolgate_core::escape(&name);
         let why = format!("it answers at {shown} and its {shown_name} can use tools");
@@ -266,12 +274,32 @@ impl Chooser<'_> {
             Provider::OpenAi => return Ok(Err(format!("neither {key} nor {url} is set"))),
             _ => return Ok(Err(format!("{key} is not set"))),
         };
-        let name = &self.settings.name;
-        let is_claude = name.starts_with("claude");
-        if !name.is_empty() && is_claude != (provider == Provider::Anthropic) {
+        let settings = self.filled(provider)?;
+        let name = &settings.name;
+        let is_usual = settings.url == address::usual(provider);
+        let is_its = match provider {
+            Provider::Anthropic => name.starts_with("claude"),
+            // A server of one's own may call its models anything.
+            _ => !name.starts_with("claude") && (!is_usual || is_of_openai(name)),
+        };
+        if !name.is_empty() && !is_its {
             let name = toolgate_core::escape(name);
             return Ok(Err(format!("'{name}' is no model of {provider}")));
         }
-        Ok(Ok((self.filled(provider)?, why)))
+        Ok(Ok((settings, why)))
     }
+}
+
+/// `qwen3:4b`, as Ollama writes names; a fine-tuned model of OpenAI begins with `ft:`.
+fn is_tagged(name: &str) -> bool {
+    name.contains(':') && !is_of_openai(name)
+}
+
+/// What OpenAI calls its own models.
+fn is_of_openai(name: &str) -> bool {
+    let is_numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    ["gpt-", "chatgpt-", "codex-", "ft:"]
+        .iter()
+        .any(|start| name.starts_with(start))
+        || name.strip_prefix('o').is_some_and(is_numbered)
 }

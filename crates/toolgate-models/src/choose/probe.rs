@@ -68,11 +68,17 @@ fn is_same(installed: &str, asked: &str) -> bool {
 }
 
 /// Looks at an Ollama; the error says what is wrong with it in a few words.
-pub(super) async fn ollama(url: &str, patience: Duration) -> Result<Models, &'static str> {
-    let models = OllamaClient::probe(url, patience).await;
+pub(super) async fn ollama(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> Result<Models, &'static str> {
+    let models = OllamaClient::probe(settings, patience).await;
     models.map(Models).map_err(|error| match error {
         ModelError::Unreachable { .. } => "nobody answers",
         ModelError::TimedOut { .. } => "nobody answers in time",
+        ModelError::Key { .. } if settings.key.is_empty() => "a key is asked for (OLLAMA_API_KEY)",
+        ModelError::Key { .. } => "the key is not accepted",
+        ModelError::Failed { .. } => "it answers with an error",
         _ => "something else than Ollama answers",
     })
 }
@@ -104,8 +110,24 @@ fn window(model: &Value) -> Option<usize> {
         .and_then(|tokens| usize::try_from(tokens).ok())
 }
 
-/// Whether a key is accepted, by a request that costs nothing.
-pub(super) async fn key(settings: &ModelSettings, patience: Duration) -> Result<(), ModelError> {
+/// The models that an answer tells; none if it is only the first page of them.
+fn names(answer: &Value) -> Vec<String> {
+    if answer["has_more"] == true {
+        return Vec::new();
+    }
+    let models = answer["data"].as_array().into_iter().flatten();
+    let names = models.filter_map(|model| model["id"].as_str());
+    names
+        .filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a key is accepted, by a request that costs nothing: the names of the models that are told in return.
+pub(super) async fn key(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> Result<Vec<String>, ModelError> {
     let (http, mut headers) = hasty(settings, patience)?;
     let deadline = Instant::now() + patience;
     let path = match settings.provider {
@@ -119,7 +141,7 @@ pub(super) async fn key(settings: &ModelSettings, patience: Duration) -> Result<
         _ => "/models",
     };
     let get = http.get_json(path, headers, deadline, |failure| failure.usual(""));
-    get.await.map(|_: Value| ())
+    get.await.map(|answer: Value| names(&answer))
 }
 
 /// For questions that are answered at once, or not at all.

@@ -422,12 +422,12 @@ async fn a_check_costs_nothing_and_shows_no_key() {
         "content-type: application/json\r\n",
         r#"{"error":{"message":"invalid x-api-key s3cret-key"}}"#,
     );
-    let mut server = Loopback::answers(&[&answered(r#"{"data":[]}"#), &refusal]).await;
+    let mut server = Loopback::answers(&[&answered(r#"{"data":[{"id":"m-1"}]}"#), &refusal]).await;
     let mut ours = settings(Some(Provider::Anthropic), "m");
     ours.url.clone_from(&server.url);
     ours.key = "s3cret-key".to_owned();
     let choice = chosen(&ours, &[]).await.unwrap();
-    assert_eq!(check(&choice).await, Ok(()));
+    assert_eq!(check(&choice).await, Ok(vec!["m-1".to_owned()]));
     let request = server.request().await;
     assert!(
         request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),
@@ -438,4 +438,83 @@ async fn a_check_costs_nothing_and_shows_no_key() {
         matches!(error, ModelError::Key { .. }) && !format!("{error} {error:?}").contains("s3cret"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_name_with_a_tag_is_for_ollama_alone() {
+    let server = ollama(&[("qwen3:0.6b", true)]).await;
+    let there = [
+        ("OLLAMA_HOST", server.url.as_str()),
+        ("OPENAI_API_KEY", "k"),
+    ];
+    let error = chosen(&settings(None, "qwen3:4b"), &there)
+        .await
+        .unwrap_err();
+    assert!(error.contains("'ollama pull qwen3:4b' gets it"), "{error}");
+    for (name, expected) in [
+        ("gpt-4o", Some(Provider::OpenAi)),
+        ("o4-mini", Some(Provider::OpenAi)),
+        ("ft:gpt-4o:me::1", Some(Provider::OpenAi)),
+        ("llama3", None),
+        ("qwen3", None),
+    ] {
+        let choice = chosen(&settings(None, name), &there).await;
+        assert_eq!(
+            choice.ok().map(|choice| choice.provider),
+            expected,
+            "{name}"
+        );
+    }
+    let own = [NOBODY, ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")];
+    let choice = chosen(&settings(None, "qwen3"), &own).await.unwrap();
+    assert_eq!(choice.provider, Provider::OpenAi, "it may have it");
+}
+
+#[tokio::test]
+async fn an_ollama_behind_a_key_is_asked_with_it() {
+    let refusal = answer(401, "", "no");
+    let models =
+        answered(r#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","capabilities":["tools"]}]}"#);
+    let mut server = Loopback::answers(&[&models, &refusal, &refusal]).await;
+    let host = ("OLLAMA_HOST", server.url.clone());
+    let host = (host.0, host.1.as_str());
+    let key = ("OLLAMA_API_KEY", "k-1");
+    let choice = chosen(&settings(None, ""), &[host, key]).await.unwrap();
+    assert_eq!(choice.provider, Provider::Ollama);
+    assert!(server.request().await.contains("authorization: Bearer k-1"));
+    for (variables, expected) in [
+        (&[host, key][..], "ollama: the key is not accepted at http"),
+        (
+            &[host],
+            "ollama: a key is asked for (OLLAMA_API_KEY) at http",
+        ),
+    ] {
+        let choice = chosen(&settings(None, ""), variables).await.unwrap();
+        assert!(choice.passed_over[0].starts_with(expected), "{choice:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_sentences_that_can_not_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, expected) in [
+        (" ".repeat((4 << 20) + 1), "is larger than 4 MiB"),
+        (
+            r#"{"intents":[{"sentences":["say {nothing}"],"tool":"echo"}]}"#.to_owned(),
+            "nothing",
+        ),
+    ] {
+        let file = folder.path().join("mine.json");
+        std::fs::write(&file, text).unwrap();
+        let mut ours = settings(Some(Provider::Intents), "");
+        ours.intents = vec![file];
+        let choice = choice(&ours, "", &|_| None).await.unwrap();
+        let manager = Arc::new(toolgate_core::ToolManager::new());
+        let toolbox = Toolbox::new(toolgate_core::ToolExecutor::new(manager));
+        let error = connect(choice, &toolbox).err().unwrap().to_string();
+        assert!(
+            error.contains("mine.json: ") && error.contains(expected),
+            "{error}"
+        );
+    }
 }

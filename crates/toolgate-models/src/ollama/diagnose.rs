@@ -107,20 +107,20 @@ async fn look(
 }
 
 fn unreachable(error: &ModelError) -> Finding {
-    let nobody = matches!(
-        error,
-        ModelError::Unreachable { .. } | ModelError::TimedOut { .. }
-    );
-    let fix = if nobody {
-        "ollama serve"
-    } else {
-        "set 'url' of the model to where Ollama is"
+    let fix = match error {
+        ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => "ollama serve",
+        ModelError::Key { .. } | ModelError::Failed { .. } => return failed(error),
+        _ => "set 'url' of the model to where Ollama is",
     };
     Finding::bad(error.to_string(), fix)
 }
 
 fn failed(error: &ModelError) -> Finding {
-    Finding::bad(error.to_string(), "restart Ollama, and look at its log")
+    let fix = match error {
+        ModelError::Key { .. } => "set OLLAMA_API_KEY, or 'key' of the model",
+        _ => "restart Ollama, and look at its log",
+    };
+    Finding::bad(error.to_string(), fix)
 }
 
 fn pull(model: &str) -> String {

@@ -89,12 +89,11 @@ impl OllamaClient {
 
     /// All models that the server at an address has, with what they can do, asked for within `limit` altogether. An empty
     /// address means this machine.
-    pub async fn probe(url: &str, limit: Duration) -> Result<Vec<ModelInfo>, ModelError> {
-        let settings = ModelSettings {
-            url: url.to_owned(),
-            ..ModelSettings::default()
-        };
-        let (api, deadline) = (Api::new(&settings)?, within(limit));
+    pub async fn probe(
+        settings: &ModelSettings,
+        limit: Duration,
+    ) -> Result<Vec<ModelInfo>, ModelError> {
+        let (api, deadline) = (Api::new(settings)?, within(limit));
         let models = api.models(deadline).await?;
         Ok(api.infos(models, deadline).await)
     }

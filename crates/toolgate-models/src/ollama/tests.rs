@@ -353,7 +353,7 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
         { "size": 7 },
     ] });
     let server = Loopback::start(vec![whole(200, &new.to_string())]).await;
-    let found = OllamaClient::probe(&server.url, HANG).await.unwrap();
+    let found = OllamaClient::probe(&settings(&server), HANG).await.unwrap();
     let expected = [
         ModelInfo {
             name: "a:latest".to_owned(),
@@ -371,7 +371,7 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
     assert_eq!(found, expected);
     let old = json!({ "models": [{ "name": "qwen3" }] });
     let mut server = Loopback::start(vec![whole(200, &old.to_string()), show()]).await;
-    let found = OllamaClient::probe(&server.url, HANG).await.unwrap();
+    let found = OllamaClient::probe(&settings(&server), HANG).await.unwrap();
     assert_eq!(
         (found.len(), found[0].tools, found[0].context),
         (1, true, Some(40_960))
@@ -383,7 +383,8 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
 async fn a_probe_ends_in_time() {
     let server = Loopback::start(vec![vec![Step::Hang]]).await;
     let limit = Duration::from_millis(50);
-    let probe = tokio::time::timeout(HANG, OllamaClient::probe(&server.url, limit));
+    let settings = settings(&server);
+    let probe = tokio::time::timeout(HANG, OllamaClient::probe(&settings, limit));
     let error = probe.await.unwrap().unwrap_err();
     assert!(matches!(error, ModelError::TimedOut { .. }), "{error:?}");
 }

@@ -1,11 +1,15 @@
 //! The model that `ask` and `chat` would use.
 
+use toolgate_core::{escape, nearest};
 use toolgate_models::{Choice, ChooseError, Chosen, Offer, Provider, Toolbox, ollama};
 
 use super::{Finding, Report, detail};
 use crate::config::Config;
 use crate::talk;
 use crate::wiring::{self, Tools};
+
+/// How many models are told where the one that is meant is missing.
+const NEAREST: usize = 3;
 
 impl Report {
     pub(super) async fn on_model(&mut self, config: &Config, tools: &Tools) {
@@ -26,7 +30,7 @@ impl Report {
         match chosen {
             Ok((choice, chosen)) => self.on_chosen(config, &choice, &chosen, &toolbox).await,
             Err(ChooseError::Model(error)) => {
-                self.add("model", &Finding::Warning(error.to_string()));
+                self.add("model", &missed(config, error.to_string()));
             }
             Err(error) => self.add("model", &Finding::Bad(error.to_string())),
         }
@@ -45,17 +49,19 @@ impl Report {
         match choice.provider {
             Provider::Ollama => self.on_ollama(config, choice, chosen, toolbox).await,
             Provider::Intents => {}
-            provider => {
-                let finding = match toolgate_models::check(choice).await {
-                    Ok(()) if choice.settings.key.is_empty() => {
-                        Finding::Good("it answers; no key is set".to_owned())
+            provider => match toolgate_models::check(choice).await {
+                Ok(models) => {
+                    let text = match choice.settings.key.is_empty() {
+                        true => "it answers; no key is set",
+                        false => "it answers, and takes the key",
+                    };
+                    self.add(provider.as_str(), &Finding::Good(text.to_owned()));
+                    if let Some(text) = unknown(&choice.settings.name, &models) {
+                        self.add(provider.as_str(), &missed(config, text));
                     }
-                    Ok(()) => Finding::Good("it answers, and takes the key".to_owned()),
-                    // It may be the network of the moment.
-                    Err(error) => Finding::Warning(error.to_string()),
-                };
-                self.add(provider.as_str(), &finding);
-            }
+                }
+                Err(error) => self.add(provider.as_str(), &missed(config, error.to_string())),
+            },
         }
     }
 
@@ -67,15 +73,61 @@ impl Report {
         toolbox: &Toolbox,
     ) {
         let offer = Offer::all(chosen.client.catalog(&toolbox.current()));
-        let is_wanted = config.model.provider.is_some();
         for found in ollama::diagnose(&choice.settings, offer.tokens()).await {
             let finding = match found.ok {
                 true => Finding::Good(found.text),
-                false if is_wanted => Finding::Bad(found.text),
-                false => Finding::Warning(found.text),
+                false => missed(config, found.text),
             };
             self.add("ollama", &finding);
             detail("do", found.fix.as_slice());
         }
+    }
+}
+
+/// Something the model needs is not there: bad, if somebody asked for this model.
+fn missed(config: &Config, text: String) -> Finding {
+    match config.model.provider.is_some() {
+        true => Finding::Bad(text),
+        false => Finding::Warning(text),
+    }
+}
+
+/// Says that a model is none of those there are. A name without its date means the latest of them.
+fn unknown(name: &str, models: &[String]) -> Option<String> {
+    let short = name.strip_suffix("-latest").unwrap_or(name);
+    let is_it = |model: &String| {
+        let rest = model.strip_prefix(short);
+        model == name || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    if models.is_empty() || models.iter().any(is_it) {
+        return None;
+    }
+    let name = escape(name);
+    let mut near = nearest(&name, models.iter().map(String::as_str), NEAREST);
+    if near.is_empty() {
+        near = models.iter().take(NEAREST).cloned().collect();
+    }
+    Some(format!(
+        "it has no model '{name}'; it has {}",
+        near.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown;
+
+    #[test]
+    fn a_model_that_is_not_there_is_told_with_those_that_are() {
+        let models = ["claude-sonnet-4-5-20250929", "gpt-4o", "gpt-4o-mini"].map(str::to_owned);
+        for name in ["gpt-4o", "claude-sonnet-4-5", "claude-sonnet-4-5-latest"] {
+            assert_eq!(unknown(name, &models), None, "{name}");
+        }
+        let text = unknown("gpt-4p", &models).unwrap_or_default();
+        assert!(
+            text.starts_with("it has no model 'gpt-4p'; it has gpt-4o"),
+            "{text}"
+        );
+        assert_eq!(unknown("x", &[]), None, "nothing is told");
     }
 }
