@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use tokio::time::Instant;
-use toolgate_core::{Redactor, ToolOutcome, escape, is_unseen};
+use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{CallArguments, Event, Listener, ModelCall};
 
+use crate::clean::Cleaner;
 use crate::say;
 use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
 
@@ -47,6 +48,9 @@ struct Screen {
     words: Words,
     /// Words of this answer are there to be seen.
     has_shown: bool,
+    cleaner: Cleaner,
+    /// What waits until a question is answered: the question must stay the last thing that is seen.
+    unsaid: Vec<String>,
 }
 
 struct Running {
@@ -78,6 +82,8 @@ impl Display {
             turns: 0,
             words: Words::default(),
             has_shown: false,
+            cleaner: Cleaner::default(),
+            unsaid: Vec::new(),
         })))
     }
 
@@ -96,9 +102,16 @@ impl Display {
     pub(crate) fn end(&self) {
         let mut screen = self.screen();
         screen.waiting = None;
-        screen.running.clear();
         screen.end_line();
         clear_line();
+        screen.catch_up();
+        // What still runs when a turn ends was stopped with it.
+        for stopped in std::mem::take(&mut screen.running) {
+            if screen.manner.progress {
+                let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+                say::line(&format!("{red}✗{red:#} {} cancelled", stopped.title));
+            }
+        }
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {
@@ -114,6 +127,9 @@ impl Listener for Display {
 
 impl Screen {
     fn event(&mut self, event: &Event<'_>) {
+        if !self.spinner.is_paused() {
+            self.catch_up();
+        }
         match event {
             Event::Asking { .. } => {
                 self.has_shown = false;
@@ -140,7 +156,14 @@ impl Screen {
                 });
             }
             Event::Called { call, outcome } => self.called(call, outcome),
-            Event::Notice(text) => self.remark(&self.redactor.line(text, SHOWN_NOTICE)),
+            Event::Notice(text) => {
+                let text = self.redactor.line(text, SHOWN_NOTICE);
+                match self.manner.progress {
+                    true => self.remark(&text),
+                    // Nobody would know that the model was not given all.
+                    false => tracing::warn!("{text}"),
+                }
+            }
             _ => {}
         }
     }
@@ -166,7 +189,7 @@ impl Screen {
         if self.words == Words::OpenThinking {
             self.end_line();
         }
-        let text = clean(text);
+        let text = self.cleaner.push(text);
         // Nothing but white space is no beginning.
         let text = match self.words {
             Words::Ended => text.trim_start_matches(['\n', ' ', '\t']),
@@ -191,7 +214,7 @@ impl Screen {
         if self.words == Words::Open {
             self.end_line();
         }
-        let text = clean(text);
+        let text = self.cleaner.push(text);
         let text = match self.words {
             Words::Ended => text.trim_start(),
             _ => text.as_str(),
@@ -238,7 +261,7 @@ impl Screen {
             let error = self.redactor.line(&error, SHOWN_ERROR);
             format!("\n    {error}")
         });
-        say::line(&format!(
+        self.say(format!(
             "{style}{mark}{style:#} {title} {dim}{}{dim:#}{}",
             seconds(outcome.elapsed),
             error.unwrap_or_default()
@@ -250,13 +273,28 @@ impl Screen {
         self.end_line();
         if self.manner.progress {
             let dim = Style::new().dimmed();
-            say::line(&format!("{dim}· {text}{dim:#}"));
+            self.say(format!("{dim}· {text}{dim:#}"));
         } else {
             tracing::info!("{text}");
         }
     }
 
+    /// A line, once no question is asked.
+    fn say(&mut self, line: String) {
+        self.unsaid.push(line);
+        if !self.spinner.is_paused() {
+            self.catch_up();
+        }
+    }
+
+    fn catch_up(&mut self) {
+        for line in self.unsaid.drain(..) {
+            say::line(&line);
+        }
+    }
+
     fn end_line(&mut self) {
+        self.cleaner = Cleaner::default();
         match std::mem::take(&mut self.words) {
             Words::Ended => {}
             Words::Open => say::stream("\n"),
@@ -268,6 +306,7 @@ impl Screen {
         if self.spinner.is_paused() || self.words != Words::Ended {
             return;
         }
+        self.catch_up();
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
         let line = |title: &str, since: Instant| {
@@ -316,32 +355,9 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// Words of a model or a tool without what could drive a terminal or hide text: lines and tabs stay, and so do the marks that
-/// some scripts and emoji are written with.
-pub(crate) fn clean(text: &str) -> String {
-    let is_writing = |c: char| matches!(c, '\n' | '\t' | '\u{200c}'..='\u{200f}');
-    let kept = text.chars().filter(|c| is_writing(*c) || !is_unseen(*c));
-    kept.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_keep_their_lines_and_lose_what_drives_a_terminal() {
-        for (text, expected) in [
-            ("one\n\ttwo\r\n", "one\n\ttwo\n"),
-            ("\u{1b}[31mred\u{1b}]0;title\u{7}", "[31mred]0;title"),
-            ("a\u{202e}b\u{9b}c\u{0}", "abc"),
-            (
-                "👩\u{200d}🚀 می\u{200c}خواهم",
-                "👩\u{200d}🚀 می\u{200c}خواهم",
-            ),
-        ] {
-            assert_eq!(clean(text), expected);
-        }
-    }
 
     #[test]
     fn a_call_is_told_in_one_line_without_secrets() {

@@ -1,6 +1,7 @@
 //! The program: command line, configuration, wiring. What a command does lives in `commands/`, one file each.
 
 mod approve;
+mod clean;
 mod cli;
 mod commands;
 mod config;

@@ -122,3 +122,14 @@ pub(crate) fn is_followed() -> bool {
 pub(crate) fn is_watched() -> bool {
     std::io::stdout().is_terminal()
 }
+
+/// True if words may go to stdout as they come: whoever looks at stdout sees on stderr which of them are the answer. Where
+/// stderr goes elsewhere, stdout carries the answer alone.
+pub(crate) fn can_stream() -> bool {
+    is_watched() && std::io::stderr().is_terminal()
+}
+
+/// True if what is logged would stand between the words that a person reads.
+pub(crate) fn is_read() -> bool {
+    manner() != Manner::Json && std::io::stderr().is_terminal()
+}

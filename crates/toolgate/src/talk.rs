@@ -250,7 +250,7 @@ fn split(text: &str) -> (Option<Provider>, Option<&str>) {
     }
 }
 
-/// The door; what the display shows is not logged once more.
+/// The door; what the display shows, or the model tells, is not logged once more.
 fn executor(
     config: &Config,
     tools: &Tools,
@@ -263,7 +263,7 @@ fn executor(
         spinner: spinner.clone(),
         redactor: tools.redactor.clone(),
     };
-    match say::is_followed() && !is_verbose {
+    match say::is_read() && !is_verbose {
         true => wiring::displayed(config, tools, approver),
         false => wiring::executor(config, tools, approver),
     }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use toolgate_models::{ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
 
 use super::{rendered, runtime};
+use crate::clean::clean;
 use crate::cli::{AskOptions, Global};
-use crate::display::{Manner, clean};
+use crate::display::Manner;
 use crate::exit::{self, Exit};
 use crate::say;
 use crate::talk::{self, Setting};
@@ -86,7 +87,7 @@ async fn ask(
     text: &str,
 ) -> anyhow::Result<Exit> {
     let is_followed = say::is_followed();
-    let streams = say::is_watched() && !options.json;
+    let streams = say::can_stream() && !options.json;
     introduce(&chosen, is_followed);
     let mut conversation = setting.conversation(&chosen, options.model.resume.as_deref())?;
     let display = setting.display(Manner {
@@ -171,7 +172,13 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
         )));
     }
     say::error(&anyhow::anyhow!(error.to_string()));
-    say::note(DOCTOR);
+    // What was said is too much, or too often: a look at the model tells nothing more.
+    if !matches!(
+        error,
+        ModelError::Limited { .. } | ModelError::TooLong { .. }
+    ) {
+        say::note(DOCTOR);
+    }
     Exit::Failure
 }
 

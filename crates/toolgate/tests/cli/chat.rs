@@ -1,11 +1,13 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fakellm::{Answer, Script};
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::llm::{HANG, Llm, alone, weekday, weekday_call};
@@ -87,6 +89,11 @@ struct Terminal {
 impl Terminal {
     /// Nothing where there is no tmux; with `CI=true` that is a failure.
     fn open(llm: &Llm, config: &str) -> Option<Self> {
+        Self::open_with(llm, config, "")
+    }
+
+    /// The same with more arguments, as a shell reads them.
+    fn open_with(llm: &Llm, config: &str, arguments: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(
                 std::env::var("CI").as_deref() != Ok("true"),
@@ -104,7 +111,7 @@ impl Terminal {
         std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
         let home = terminal.folder.path().display().to_string();
         let command = format!(
-            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 OLLAMA_HOST={} {} chat -p ollama; echo left with $?; cat",
+            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 OLLAMA_HOST={} {} chat -p ollama {arguments}; echo left with $?; cat",
             llm.url(),
             env!("CARGO_BIN_EXE_toolgate"),
         );
@@ -284,13 +291,129 @@ fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
     };
     terminal.shows("\n›");
     terminal.line("say hello");
-    terminal.shows("Run it? [y/N]");
+    terminal.shows("Run echo? [y/N]");
     terminal.line("y");
     terminal.shows("granted");
     terminal.line("say it again");
-    terminal.shows("say it again\necho {\"text\":\"hello\"}\nRun it? [y/N]");
+    terminal.shows("say it again\necho (builtin) {\"text\":\"hello\"}\nRun echo? [y/N]");
     terminal.keys(&["C-c"]);
-    terminal.shows("stopped;");
+    let screen = terminal.shows("stopped;");
+    assert!(
+        screen.contains("✗ echo {\"text\":\"hello\"} cancelled"),
+        "{screen}"
+    );
     terminal.line("now?");
     terminal.shows("back again");
+}
+
+#[test]
+fn what_is_typed_before_a_question_is_no_answer_to_it() {
+    let gate = Arc::new(Semaphore::new(0));
+    let call = Answer::call("c", "echo", &json!({ "text": "hello" })).behind(&gate);
+    let llm = Llm::new([call, Answer::text("and so it ends")]);
+    let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.line("say hello");
+    llm.asked(1);
+    terminal.shows("waiting for the model");
+    terminal.line("y");
+    gate.add_permits(1);
+    terminal.shows("Run echo? [y/N]");
+    terminal.line("n");
+    terminal.shows("and so it ends");
+    let result = llm.requests()[1].json()["messages"].to_string();
+    assert!(
+        result.contains("refused") || result.contains("denied"),
+        "{result}"
+    );
+}
+
+#[test]
+fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
+    let first = Answer::call("a", "echo", &json!({ "text": "one" })).and_call(
+        "b",
+        "echo",
+        &json!({ "text": "two" }),
+    );
+    let llm = Llm::new([first, Answer::text("done")]);
+    let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.line("say both");
+    terminal.shows("Run echo? [y/N]");
+    terminal.line("y");
+    // Long enough for several pictures of a spinner.
+    for _ in 0..25 {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let screen = terminal.screen();
+    assert_eq!(screen.matches("Run echo? [y/N]").count(), 2, "{screen}");
+    assert!(screen.ends_with("Run echo? [y/N]"), "{screen}");
+    terminal.line("y");
+    terminal.shows("done");
+}
+
+#[test]
+fn lines_that_come_together_are_all_read() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let Some(terminal) = Terminal::open(&llm, "{}") else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.keys(&["-l", "one\rtwo\rthree\r"]);
+    llm.asked(3);
+    let last = llm.requests()[2].json()["messages"].to_string();
+    assert!(last.contains("two") && last.contains("three"), "{last}");
+}
+
+#[test]
+fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
+    let first = Answer::text("Let me look.").and_call("a", "datetime", &weekday());
+    let llm = Llm::new([first, Answer::text("It was a Saturday.")]);
+    let Some(terminal) = Terminal::open_with(&llm, "{}", "2>errors") else {
+        return;
+    };
+    terminal.shows("›");
+    terminal.line("which day?");
+    let screen = terminal.shows("It was a Saturday.");
+    assert!(!screen.contains("Let me look."), "{screen}");
+}
+
+#[test]
+fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let run = Run::new(["chat", "-p", "ollama"])
+        .within(folder.path())
+        .stdin(
+            "hello\n/save notes.txt\n/save /dev/null\n/save a/b.json\n/save c.json\n/save c.json\n",
+        );
+    let done = llm.known_to(run, "ollama").done();
+    for expected in [
+        "notes.txt is there and holds no saved conversation",
+        "cannot write /dev/null: it is a folder, a device or a pipe",
+        "cannot write a/b.json",
+        "saved in c.json\nsaved in c.json",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}: {done:?}");
+    }
+    let notes = std::fs::read_to_string(folder.path().join("notes.txt")).unwrap();
+    assert_eq!(notes, "mine");
+    assert!(!folder.path().join("a").exists());
+    let run = Run::new(["chat", "--resume", "c.json"]).within(folder.path());
+    let done = llm.known_to(run, "ollama").done();
+    assert!(done.stderr.contains("2 messages from c.json"), "{done:?}");
+}
+
+#[test]
+fn the_time_of_a_turn_stays_when_the_model_and_the_conversation_change() {
+    let llm = Llm::new([Answer::black_hole()]);
+    let run = Run::new(["chat", "-p", "intents", "--timeout", "300ms"])
+        .stdin("/model ollama:qwen3:0.6b\n/clear\nhello\n");
+    let done = llm.known_to(run, "ollama").done();
+    assert!(done.stderr.contains("ollama did not"), "{done:?}");
 }

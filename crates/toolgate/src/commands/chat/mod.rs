@@ -14,8 +14,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_models::{Chosen, Conversation, Turn};
 
 use super::runtime;
+use crate::clean::clean;
 use crate::cli::{ChatOptions, Global};
-use crate::display::{Display, Manner, clean};
+use crate::display::{Display, Manner};
 use crate::exit::{self, Exit};
 use crate::say;
 use crate::talk::{self, Setting};
@@ -67,7 +68,7 @@ struct Chat<'a> {
 async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> anyhow::Result<Exit> {
     let is_live = std::io::stdin().is_terminal() && say::is_watched();
     let manner = Manner {
-        streams: say::is_watched(),
+        streams: say::can_stream(),
         progress: say::is_followed(),
         thinking: chosen.settings.keep_thinking,
     };
