@@ -214,8 +214,8 @@ pub(crate) struct ModelOptions {
     /// Which model: a name, or PROVIDER:NAME
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Offer only tools like this; may be given several times [default: all that the policy allows]
-    #[arg(short, long, value_name = "PATTERN")]
+    /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
+    #[arg(short, long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     /// Approve every call that the policy asks about
     #[arg(short, long)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use toolgate_core::{Pattern, Redactor, ToolExecutor, escape};
+use toolgate_core::{Pattern, Redactor, Source, ToolExecutor, escape, nearest};
 use toolgate_models::{
     Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
     Turn, TurnEnd,
@@ -36,13 +36,17 @@ pub(crate) struct Setting {
     pub(crate) wanted: ModelSettings,
     /// Why that provider, if one was named.
     said_by: &'static str,
+    /// `--tools`, as typed.
+    patterns: Vec<String>,
     pub(crate) spinner: Spinner,
 }
 
 impl Setting {
     pub(crate) fn new(global: &Global, options: &ModelOptions) -> anyhow::Result<Self> {
         let config = wiring::configuration(global)?;
-        let (wanted, said_by) = wanted(&config, options)?;
+        // Before anything is started: what can not be resumed is wrong usage.
+        let saved = options.resume.as_deref().map(read).transpose()?;
+        let (wanted, said_by) = wanted(&config, options, saved.as_ref())?;
         let tools = wiring::tools(&config);
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
@@ -59,6 +63,7 @@ impl Setting {
             tools,
             wanted,
             said_by,
+            patterns: options.tools.clone(),
             spinner,
         })
     }
@@ -77,7 +82,7 @@ impl Setting {
         let spinner = &self.spinner;
         let fleet =
             admitted.map(|them| Fleet::start(&self.config, &self.tools, them, Some(spinner)));
-        let choosing = toolgate_models::choice(&self.wanted, self.said_by, &wiring::environment);
+        let choosing = self.choose();
         let Some(fleet) = fleet else {
             let choice = tokio::select! {
                 choice = choosing => Some(choice),
@@ -96,6 +101,51 @@ impl Setting {
             fleet.tell_missing();
         }
         (Some(fleet), choice)
+    }
+
+    async fn choose(&self) -> Result<Choice, ChooseError> {
+        let choosing = toolgate_models::choice(&self.wanted, self.said_by, &wiring::environment);
+        choosing.await.map_err(|error| match error {
+            ChooseError::Settings(text) if self.said_by == SAVED => ChooseError::Settings(format!(
+                "{text}; the saved conversation was with it, and --provider goes on with another"
+            )),
+            other => other,
+        })
+    }
+
+    /// What is odd about `--tools`: a pattern that means no tool.
+    pub(crate) fn unmatched(&self) -> Option<String> {
+        let list = self.toolbox.current();
+        let means_some = |text: &str| {
+            let pattern = Pattern::new(text);
+            let mut tools = list.tools().iter();
+            tools.any(|tool| pattern.matches(tool.definition()))
+        };
+        let text = self.patterns.iter().find(|text| !means_some(text))?;
+        let slashed = text.replacen("__", "/", 1);
+        let hint = match slashed != *text && means_some(&slashed) {
+            true => format!("did you mean '{}'?", escape(&slashed)),
+            false => match nearest(text, self.names().iter().map(String::as_str), 3) {
+                near if near.is_empty() => "'toolgate list' shows which there are".to_owned(),
+                near => format!("near it: {}", escape(&near.join(", "))),
+            },
+        };
+        Some(format!(
+            "--tools {}: no tool is like that; {hint}",
+            escape(text)
+        ))
+    }
+
+    /// Every tool, as a pattern would name it.
+    fn names(&self) -> Vec<String> {
+        let tools = self.tools.manager.tools();
+        let definitions = tools.iter().map(|tool| tool.definition());
+        definitions
+            .map(|tool| match tool.source() {
+                Source::Mcp(server) => format!("{server}/{}", tool.name()),
+                _ => tool.name().to_owned(),
+            })
+            .collect()
     }
 
     /// The client of a choice. Its secrets are known from now on.
@@ -163,6 +213,7 @@ pub(crate) async fn beside<T>(display: &Display, turn: impl Future<Output = T>) 
 fn wanted(
     config: &Config,
     options: &ModelOptions,
+    saved: Option<&Saved>,
 ) -> anyhow::Result<(ModelSettings, &'static str)> {
     if let Some(unset) = config.unset_for_model() {
         bail!(unset.clone());
@@ -181,7 +232,15 @@ fn wanted(
             for_provider(&config.model, provider),
             "the command line says so",
         ),
-        None => (config.model.clone(), "the configuration says so"),
+        None => match saved.filter(|_| is_open(config, options)) {
+            // Who was told the beginning is told the rest, and nobody else.
+            Some(saved) => {
+                let mut settings = for_provider(&config.model, saved.provider);
+                saved.model.clone_into(&mut settings.name);
+                (settings, SAVED)
+            }
+            None => (config.model.clone(), "the configuration says so"),
+        },
     };
     if let Some(name) = name {
         name.clone_into(&mut wanted.name);

@@ -12,6 +12,7 @@ use crate::cli::{AskOptions, Global};
 use crate::display::Manner;
 use crate::exit::{self, Exit};
 use crate::say;
+use crate::servers::Fleet;
 use crate::talk::{self, Setting};
 
 /// For a model that failed.
@@ -33,7 +34,10 @@ pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit>
         let exit = match choice {
             None => Ok(Exit::Interrupted),
             Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
-                Ok(chosen) => ask(&setting, options, chosen, &text).await,
+                Ok(chosen) => match unmatched(&setting, fleet.as_ref()) {
+                    Some(error) => Err(error),
+                    None => ask(&setting, options, chosen, &text).await,
+                },
                 Err(error) => Ok(refused(options, &error)),
             },
         };
@@ -78,6 +82,16 @@ fn stdin() -> anyhow::Result<String> {
         bail!("stdin holds more than {} MiB", LONGEST >> 20);
     }
     String::from_utf8(bytes).context("stdin is not UTF-8")
+}
+
+/// A pattern of `--tools` that means nothing; while servers are away, it may mean one of theirs.
+fn unmatched(setting: &Setting, fleet: Option<&Fleet>) -> Option<anyhow::Error> {
+    let text = setting.unmatched()?;
+    if fleet.is_none_or(Fleet::is_complete) {
+        return Some(anyhow::anyhow!(text));
+    }
+    tracing::warn!("{text}");
+    None
 }
 
 async fn ask(

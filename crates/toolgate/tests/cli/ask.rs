@@ -492,6 +492,108 @@ fn a_conversation_is_saved_and_resumed_by_another_provider() {
 }
 
 #[test]
+fn a_conversation_goes_on_with_whom_it_was_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let ollama = Llm::scripted(Script::always(Answer::text("ok")));
+    let done = ollama
+        .ask("ollama", &["--save", "c.json", "a secret"])
+        .within(folder.path())
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let resumed = |arguments: &[&str]| {
+        let run = Run::new(["ask", "--json", "--resume", "c.json"]);
+        run.args(arguments).within(folder.path())
+    };
+    let openai = Llm::scripted(Script::always(Answer::text("ok")));
+    // Ollama is not there now, and somebody else is.
+    let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.stderr.contains("ollama can not be reached"),
+        "{done:?}"
+    );
+    assert!(openai.requests().is_empty());
+    let run = ollama.known_to(openai.known_to(resumed(&["x"]), "openai"), "ollama");
+    let record = run.json();
+    assert_eq!(
+        (&record["provider"], &record["model"], &record["why"]),
+        (
+            &json!("ollama"),
+            &json!("qwen3:0.6b"),
+            &json!("the saved conversation was with it")
+        )
+    );
+    let run = resumed(&["-p", "openai", "-m", "qwen3:0.6b", "x"]);
+    let record = openai.known_to(run, "openai").json();
+    assert_eq!(record["provider"], "openai");
+    let saved = std::fs::read_to_string(folder.path().join("c.json")).unwrap();
+    let saved = saved.replace("\"ollama\"", "\"anthropic\"");
+    std::fs::write(folder.path().join("c.json"), saved).unwrap();
+    let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(
+        done.stderr.contains("anthropic needs a key") && done.stderr.contains("--provider goes on"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn tools_that_nobody_has_are_said() {
+    for (pattern, expected) in [
+        (
+            "datetme",
+            "--tools datetme: no tool is like that; near it: datetime",
+        ),
+        (
+            "zzz/*",
+            "--tools zzz/*: no tool is like that; 'toolgate list' shows",
+        ),
+        ("echo,nope__*", "--tools nope__*: no tool is like that"),
+    ] {
+        let llm = Llm::new([]);
+        let done = llm.ask("ollama", &["-t", pattern, "x"]).done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+        assert!(llm.requests().is_empty());
+    }
+}
+
+#[test]
+fn a_prompt_that_was_cut_is_said_in_a_pipe_too() {
+    let llm = Llm::new([Answer::text("ok").prompt_tokens(1)]);
+    let done = llm.ask("ollama", &["x"]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("ok\n", Some(0)));
+    assert!(done.stderr.contains("WARN"), "{done:?}");
+}
+
+#[test]
+fn a_signal_to_terminate_is_seen_in_the_exit_code() {
+    let llm = Llm::new([Answer::black_hole()]);
+    let (child, _folder) = llm.ask("ollama", &["x"]).start();
+    llm.asked(1);
+    let killed = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(143)));
+}
+
+#[test]
+fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
+    let named =
+        r#"{ "search": { "url": "http://127.0.0.1:1" }, "model": { "provider": "openai" } }"#;
+    let nobody = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
+    for (config, word, code) in [(named, "FAILED", 1), (nobody, "warning", 0)] {
+        let done = alone(Run::new(["doctor"]))
+            .config(config)
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+            .done();
+        let expected = format!("{word:<8} openai         openai can not be reached");
+        assert!(done.stdout.contains(&expected), "{done:?}");
+        assert_eq!(done.code, Some(code), "{done:?}");
+    }
+}
+
+#[test]
 fn a_turn_that_takes_too_long_ends() {
     let llm = Llm::new([Answer::black_hole()]);
     let done = llm.ask("ollama", &["--timeout", "300ms", "x"]).done();

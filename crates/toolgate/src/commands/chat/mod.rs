@@ -25,9 +25,6 @@ use orders::Next;
 
 pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit> {
     let setting = Setting::new(global, &options.model)?;
-    if let Some(file) = &options.model.resume {
-        talk::read(file)?;
-    }
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
@@ -83,6 +80,12 @@ async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> an
         failed: false,
     };
     chat.introduce();
+    if let Some(file) = &options.model.resume {
+        chat.tell_resumed(file);
+    }
+    if let Some(text) = setting.unmatched() {
+        tracing::warn!("{text}");
+    }
     let _terminal = Terminal::remember();
     let mut input = Input::new(is_live);
     chat.turns(&mut input).await

@@ -149,9 +149,14 @@ impl Chat<'_> {
         let path = Some(Path::new(file));
         let resumed = self.setting.conversation(&self.chosen, path);
         self.conversation = resumed.context("the conversation stays as it is")?;
-        let count = self.conversation.history().len();
-        say::note(&format!("{count} messages from {}", escape(file)));
+        self.tell_resumed(Path::new(file));
         Ok(())
+    }
+
+    pub(super) fn tell_resumed(&self, file: &Path) {
+        let count = self.conversation.history().len();
+        let file = escape(&file.to_string_lossy());
+        say::note(&format!("{count} messages from {file}"));
     }
 }
 
