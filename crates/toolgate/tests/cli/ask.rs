@@ -591,6 +591,13 @@ fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
         assert!(done.stdout.contains(&expected), "{done:?}");
         assert_eq!(done.code, Some(code), "{done:?}");
     }
+    let llm = Llm::new([]);
+    let other = named.replace(r#""openai" }"#, r#""openai", "name": "qwen3:0.7b" }"#);
+    let run = Run::new(["doctor"]).config(&other);
+    let done = llm.known_to(run, "openai").done();
+    let expected = "FAILED   openai         it has no model 'qwen3:0.7b'; it has qwen3:0.6b";
+    assert!(done.stdout.contains(expected), "{done:?}");
+    assert_eq!(done.code, Some(1), "{done:?}");
 }
 
 #[test]

@@ -225,3 +225,21 @@ async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
         assert!(last.ok && last.text.contains(expected), "{}", last.text);
     }
 }
+
+#[tokio::test]
+async fn a_server_that_refuses_or_fails_is_told_apart_from_another_one() {
+    for (status, expected) in [
+        (401, "set OLLAMA_API_KEY, or 'key' of the model"),
+        (500, "restart Ollama, and look at its log"),
+        (404, "set 'url' of the model to where Ollama is"),
+    ] {
+        let refused = answer(status, "", "no");
+        let server = Loopback::answers(&[&refused]).await;
+        let settings = ModelSettings {
+            url: server.url.clone(),
+            ..ModelSettings::default()
+        };
+        let findings = diagnose(&settings, 2000).await;
+        assert_eq!(bad(&findings).1, expected, "{findings:#?}");
+    }
+}
