@@ -115,11 +115,13 @@ impl Setting {
 
     /// What is odd about `--tools`: a pattern that means no tool.
     pub(crate) fn unmatched(&self) -> Option<String> {
-        let list = self.toolbox.current();
+        // Not only those that were chosen: another spelling may mean one that was not.
+        let tools = self.tools.manager.tools();
         let means_some = |text: &str| {
             let pattern = Pattern::new(text);
-            let mut tools = list.tools().iter();
-            tools.any(|tool| pattern.matches(tool.definition()))
+            let mut definitions = tools.iter().map(|tool| tool.definition());
+            definitions
+                .any(|tool| pattern.matches(tool) && self.toolbox.executor().is_visible(tool))
         };
         let text = self.patterns.iter().find(|text| !means_some(text))?;
         let slashed = text.replacen("__", "/", 1);
@@ -142,7 +144,11 @@ impl Setting {
         let definitions = tools.iter().map(|tool| tool.definition());
         definitions
             .map(|tool| match tool.source() {
-                Source::Mcp(server) => format!("{server}/{}", tool.name()),
+                Source::Mcp(server) => {
+                    let prefix = format!("{server}__");
+                    let name = tool.name();
+                    format!("{server}/{}", name.strip_prefix(&prefix).unwrap_or(name))
+                }
                 _ => tool.name().to_owned(),
             })
             .collect()

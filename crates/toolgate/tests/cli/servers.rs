@@ -31,6 +31,20 @@ fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> Done {
 }
 
 #[test]
+fn a_pattern_of_tools_that_is_spelt_in_another_way_is_told_the_right_one() {
+    let servers: &[(&str, &[&str])] = &[("house", &[])];
+    for (pattern, expected) in [
+        ("house__arg*", "did you mean 'house/arg*'?"),
+        ("house/argumnts", "near it: house/arguments"),
+    ] {
+        let ask = ["ask", "-p", "intents", "-t", pattern, "hello"];
+        let done = run(servers, &ask, "spelt");
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+    }
+}
+
+#[test]
 fn tools_of_servers_are_listed_and_missing_ones_are_named() {
     let servers: &[(&str, &[&str])] = &[
         ("house", &[]),
