@@ -54,7 +54,7 @@ impl Reading<'_> {
                 .iter()
                 .map(|token| singular(&token.text, ending))
                 .collect();
-            let (_, entries) = names.find(&words, &self.engine.spoken(), None)?;
+            let entries = names.with_words(&words, &self.engine.spoken());
             group(entries, from + length, NAME * length as u32, How::Certain)
         };
         let endings = &self.engine.pack.groups.plural;
@@ -62,24 +62,28 @@ impl Reading<'_> {
         (1..=longest).filter_map(fill).collect()
     }
 
-    /// `the lamp and the fan`.
+    /// `the lamp, the fan and the radio`.
     fn joined(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
-        let is_and = |index: &usize| {
-            let word = &self.sentence.tokens[*index].text;
-            self.engine.pack.groups.and.contains(word)
+        // Where one ends and the next begins.
+        let parted = |index: usize| {
+            let word = &self.sentence.tokens[index].text;
+            match self.engine.pack.groups.and.contains(word) {
+                true => Some((index, index + 1)),
+                false => self.sentence.has_comma(index).then_some((index, index)),
+            }
         };
-        let ands: Vec<usize> = (at + 1..self.sentence.tokens.len())
-            .filter(is_and)
+        let parts: Vec<(usize, usize)> = (at + 1..self.sentence.tokens.len())
+            .filter_map(parted)
             .take(MOST_TOGETHER)
             .collect();
         let (mut from, mut before) = (at, Some((Vec::new(), 0, How::Certain)));
         let mut fills = Vec::new();
-        for (index, and) in ands.iter().enumerate() {
-            before = before.and_then(|before| self.and_one(before, slot, names, from, *and));
+        for (index, (end, next)) in parts.iter().enumerate() {
+            before = before.and_then(|before| self.and_one(before, slot, names, from, *end));
             let Some(before) = &before else { break };
-            from = and + 1;
-            let next = ands.get(index + 1).copied();
-            let end = next.unwrap_or(self.sentence.tokens.len());
+            from = *next;
+            let end = parts.get(index + 1).map(|(end, _)| *end);
+            let end = end.unwrap_or(self.sentence.tokens.len());
             for end in from + 1..=end.min(from + LONGEST_NAME) {
                 let all = self.and_one(before.clone(), slot, names, from, end);
                 fills.extend(all.and_then(|(entries, cost, how)| group(entries, end, cost, how)));

@@ -281,6 +281,14 @@ impl Names {
         self.entries.iter()
     }
 
+    /// All that have these words in their names: a `light` and a `kitchen light` are lights.
+    pub(crate) fn with_words(&self, words: &[String], spoken: &Spoken<'_>) -> Vec<&Entry> {
+        let digits = words.iter().map(|word| spoken.numbers.as_digits(word));
+        let set = spoken.set(&digits.collect::<Vec<_>>());
+        let found = self.having(&set).unwrap_or_default();
+        found.iter().map(|index| &self.entries[*index]).collect()
+    }
+
     /// Names that look a little like this.
     pub(crate) fn suggestions(&self, text: &str, most: usize) -> Vec<String> {
         let labels = self.entries.iter().map(|entry| entry.label.as_str());

@@ -56,6 +56,18 @@ impl<'a> Sentence<'a> {
         self.raw.get(start..end).unwrap_or("").trim()
     }
 
+    /// True if a comma stands before a word.
+    pub(crate) fn has_comma(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.tokens[before]);
+        match (before, self.tokens.get(at)) {
+            (Some(before), Some(word)) => {
+                let between = self.raw.get(before.end..word.start);
+                between.is_some_and(|between| between.contains(','))
+            }
+            _ => false,
+        }
+    }
+
     /// The text of some words as it was written, from the first to the last of them.
     pub(crate) fn written(&self, from: usize, to: usize) -> &'a str {
         match (

@@ -9,6 +9,9 @@ async fn sentences_about_the_house_become_calls() {
     let off = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"}"#;
     let one = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"}"#;
     let two = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"} + control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
+    let switches = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"} + control_zwave_device {"deviceName":"Switch 2","action":"on"}"#;
+    let three = format!("{two} + {one}");
+    let three = three.as_str();
     let dim = r#"control_zwave_device {"deviceName":"Bedroom Light","action":"dim","level":30}"#;
     let bedroom = r#"get_device_sensor_data {"deviceName":"Bedroom"}"#;
     let warm = r#"set_thermostat {"deviceName":"Living Room Thermostat","temperature":21}"#;
@@ -114,6 +117,12 @@ async fn sentences_about_the_house_become_calls() {
         (
             "turn off all the lights",
             r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"} + control_zwave_device {"deviceName":"Bedroom Light","action":"off"}"#,
+        ),
+        ("turn on switch one and two", switches),
+        ("turn on the kitchen light, the lamp, and switch 1", three),
+        (
+            "turn off all thermostats",
+            r#"control_zwave_device {"deviceName":"Living Room Thermostat","action":"off"} + control_zwave_device {"deviceName":"Thermostat","action":"off"}"#,
         ),
         (
             "check the motion sensor",
