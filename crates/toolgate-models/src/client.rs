@@ -97,7 +97,7 @@ pub enum Stop {
     Length,
     /// It ran out of tokens in the middle of a call, which is not in the message.
     CutCall,
-    /// It will not answer this.
+    /// It will not answer this, or can not.
     Refusal,
     /// It made a pause and wants to be asked again with what it said so far.
     Pause,
