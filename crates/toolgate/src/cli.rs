@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style, Styles};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::Provider;
@@ -212,7 +212,7 @@ pub(crate) struct ModelOptions {
     #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
     pub(crate) provider: Option<Provider>,
     /// Which model: a name, or PROVIDER:NAME
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
     #[arg(short, long, value_name = "PATTERN", value_delimiter = ',')]

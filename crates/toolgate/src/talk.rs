@@ -187,7 +187,7 @@ impl Setting {
         &self,
         text: &str,
         current: &ModelSettings,
-    ) -> Result<Choice, ChooseError> {
+    ) -> anyhow::Result<Choice> {
         let (provider, name) = split(text);
         let provider = provider.or(current.provider);
         let mut wanted = match provider {
@@ -345,6 +345,18 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
     Saved::read(&bytes).with_context(|| format!("{shown} can not be resumed"))
 }
 
+/// Whether a conversation can be kept there: asked before there is one, as nobody should lose an answer to a typing error.
+/// What else a file holds is not overwritten.
+pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
+    let shown = escape(&path.to_string_lossy());
+    file::expect_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
+    let is_new = std::fs::metadata(path).map_or(true, |found| found.len() == 0);
+    if !is_new && read(path).is_err() {
+        bail!("{shown} is there and holds no saved conversation; choose another file");
+    }
+    Ok(())
+}
+
 /// Keeps a conversation in a file, for its owner alone.
 pub(crate) fn save(conversation: &Conversation, path: &Path) -> anyhow::Result<()> {
     let text = conversation.save().to_json();
@@ -407,18 +419,6 @@ pub(crate) fn described(chosen: &Chosen) -> String {
 }
 
 #[cfg(test)]
-/// Whether a conversation can be kept there: asked before there is one, as nobody should lose an answer to a typing error.
-/// What else a file holds is not overwritten.
-pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
-    let shown = escape(&path.to_string_lossy());
-    file::expect_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
-    let is_new = std::fs::metadata(path).map_or(true, |found| found.len() == 0);
-    if !is_new && read(path).is_err() {
-        bail!("{shown} is there and holds no saved conversation; choose another file");
-    }
-    Ok(())
-}
-
 mod tests {
     use super::*;
 

@@ -56,10 +56,10 @@ struct Chat<'a> {
     display: Display,
     /// A person types and looks; else lines come from a pipe and answers go to one.
     is_live: bool,
-    /// Listened to all the time: one that comes while an order is obeyed counts too.
-    terminate: Signal,
     streams: bool,
     failed: bool,
+    /// Listened to all the time: one that comes while an order is obeyed counts too.
+    terminate: Signal,
 }
 
 async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> anyhow::Result<Exit> {
@@ -75,9 +75,9 @@ async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> an
         display: setting.display(manner),
         chosen,
         is_live,
-        terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
         streams: manner.streams,
         failed: false,
+        terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
     };
     chat.introduce();
     if let Some(file) = &options.model.resume {

@@ -4,7 +4,7 @@ use anyhow::Context;
 use toolgate_core::escape;
 
 use super::Chat;
-use crate::display::clean;
+use crate::clean::clean;
 use crate::say;
 
 impl Chat<'_> {
