@@ -364,7 +364,8 @@ impl<'a> Reading<'a> {
             }
             Filling::Values(names) => {
                 let mut fills = self.names(slot, names, at, false);
-                fills.extend(self.twice(names, at));
+                let twice = self.twice(names, at, &fills);
+                fills.extend(twice);
                 fills
             }
             Filling::List(_) => match self.lists.get(&slot) {
@@ -420,7 +421,14 @@ impl<'a> Reading<'a> {
     }
 
     /// `tokyo japan`: two names that mean the same, or of which one tells what the other means.
-    fn twice(&self, names: &Names, at: usize) -> Vec<Fill> {
+    fn twice(&self, names: &Names, at: usize, once: &[Fill]) -> Vec<Fill> {
+        let first: Vec<&Fill> = once
+            .iter()
+            .filter(|fill| fill.how == How::Certain)
+            .collect();
+        if first.is_empty() {
+            return Vec::new();
+        }
         let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
         let words: Vec<String> = self.sentence.tokens[at..at + longest]
             .iter()
@@ -431,16 +439,14 @@ impl<'a> Reading<'a> {
             (found.0 == Found::Whole).then_some(found.1)
         };
         let mut fills = Vec::new();
-        for middle in 1..longest {
-            let Some(first) = whole(&words[..middle]) else {
-                continue;
-            };
+        for first in first {
+            let middle = first.end - at;
             for end in middle + 1..=longest {
                 let second = whole(&words[middle..end]).unwrap_or_default();
-                let both = first.iter().filter(|entry| second.contains(entry));
-                let values: Vec<(Value, String)> = both
-                    .map(|entry| (Value::from(entry.value.clone()), entry.label.clone()))
-                    .collect();
+                let is_both = |(value, _): &&(Value, String)| {
+                    second.iter().any(|entry| *value == entry.value.as_str())
+                };
+                let values: Vec<_> = first.values.iter().filter(is_both).cloned().collect();
                 if !values.is_empty() {
                     fills.push(Fill {
                         end: at + end,
