@@ -59,14 +59,27 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }
-    for (question, expected) in [
-        ("please paint the fence", "I did not understand that."),
-        ("turn on the kitchen light", "I can't switch devices here"),
-        ("what is 7 divided by zero", "7 / 0 has no finite result."),
+    // What fails is also in the log.
+    for (question, expected, logged) in [
+        ("please paint the fence", "I did not understand that.", ""),
+        (
+            "turn on the kitchen light",
+            "I can't switch devices here",
+            "",
+        ),
+        (
+            "what is 7 divided by zero",
+            "7 / 0 has no finite result.",
+            "ERROR tool call failed",
+        ),
     ] {
         let done = alone(Run::new(["ask", question])).done();
         assert!(done.stdout.contains(expected), "{done:?}");
-        assert_eq!((done.stderr.as_str(), done.code), ("", Some(1)));
+        assert!(done.stderr.starts_with(logged), "{done:?}");
+        assert_eq!(
+            (done.stderr.is_empty(), done.code),
+            (logged.is_empty(), Some(1))
+        );
     }
     let record = alone(Run::new(["ask", "--json", "what is 6 times 7"])).json();
     assert_eq!(record["provider"], "intents");
