@@ -1,0 +1,13 @@
+//! Z-Wave devices behind zwave-js-ui, over MQTT.
+//!
+//! ```text
+//!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ Device: what people talk about
+//!                         │
+//!                         └─ command: one publish, then wait for what was achieved
+//! ```
+//!
+//! `sim` is a house that speaks the same dialect.
+
+mod value;
+
+pub use value::{NodeId, NodeStatus, ValueId};
