@@ -8,6 +8,10 @@
 //!
 //! `sim` is a house that speaks the same dialect.
 
+mod node;
+mod payload;
+mod topic;
 mod value;
 
+pub use node::Source;
 pub use value::{NodeId, NodeStatus, ValueId};

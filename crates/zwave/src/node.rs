@@ -1,0 +1,365 @@
+//! Nodes and values, as a gateway describes them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value as Json;
+
+use crate::payload::keep;
+use crate::value::{NodeId, NodeStatus, ValueId};
+
+/// More nodes than this are not a house; a Z-Wave network has 232, one of long range 4,000.
+pub(crate) const MAX_NODES: usize = 5_000;
+/// More values of one node are left out.
+pub(crate) const MAX_VALUES: usize = 1_000;
+/// Values of all nodes together.
+pub(crate) const MAX_ALL_VALUES: usize = 50_000;
+/// Longer names, labels and units are cut.
+const MAX_TEXT: usize = 256;
+/// More choices of one value are left out.
+const MAX_STATES: usize = 256;
+
+/// Virtual nodes: everybody, everybody in long range; and groups from 4096 on.
+const BROADCAST: [NodeId; 2] = [255, 4095];
+const FIRST_GROUP: NodeId = 4096;
+
+/// Where something known of a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The gateway's list of nodes.
+    #[default]
+    Nodes,
+    /// A message that the broker had kept from before.
+    Retained,
+    /// A message of the moment.
+    Report,
+}
+
+/// One value of a node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Value {
+    /// How the gateway shows the property; named topics are made from it.
+    pub property_name: String,
+    pub label: String,
+    pub unit: Option<String>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    pub states: Vec<Choice>,
+    /// `None`: not told.
+    pub writeable: Option<bool>,
+    /// `None`: nobody knows.
+    pub value: Option<Json>,
+    /// Milliseconds since 1970 at which it became known.
+    pub updated: Option<u64>,
+    pub source: Source,
+    /// Where it was seen published, without the prefix.
+    pub topic: Option<Arc<str>>,
+}
+
+/// One of the choices that a value has.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Choice {
+    #[serde(default, deserialize_with = "short")]
+    pub text: String,
+    #[serde(default)]
+    pub value: Json,
+}
+
+/// A node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Node {
+    pub id: NodeId,
+    /// Empty if nobody named it.
+    pub name: String,
+    pub location: String,
+    pub status: NodeStatus,
+    /// Milliseconds since 1970 at which it was last heard.
+    pub last_active: Option<u64>,
+    pub values: BTreeMap<ValueId, Value>,
+    /// False as long as it is known from topics alone.
+    pub described: bool,
+}
+
+impl Node {
+    /// What it is called: unnamed nodes as in their topics.
+    pub(crate) fn title(&self) -> String {
+        if self.name.trim().is_empty() {
+            format!("{}{}", crate::topic::UNNAMED, self.id)
+        } else {
+            self.name.clone()
+        }
+    }
+}
+
+/// Whether a number is that of a device, and not everybody's or a group's.
+pub(crate) fn is_device(id: NodeId) -> bool {
+    id != 0 && id < FIRST_GROUP && !BROADCAST.contains(&id)
+}
+
+/// A node in `getNodes` and `nodeinfo`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DescribedNode {
+    #[serde(default, deserialize_with = "lenient")]
+    pub id: Option<NodeId>,
+    #[serde(default, deserialize_with = "short")]
+    pub name: String,
+    #[serde(default, deserialize_with = "short")]
+    pub loc: String,
+    #[serde(default, deserialize_with = "lenient")]
+    r#virtual: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    is_controller_node: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    status: Option<NodeStatus>,
+    #[serde(default, deserialize_with = "lenient")]
+    last_active: Option<u64>,
+    #[serde(default)]
+    values: Bounded<Described, MAX_VALUES>,
+}
+
+impl DescribedNode {
+    /// `None` for the controller, for virtual nodes, and for what has no number.
+    pub(crate) fn into_node(self) -> Option<Node> {
+        let id = self.id.filter(|id| is_device(*id))?;
+        if self.r#virtual == Some(true) || self.is_controller_node == Some(true) {
+            return None;
+        }
+        let values = self.values.0.into_iter();
+        Some(Node {
+            id,
+            name: self.name,
+            location: self.loc,
+            status: self.status.unwrap_or_default(),
+            last_active: self.last_active,
+            values: values
+                .filter_map(|told| Some((told.id()?, told.into_value())))
+                .collect(),
+            described: true,
+        })
+    }
+}
+
+/// A value in `getNodes`, and in messages of the whole form.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Described {
+    #[serde(default, deserialize_with = "lenient")]
+    pub node_id: Option<NodeId>,
+    #[serde(default, deserialize_with = "lenient")]
+    command_class: Option<u16>,
+    #[serde(default, deserialize_with = "lenient")]
+    endpoint: Option<u16>,
+    #[serde(default, deserialize_with = "name")]
+    property: Option<String>,
+    #[serde(default, deserialize_with = "name")]
+    property_name: Option<String>,
+    #[serde(default, deserialize_with = "name")]
+    property_key: Option<String>,
+    #[serde(default, deserialize_with = "short")]
+    label: String,
+    #[serde(default, deserialize_with = "name")]
+    pub unit: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    min: Option<f64>,
+    #[serde(default, deserialize_with = "lenient")]
+    max: Option<f64>,
+    #[serde(default)]
+    states: Bounded<Choice, MAX_STATES>,
+    #[serde(default, deserialize_with = "lenient")]
+    writeable: Option<bool>,
+    #[serde(default, deserialize_with = "kept")]
+    pub value: Option<Json>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub last_update: Option<u64>,
+}
+
+impl Described {
+    /// Which value it is, unless it does not say.
+    pub(crate) fn id(&self) -> Option<ValueId> {
+        Some(ValueId {
+            command_class: self.command_class?,
+            endpoint: self.endpoint.unwrap_or(0),
+            property: self.property.clone()?,
+            key: self.property_key.clone(),
+        })
+    }
+
+    pub(crate) fn into_value(self) -> Value {
+        Value {
+            property_name: self.property_name.or(self.property).unwrap_or_default(),
+            label: self.label,
+            unit: self.unit.filter(|unit| !unit.is_empty()),
+            min: self.min,
+            max: self.max,
+            states: self.states.0,
+            writeable: self.writeable,
+            value: self.value,
+            updated: self.last_update,
+            source: Source::Nodes,
+            topic: None,
+        }
+    }
+}
+
+/// What is not as expected is as if it were not there: one odd field must not hide a house.
+fn lenient<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let json = Json::deserialize(from)?;
+    Ok(serde_json::from_value(json).ok())
+}
+
+/// A text, or a number as one.
+fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Json::deserialize(from)? {
+        Json::String(text) => Some(cut(text)),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
+fn short<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(name(from)?.unwrap_or_default())
+}
+
+fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
+    Ok(keep(&Json::deserialize(from)?))
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
+    }
+    text
+}
+
+/// A list, or the values of an object; what does not fit is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bounded<T, const MAX: usize>(pub Vec<T>);
+
+impl<T, const MAX: usize> Default for Bounded<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Bounded<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Many(PhantomData))
+    }
+}
+
+struct Many<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Many<T, MAX> {
+    type Value = Bounded<T, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() < MAX {
+            match all.next_element()? {
+                Some(one) => kept.push(one),
+                None => return Ok(Bounded(kept)),
+            }
+        }
+        while all.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Bounded(kept))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() < MAX {
+            match all.next_entry::<IgnoredAny, T>()? {
+                Some((_, one)) => kept.push(one),
+                None => return Ok(Bounded(kept)),
+            }
+        }
+        while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Bounded(kept))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Bounded(Vec::new()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(json: &str) -> Option<Node> {
+        serde_json::from_str::<DescribedNode>(json)
+            .unwrap()
+            .into_node()
+    }
+
+    #[test]
+    fn controllers_and_virtual_nodes_are_left_out() {
+        for left_out in [
+            r#"{"id":1,"isControllerNode":true}"#,
+            r#"{"id":255,"name":"Broadcast","virtual":true}"#,
+            r#"{"id":255}"#,
+            r#"{"id":4095}"#,
+            r#"{"id":4096,"name":"Group"}"#,
+            r#"{"id":0}"#,
+            r#"{"id":-3}"#,
+            r#"{"id":"two"}"#,
+            r#"{"id":70000}"#,
+            r#"{}"#,
+        ] {
+            assert_eq!(node(left_out), None, "{left_out}");
+        }
+        assert_eq!(node(r#"{"id":256}"#).unwrap().id, 256);
+    }
+
+    #[test]
+    fn odd_fields_do_not_hide_a_node() {
+        let node = node(
+            r#"{"id":2,"name":["x"],"loc":7,"status":"Sleepy","lastActive":-1,"values":{
+                "a":{"commandClass":37,"property":"currentValue","value":[1],"min":"low","states":null},
+                "b":{"commandClass":112,"property":3,"propertyKey":255,"value":1},
+                "c":{"property":"nothing"}}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (node.title().as_str(), node.location.as_str()),
+            ("nodeID_2", "7")
+        );
+        assert_eq!(node.status, NodeStatus::Unknown);
+        let ids = node.values.keys().map(ValueId::to_string);
+        assert_eq!(
+            ids.collect::<Vec<_>>(),
+            ["37-0-currentValue", "112-0-3-255"]
+        );
+        assert!(node.values.values().next().unwrap().value.is_none());
+    }
+
+    #[test]
+    fn more_values_than_a_device_has_are_left_out() {
+        let values = (0..MAX_VALUES + 50)
+            .map(|n| format!(r#""{n}":{{"commandClass":112,"property":"{n}"}}"#))
+            .collect::<Vec<_>>()
+            .join(",");
+        let node = node(&format!(r#"{{"id":2,"values":{{{values}}}}}"#)).unwrap();
+        assert_eq!(node.values.len(), MAX_VALUES);
+    }
+
+    #[test]
+    fn long_names_are_cut_where_a_character_ends() {
+        let long = "ü".repeat(70_000);
+        let node = node(&format!(r#"{{"id":2,"name":"{long}"}}"#)).unwrap();
+        assert_eq!(node.name, "ü".repeat(MAX_TEXT / 2));
+    }
+}

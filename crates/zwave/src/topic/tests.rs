@@ -1,0 +1,248 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn names_are_cleaned_as_the_gateway_does() {
+    for (name, cleaned) in [
+        ("Switch One", "Switch_One"),
+        ("Kid's Lamp #2", "Kids_Lamp_2"),
+        ("Küche  Ost", "Küche__Ost"),
+        ("a+b#c$d", "abcd"),
+        ("a/b", "a/b"),
+        ("nul\0 tab\tline\n", "nul_tab_line_"),
+        ("×÷ØÞ", "ØÞ"),
+        ("Łódź", "ód"),
+        ("no\u{a0}break\u{feff}\u{85}", "no_break_"),
+        ("🙂", ""),
+    ] {
+        assert_eq!(sanitize(name), cleaned, "{name:?}");
+    }
+}
+
+#[test]
+fn a_node_has_a_base_for_every_setting() {
+    let style = |names, locations| Style {
+        form: Form::Numbered,
+        names,
+        locations,
+    };
+    for (names, locations, name, location, base) in [
+        (true, true, "Switch One", "Kitchen", "Kitchen/Switch_One"),
+        (true, false, "Switch One", "Kitchen", "Switch_One"),
+        (true, true, "", "", "nodeID_2"),
+        (true, true, "", "Living Room", "Living_Room/nodeID_2"),
+        (false, true, "Switch One", "Kitchen", "Kitchen/2"),
+        (false, false, "Switch One", "Kitchen", "2"),
+    ] {
+        assert_eq!(style(names, locations).base(2, name, location), base);
+        assert!(bases(2, name, location).iter().any(|known| known == base));
+    }
+}
+
+#[test]
+fn suffixes_of_real_values_go_both_ways() {
+    let key = |key: &str| Some(key.to_owned());
+    for (class, property, key, name, named, numbered) in [
+        (
+            37,
+            "currentValue",
+            None,
+            "currentValue",
+            "switch_binary/endpoint_0/currentValue",
+            "37/0/currentValue",
+        ),
+        (
+            49,
+            "Air temperature",
+            None,
+            "Air temperature",
+            "sensor_multilevel/endpoint_0/Air_temperature",
+            "49/0/Air_temperature",
+        ),
+        (
+            48,
+            "Door/Window",
+            None,
+            "Door/Window",
+            "sensor_binary/endpoint_0/Door-Window",
+            "48/0/Door-Window",
+        ),
+        (
+            113,
+            "Home Security",
+            key("Motion sensor status"),
+            "Home Security",
+            "notification/endpoint_0/Home_Security/Motion_sensor_status",
+            "113/0/Home_Security/Motion_sensor_status",
+        ),
+        (
+            50,
+            "value",
+            key("65537"),
+            "value",
+            "meter/endpoint_0/value/65537",
+            "50/0/value/65537",
+        ),
+        (
+            32,
+            "targetValue",
+            None,
+            "Target value",
+            "basic/endpoint_0/Target_value",
+            "32/0/targetValue",
+        ),
+    ] {
+        let id = ValueId {
+            key,
+            ..ValueId::new(class, 0, property)
+        };
+        for (form, text) in [(Form::Named, named), (Form::Numbered, numbered)] {
+            assert_eq!(suffix(form, &id, name), text);
+            let read = parse_suffix(text).unwrap();
+            assert_eq!((read.form, read.command_class), (form, class), "{text}");
+            assert_eq!(read.key.is_some(), id.key.is_some(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_topic_is_split_at_its_class_from_the_right() {
+    for (rest, base, class, property, key) in [
+        (
+            "Kitchen/2/37/0/currentValue",
+            "Kitchen/2",
+            37,
+            "currentValue",
+            None,
+        ),
+        ("2/37/0/currentValue", "2", 37, "currentValue", None),
+        ("6/50/0/value/65537", "6", 50, "value", Some("65537")),
+        ("2/112/0/7/1", "2", 112, "7", Some("1")),
+        ("2/112/1/40/255", "2", 112, "40", Some("255")),
+        (
+            "Upper/Floor/Hall/Lamp/switch_binary/endpoint_1/currentValue",
+            "Upper/Floor/Hall/Lamp",
+            37,
+            "currentValue",
+            None,
+        ),
+        (
+            "meter/switch_binary/endpoint_0/currentValue",
+            "meter",
+            37,
+            "currentValue",
+            None,
+        ),
+        (
+            "nodeID_5/unknownClass_159/endpoint_0/x",
+            "nodeID_5",
+            159,
+            "x",
+            None,
+        ),
+    ] {
+        let (found, suffix) = split(rest).unwrap_or_else(|| panic!("{rest}"));
+        assert_eq!(found, base);
+        assert_eq!(
+            (suffix.command_class, suffix.property, suffix.key),
+            (class, property, key)
+        );
+    }
+    for none in [
+        "",
+        "/",
+        "Kitchen/Switch_One/status",
+        "switch_binary/endpoint_0/currentValue",
+        "a/switch_binary/endpoint_/x",
+        "a/switch_binary/endpoint_+1/x",
+        "a/37/0",
+        "a/37/0/",
+        "a/37/0/b/c/d",
+        "a/99999/0/b",
+    ] {
+        assert_eq!(split(none), None, "{none}");
+    }
+}
+
+#[test]
+fn a_topic_tells_what_it_is_about() {
+    let topics = Topics::new("/home/zwave/");
+    assert_eq!(topics.all(), "home/zwave/#");
+    assert_eq!(
+        topics.question("ZWAVE_GATEWAY-Zwave_Test", "getNodes"),
+        "home/zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/api/getNodes/set"
+    );
+    let gateway = "ZWAVE_GATEWAY-x";
+    for (topic, about) in [
+        (
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/status",
+            About::GatewayStatus { gateway },
+        ),
+        (
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/api/getNodes",
+            About::Reply {
+                gateway,
+                function: "getNodes",
+            },
+        ),
+        (
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/api/getNodes/set",
+            About::Set,
+        ),
+        (
+            "home/zwave/_EVENTS/ZWAVE_GATEWAY-x/node/node_dead",
+            About::Event {
+                gateway,
+                source: "node",
+                event: "node_dead",
+            },
+        ),
+        (
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/broadcast/37/0/targetValue",
+            About::Other,
+        ),
+        ("home/zwave/driver/status", About::DriverStatus),
+        ("home/zwave/5/37/0/x", About::Node { rest: "5/37/0/x" }),
+        ("home/zwave/5/37/0/x/set", About::Set),
+        ("home/zwavejs/5/37/0/x", About::Other),
+        ("home/zwave", About::Other),
+        ("home/zwave/", About::Node { rest: "" }),
+    ] {
+        assert_eq!(topics.about(topic), about, "{topic}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(
+        class in 32u16..=255, endpoint in 0u16..=127, property in "[A-Za-z_-]{1,12}", key in proptest::option::of("[A-Za-z0-9_]{1,8}"),
+        name in "\\PC{0,20}", location in "\\PC{0,20}", names in any::<bool>(), locations in any::<bool>(), numbered in any::<bool>(),
+    ) {
+        let form = if numbered { Form::Numbered } else { Form::Named };
+        let id = ValueId { command_class: class, endpoint, property: property.clone(), key: key.clone() };
+        let base = Style { form, names, locations }.base(7, &name, &location);
+        let end = suffix(form, &id, &property);
+        let read = parse_suffix(&end).unwrap();
+        prop_assert_eq!(read.value_id(), id.clone());
+        prop_assert_eq!(read.form, form);
+        if !base.is_empty() {
+            let rest = format!("{base}/{end}");
+            let (found, read) = split(&rest).unwrap();
+            prop_assert_eq!(found, base.as_str());
+            prop_assert_eq!(read.value_id(), id);
+        }
+        prop_assert!(!base.contains(['+', '#', '\0', ' ']));
+    }
+
+    #[test]
+    fn nothing_that_arrives_breaks_it(topic in ".*") {
+        let topics = Topics::new("zwave");
+        for topic in [topic.clone(), format!("zwave/{topic}")] {
+            if let About::Node { rest } = topics.about(&topic) {
+                split(rest);
+                parse_suffix(rest);
+            }
+        }
+    }
+}
