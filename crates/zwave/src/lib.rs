@@ -8,10 +8,20 @@
 //!
 //! `sim` is a house that speaks the same dialect.
 
+mod api;
+mod command;
+mod device;
+mod house;
+mod names;
 mod node;
 mod payload;
+mod state;
 mod topic;
 mod value;
 
+pub use command::{Achieved, Command, Last, Unit};
+pub use device::{Device, DeviceKind, Reading};
+pub use house::{Health, House, HouseSettings, Readiness, Scene};
+pub use names::Unresolved;
 pub use node::Source;
 pub use value::{NodeId, NodeStatus, ValueId};

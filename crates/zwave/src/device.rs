@@ -1,0 +1,375 @@
+//! What people talk about: a node as a device, with its state in words.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::node::{Node, Source, Value};
+use crate::value::{NodeId, NodeStatus, ValueId};
+
+/// The command classes that matter to people.
+pub(crate) mod class {
+    pub(crate) const SWITCH: u16 = 37;
+    pub(crate) const DIMMER: u16 = 38;
+    pub(crate) const BINARY_SENSOR: u16 = 48;
+    pub(crate) const SENSOR: u16 = 49;
+    pub(crate) const METER: u16 = 50;
+    pub(crate) const MODE: u16 = 64;
+    pub(crate) const OPERATING_STATE: u16 = 66;
+    pub(crate) const SETPOINT: u16 = 67;
+    pub(crate) const LOCK: u16 = 98;
+    pub(crate) const NOTIFICATION: u16 = 113;
+    pub(crate) const BATTERY: u16 = 128;
+}
+
+/// What a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// On or off.
+    Switch,
+    /// A light or a shade with a level.
+    Dimmer,
+    /// Locks a door.
+    Lock,
+    /// Heats or cools to a temperature.
+    Thermostat,
+    /// Measures or notices.
+    Sensor,
+    /// Counts what is used.
+    Meter,
+    /// Anything else: remotes, repeaters, and nodes that were not asked yet.
+    Other,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Switch => "switch",
+            Self::Dimmer => "dimmer",
+            Self::Lock => "lock",
+            Self::Thermostat => "thermostat",
+            Self::Sensor => "sensor",
+            Self::Meter => "meter",
+            Self::Other => "device",
+        })
+    }
+}
+
+/// One thing that a device measures or tells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reading {
+    /// Such as `Air temperature`.
+    pub label: String,
+    /// `None`: nobody knows.
+    pub value: Option<Json>,
+    /// Such as `°C`.
+    pub unit: Option<String>,
+    /// The value for a person, such as `21.6 °C`, `open` or `unknown`.
+    pub words: String,
+    /// When it became known; `None` if nobody told.
+    #[serde(skip)]
+    pub at: Option<SystemTime>,
+    /// How it became known.
+    pub source: Source,
+}
+
+/// A device of the house.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Device {
+    /// Its number.
+    pub node: NodeId,
+    /// Its name; `nodeID_6` if nobody named it.
+    pub name: String,
+    /// The room or place; may be empty.
+    pub location: String,
+    /// What it is for.
+    pub kind: DeviceKind,
+    /// What the gateway says of it.
+    pub status: NodeStatus,
+    /// True if nobody keeps what is known of it current: the broker or the gateway is away.
+    pub stale: bool,
+    /// When it was last heard.
+    #[serde(skip)]
+    pub last_seen: Option<SystemTime>,
+    /// What it measures and tells.
+    pub readings: Vec<Reading>,
+    /// How it is, in words: `on`, `on at 60 %`, `locked`, `heat, set to 21 °C`, `unknown`.
+    pub state: String,
+}
+
+impl Device {
+    /// Name and location, as people say it.
+    pub fn title(&self) -> String {
+        if self.location.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} in {}", self.name, self.location)
+        }
+    }
+}
+
+/// The device that a node is.
+pub(crate) fn device(node: &Node, stale: bool) -> Device {
+    let kind = kind(node);
+    let readings = readings(node);
+    Device {
+        node: node.id,
+        name: node.title(),
+        location: node.location.clone(),
+        kind,
+        status: node.status,
+        stale,
+        last_seen: node.last_active.map(moment),
+        state: state(node, kind, &readings),
+        readings,
+    }
+}
+
+/// The kind of a node, by what it can do; a lock with a battery is a lock.
+pub(crate) fn kind(node: &Node) -> DeviceKind {
+    const KINDS: [(u16, DeviceKind); 9] = [
+        (class::LOCK, DeviceKind::Lock),
+        (class::SETPOINT, DeviceKind::Thermostat),
+        (class::MODE, DeviceKind::Thermostat),
+        (class::DIMMER, DeviceKind::Dimmer),
+        (class::SWITCH, DeviceKind::Switch),
+        (class::SENSOR, DeviceKind::Sensor),
+        (class::BINARY_SENSOR, DeviceKind::Sensor),
+        (class::NOTIFICATION, DeviceKind::Sensor),
+        (class::METER, DeviceKind::Meter),
+    ];
+    KINDS
+        .into_iter()
+        .find(|(class, _)| node.values.keys().any(|id| id.command_class == *class))
+        .map_or(DeviceKind::Other, |(_, kind)| kind)
+}
+
+/// The value of a class and property on the lowest endpoint that has it.
+pub(crate) fn find<'a>(
+    node: &'a Node,
+    class: u16,
+    property: &str,
+) -> Option<(&'a ValueId, &'a Value)> {
+    node.values
+        .iter()
+        .find(|(id, _)| id.command_class == class && id.property == property)
+}
+
+fn known(node: &Node, class: u16, property: &str) -> Option<Json> {
+    find(node, class, property)?.1.value.clone()
+}
+
+fn state(node: &Node, kind: DeviceKind, readings: &[Reading]) -> String {
+    let words = match kind {
+        DeviceKind::Switch => known(node, class::SWITCH, "currentValue").and_then(|v| switched(&v)),
+        DeviceKind::Dimmer => known(node, class::DIMMER, "currentValue").and_then(|v| level(&v)),
+        DeviceKind::Lock => known(node, class::LOCK, "currentMode").and_then(|v| locked(&v)),
+        DeviceKind::Thermostat => thermostat(node),
+        DeviceKind::Sensor | DeviceKind::Meter => readings
+            .iter()
+            .find(|reading| reading.value.is_some())
+            .map(|reading| reading.words.clone()),
+        DeviceKind::Other => None,
+    };
+    words.unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// `on` or `off`; anything but a truth value tells nothing.
+pub(crate) fn switched(value: &Json) -> Option<String> {
+    value
+        .as_bool()
+        .map(|on| if on { "on" } else { "off" }.to_owned())
+}
+
+/// `off` or `on at 60 %`. 99 is all there is, and 255 is "on" without a number.
+pub(crate) fn level(value: &Json) -> Option<String> {
+    match value.as_u64()? {
+        0 => Some("off".to_owned()),
+        99 | 100 => Some("on at 100 %".to_owned()),
+        percent @ 1..99 => Some(format!("on at {percent} %")),
+        255 => Some("on".to_owned()),
+        _ => None,
+    }
+}
+
+/// Never `locked` by default: 254 and what is not in the standard tell nothing.
+pub(crate) fn locked(value: &Json) -> Option<String> {
+    match value.as_u64()? {
+        255 => Some("locked".to_owned()),
+        0 | 1 => Some("unlocked".to_owned()),
+        // Locked on one side only: from inside or outside, with or without a timeout.
+        16 | 17 | 32 | 33 => Some("partly locked".to_owned()),
+        _ => None,
+    }
+}
+
+fn thermostat(node: &Node) -> Option<String> {
+    let mode = find(node, class::MODE, "mode").and_then(|(_, value)| chosen(value));
+    let setpoint = setpoint(node).and_then(|(_, value)| {
+        let number = value.value.as_ref()?.as_f64()?;
+        Some(format!("set to {}", amount(number, value.unit.as_deref())))
+    });
+    match (mode, setpoint) {
+        (Some(mode), Some(setpoint)) => Some(format!("{}, {setpoint}", mode.to_lowercase())),
+        (Some(mode), None) => Some(mode.to_lowercase()),
+        (None, setpoint) => setpoint,
+    }
+}
+
+/// The setpoint that counts in the present mode: heating and cooling have one each.
+pub(crate) fn setpoint(node: &Node) -> Option<(&ValueId, &Value)> {
+    let mode = known(node, class::MODE, "mode").and_then(|mode| mode.as_u64());
+    let wanted = match mode {
+        Some(2) => "2",
+        _ => "1",
+    };
+    let mut all = node
+        .values
+        .iter()
+        .filter(|(id, _)| id.command_class == class::SETPOINT && id.property == "setpoint");
+    let first = all.clone().next();
+    all.find(|(id, _)| id.key.as_deref() == Some(wanted))
+        .or(first)
+}
+
+fn readings(node: &Node) -> Vec<Reading> {
+    node.values
+        .iter()
+        .filter(|(id, _)| is_reading(id))
+        .map(|(id, value)| Reading {
+            label: label(id, value),
+            value: value.value.clone(),
+            unit: value.unit.clone(),
+            words: words(id, value),
+            at: value.updated.map(moment),
+            source: value.source,
+        })
+        .collect()
+}
+
+fn is_reading(id: &ValueId) -> bool {
+    match id.command_class {
+        class::SENSOR | class::BINARY_SENSOR => true,
+        class::METER => id.property == "value",
+        class::NOTIFICATION => id.key.is_some(),
+        class::BATTERY => ["level", "isLow"].contains(&id.property.as_str()),
+        class::OPERATING_STATE => id.property == "state",
+        class::LOCK => id.property == "doorStatus",
+        _ => false,
+    }
+}
+
+fn label(id: &ValueId, value: &Value) -> String {
+    match (id.command_class, id.property.as_str()) {
+        (class::BATTERY, "level") => "Battery".to_owned(),
+        (class::BATTERY, _) => "Battery low".to_owned(),
+        (class::BINARY_SENSOR, property) => property.replace('_', " "),
+        _ if value.label.is_empty() => id.key.as_ref().unwrap_or(&id.property).replace('_', " "),
+        // `Electric Consumption [kWh]`: the unit is told beside it.
+        _ => match value.label.split_once(" [") {
+            Some((label, _)) if value.unit.is_some() => label.to_owned(),
+            _ => value.label.clone(),
+        },
+    }
+}
+
+fn words(id: &ValueId, value: &Value) -> String {
+    let words = match (&value.value, id.command_class) {
+        (None, _) => None,
+        (Some(Json::Bool(on)), class::BINARY_SENSOR) => Some(noticed(&id.property, *on).to_owned()),
+        (Some(Json::Bool(on)), _) => Some(if *on { "yes" } else { "no" }.to_owned()),
+        (Some(Json::Number(number)), _) => chosen(value).or_else(|| {
+            let number = number.as_f64()?;
+            Some(amount(number, value.unit.as_deref()))
+        }),
+        (Some(Json::String(text)), _) => Some(text.clone()),
+        _ => None,
+    };
+    words.unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn noticed(property: &str, on: bool) -> &'static str {
+    let opens = ["door", "window", "tilt"]
+        .iter()
+        .any(|part| property.to_lowercase().contains(part));
+    match (opens, on) {
+        (true, true) => "open",
+        (true, false) => "closed",
+        (false, true) => "detected",
+        (false, false) => "not detected",
+    }
+}
+
+/// The text of the choice that a value is at.
+pub(crate) fn chosen(value: &Value) -> Option<String> {
+    let now = value.value.as_ref()?.as_f64()?;
+    value
+        .states
+        .iter()
+        .find(|choice| choice.value.as_f64() == Some(now))
+        .map(|choice| choice.text.clone())
+}
+
+/// A number with its unit.
+pub(crate) fn amount(number: f64, unit: Option<&str>) -> String {
+    match unit {
+        Some(unit) => format!("{number} {unit}"),
+        None => number.to_string(),
+    }
+}
+
+/// From milliseconds since 1970.
+fn moment(milliseconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_millis(milliseconds))
+        .unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_the_standard_is_never_locked_or_on() {
+        for odd in [
+            json!(254),
+            json!("255"),
+            json!(true),
+            json!(-1),
+            json!(1e20),
+            json!(2),
+        ] {
+            assert_eq!(locked(&odd), None, "{odd}");
+        }
+        for odd in [json!(150), json!("on"), json!(true), json!(50.5)] {
+            assert_eq!(level(&odd), None, "{odd}");
+        }
+        for odd in [json!(1), json!("true"), json!("on")] {
+            assert_eq!(switched(&odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn states_are_said_in_words() {
+        for (value, words) in [
+            (0, "off"),
+            (1, "on at 1 %"),
+            (60, "on at 60 %"),
+            (99, "on at 100 %"),
+            (255, "on"),
+        ] {
+            assert_eq!(level(&json!(value)).as_deref(), Some(words));
+        }
+        assert_eq!(locked(&json!(255)).as_deref(), Some("locked"));
+        assert_eq!(locked(&json!(0)).as_deref(), Some("unlocked"));
+        assert_eq!(amount(21.0, Some("°C")), "21 °C");
+        assert_eq!(noticed("Door/Window", true), "open");
+        assert_eq!(noticed("Motion", false), "not detected");
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+use crate::value::NodeStatus;
+
+fn device(node: u16, name: &str, location: &str, kind: DeviceKind) -> Device {
+    Device {
+        node,
+        name: name.to_owned(),
+        location: location.to_owned(),
+        kind,
+        status: NodeStatus::Alive,
+        stale: false,
+        last_seen: None,
+        readings: Vec::new(),
+        state: "off".to_owned(),
+    }
+}
+
+fn house() -> Vec<Device> {
+    use DeviceKind::{Dimmer, Lock, Sensor, Switch, Thermostat};
+    vec![
+        device(2, "Switch One", "Kitchen", Switch),
+        device(3, "Ceiling", "Kitchen", Dimmer),
+        device(4, "Light", "Hall", Dimmer),
+        device(5, "Light", "Living Room", Dimmer),
+        device(6, "nodeID_6", "", Switch),
+        device(7, "Kid's Lamp #2", "Office", Switch),
+        device(8, "Heizung", "Küche", Thermostat),
+        device(9, "Front Door", "Hall", Lock),
+        device(10, "Coffee", "Office", Switch),
+        device(11, "Climate", "Bedroom", Sensor),
+        device(12, "Back Door", "Garden", Lock),
+        device(13, "Back Door", "Cellar", Lock),
+    ]
+}
+
+/// The number of the device, or `not found`, or `ambiguous` with the numbers.
+fn told(found: Result<Device, Unresolved>) -> String {
+    match found {
+        Ok(device) => device.node.to_string(),
+        Err(Unresolved::NotFound { nearest }) => {
+            let numbers = nearest.iter().map(|device| device.node.to_string());
+            ["none".to_owned()]
+                .into_iter()
+                .chain(numbers)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+        Err(Unresolved::Ambiguous { candidates }) => {
+            let numbers = candidates.iter().map(|device| device.node.to_string());
+            ["several".to_owned()]
+                .into_iter()
+                .chain(numbers)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+    }
+}
+
+#[test]
+fn people_are_understood() {
+    for (said, expected) in [
+        // The name, however it is said or written.
+        ("Switch One", "2"),
+        ("switch one", "2"),
+        ("switch 1", "2"),
+        ("Switch_One", "2"),
+        ("the switch one.", "2"),
+        ("kids lamp two", "7"),
+        ("heizung", "8"),
+        // Name and location, in any order.
+        ("Kitchen switch one", "2"),
+        ("switch one in the kitchen", "2"),
+        ("the hall light", "4"),
+        ("Living Room Light", "5"),
+        ("light living room", "5"),
+        ("Kuche Heizung", "8"),
+        // A location or a kind with a single device.
+        ("bedroom", "11"),
+        ("the kitchen light", "3"),
+        ("kitchen dimmer", "3"),
+        ("office light", "7"),
+        ("the thermostat", "8"),
+        // Unnamed nodes.
+        ("nodeID_6", "6"),
+        ("node 6", "6"),
+        ("node six", "6"),
+        ("node 4", "4"),
+        // Several.
+        ("light", "several 4 5"),
+        ("Back Door", "several 12 13"),
+        ("kitchen", "several 2 3"),
+        ("lock", "several 9 12 13"),
+        // Never by a part of a name, and a near miss is only suggested.
+        ("switch", "several 2 6 7 10"),
+        ("coff", "none"),
+        ("cofee", "none 10"),
+        ("switch two", "none"),
+        ("switch on", "none 2"),
+        ("front", "none"),
+        ("heating", "none"),
+        ("garage light", "none"),
+        ("", "none"),
+        ("  ", "none"),
+        ("🙂", "none"),
+        ("node 99", "none"),
+    ] {
+        let found = told(resolve(&house(), said));
+        if expected == "none" {
+            assert!(found.starts_with("none"), "{said:?}: {found}");
+        } else {
+            assert_eq!(found, expected, "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn locks_go_by_their_exact_name() {
+    for (said, expected) in [
+        ("Front Door", "9"),
+        ("front door", "9"),
+        (" FRONT DOOR ", "9"),
+        ("the front door", "none 9"),
+        ("front-door", "none 9"),
+        ("Front", "none"),
+        ("Hall", "none"),
+        ("lock", "none"),
+        ("node 9", "none"),
+        ("Back Door", "several 12 13"),
+        ("Garden Back Door", "12"),
+        ("cellar back door", "13"),
+        ("Back Door Garden", "none 12 13"),
+    ] {
+        let found = told(resolve_exact(&house(), said));
+        if expected == "none" {
+            assert!(found.starts_with("none"), "{said:?}: {found}");
+        } else {
+            assert_eq!(found, expected, "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn look_alikes_are_different_devices() {
+    let devices = vec![
+        device(2, "Switch One", "", DeviceKind::Switch),
+        // A Cyrillic letter in front.
+        device(3, "Ѕwitch One", "", DeviceKind::Switch),
+        device(4, "switch-one", "", DeviceKind::Switch),
+    ];
+    assert_eq!(told(resolve(&devices, "Switch One")), "2");
+    assert_eq!(told(resolve(&devices, "Ѕwitch One")), "3");
+    assert_eq!(told(resolve(&devices, "the switch one")), "several 2 4");
+}

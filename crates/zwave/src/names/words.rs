@@ -1,0 +1,172 @@
+//! The words of a name, without what does not matter in speech.
+
+/// Nobody is told apart by these.
+const SMALL: [&str; 8] = ["the", "a", "an", "my", "our", "in", "of", "at"];
+
+const ONES: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+const TENS: [&str; 8] = [
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+];
+/// Names are cut at the gateway's end; what people say is cut here.
+const MAX_WORDS: usize = 64;
+
+/// Small letters without accents, number words as numbers, and no articles; punctuation parts words, apostrophes do not.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let all = numbers(split(text));
+    let large = all
+        .iter()
+        .filter(|word| !SMALL.contains(&word.as_str()))
+        .cloned()
+        .collect::<Vec<_>>();
+    // A device may be called "A".
+    if large.is_empty() { all } else { large }
+}
+
+fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for c in text.chars() {
+        if words.len() == MAX_WORDS {
+            return words;
+        }
+        if is_silent(c) {
+            continue;
+        }
+        let turns = word
+            .chars()
+            .next_back()
+            .is_some_and(|last| last.is_numeric() != c.is_numeric());
+        if (turns || !c.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            for small in c.to_lowercase() {
+                fold(small, &mut word);
+            }
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Apostrophes, accents that stand alone, and what has no width.
+fn is_silent(c: char) -> bool {
+    matches!(c, '\'' | '’' | '`' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+}
+
+/// Without its accent.
+fn fold(c: char, into: &mut String) {
+    let plain = match c {
+        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
+        'æ' => "ae",
+        'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => "c",
+        'ð' | 'ď' | 'đ' => "d",
+        'è'..='ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => "e",
+        'ĝ' | 'ğ' | 'ġ' | 'ģ' => "g",
+        'ĥ' | 'ħ' => "h",
+        'ì'..='ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' | 'ı' => "i",
+        'ĵ' => "j",
+        'ķ' => "k",
+        'ĺ' | 'ļ' | 'ľ' | 'ł' => "l",
+        'ñ' | 'ń' | 'ņ' | 'ň' => "n",
+        'ò'..='ö' | 'ø' | 'ō' | 'ŏ' | 'ő' => "o",
+        'œ' => "oe",
+        'ŕ' | 'ŗ' | 'ř' => "r",
+        'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => "s",
+        'ß' => "ss",
+        'ţ' | 'ť' | 'ŧ' | 'ț' => "t",
+        'þ' => "th",
+        'ù'..='ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => "u",
+        'ŵ' => "w",
+        'ý' | 'ÿ' | 'ŷ' => "y",
+        'ź' | 'ż' | 'ž' => "z",
+        // Left over where a capital letter had an accent of its own.
+        '\u{300}'..='\u{36f}' => "",
+        _ => return into.push(c),
+    };
+    into.push_str(plain);
+}
+
+/// `twenty one` is 21.
+fn numbers(words: Vec<String>) -> Vec<String> {
+    let mut told = Vec::with_capacity(words.len());
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let ones = |word: &String| ONES.iter().position(|known| known == word);
+        if let Some(number) = ones(&word) {
+            told.push(number.to_string());
+        } else if let Some(tens) = TENS.iter().position(|known| *known == word) {
+            let unit = words.next_if(|next| matches!(ones(next), Some(1..=9)));
+            let unit = unit.as_ref().and_then(ones).unwrap_or(0);
+            told.push(((tens + 2) * 10 + unit).to_string());
+        } else {
+            told.push(word);
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_come_down_to_their_words() {
+        for (text, expected) in [
+            ("Switch One", "switch 1"),
+            ("switch 1", "switch 1"),
+            ("Switch1", "switch 1"),
+            (" turn on switch one.", "turn on switch 1"),
+            ("The Kitchen Light", "kitchen light"),
+            ("light in the kitchen", "light kitchen"),
+            ("Kid's Lamp #2", "kids lamp 2"),
+            ("Kids_Lamp_2", "kids lamp 2"),
+            ("Küche Ost", "kuche ost"),
+            ("Ku\u{308}che Ost", "kuche ost"),
+            ("Straße", "strasse"),
+            ("İstanbul", "istanbul"),
+            ("Lamp twenty-one", "lamp 21"),
+            ("Lamp twenty eleven", "lamp 20 11"),
+            ("nodeID_6", "nodeid 6"),
+            ("A", "a"),
+            ("кухня", "кухня"),
+            ("zero\u{200b}width", "zerowidth"),
+            ("🙂 + #", ""),
+        ] {
+            assert_eq!(words(text).join(" "), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it(text in ".*") {
+            let once = words(&text);
+            prop_assert!(once.len() <= MAX_WORDS + 1);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which node a base topic belongs to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::node::{MAX_NODES, Node};
+use crate::topic::{self, Form, Style, UNNAMED};
+use crate::value::NodeId;
+
+/// Who a base belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    One(NodeId),
+    /// Two nodes could have it, under different settings of the gateway: a status message will tell.
+    Contested,
+    /// Two nodes have it under the same setting: their names are alike, and nothing will tell.
+    Shared,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Bases {
+    owners: HashMap<String, Owner>,
+}
+
+impl Bases {
+    /// Computes the bases of all nodes.
+    pub(crate) fn rebuild(&mut self, nodes: &BTreeMap<NodeId, Node>) {
+        let learnt = std::mem::take(&mut self.owners);
+        for (names, locations) in [(true, true), (true, false), (false, true), (false, false)] {
+            let style = Style {
+                form: Form::Named,
+                names,
+                locations,
+            };
+            self.add(style, nodes);
+        }
+        // What was learnt decides where the names alone do not.
+        for (base, owner) in learnt {
+            if let (Some(known @ Owner::Contested), Owner::One(_)) =
+                (self.owners.get_mut(&base), owner)
+            {
+                *known = owner;
+            }
+        }
+    }
+
+    fn add(&mut self, style: Style, nodes: &BTreeMap<NodeId, Node>) {
+        let mut own = HashMap::with_capacity(nodes.len());
+        for node in nodes.values() {
+            own.entry(style.base(node.id, &node.name, &node.location))
+                .and_modify(|owner| *owner = Owner::Shared)
+                .or_insert(Owner::One(node.id));
+        }
+        for (base, owner) in own {
+            let known = self.owners.entry(base).or_insert(owner);
+            if *known != owner {
+                *known = match (*known, owner) {
+                    (Owner::Shared, _) | (_, Owner::Shared) => Owner::Shared,
+                    _ => Owner::Contested,
+                };
+            }
+        }
+    }
+
+    /// A message said whose base it is.
+    pub(crate) fn learn(&mut self, base: &str, node: NodeId) {
+        let room = self.owners.len() < 8 * MAX_NODES;
+        match self.owners.get_mut(base) {
+            Some(Owner::Shared) => {}
+            Some(known) => *known = Owner::One(node),
+            // Every node has a few bases; more is somebody's nonsense.
+            None if room => {
+                self.owners.insert(base.to_owned(), Owner::One(node));
+            }
+            None => {}
+        }
+    }
+
+    /// The node of a base.
+    pub(crate) fn node(&self, base: &str) -> Option<NodeId> {
+        match self.owners.get(base) {
+            Some(Owner::One(node)) => Some(*node),
+            Some(_) => None,
+            None => numbered(base),
+        }
+    }
+
+    pub(crate) fn is_shared(&self, base: &str) -> bool {
+        self.owners.get(base) == Some(&Owner::Shared)
+    }
+
+    pub(crate) fn forget(&mut self, node: NodeId) {
+        self.owners.retain(|_, owner| *owner != Owner::One(node));
+    }
+}
+
+/// Whether a node of this name and location can have this base.
+pub(crate) fn can_have(node: &Node, base: &str) -> bool {
+    topic::bases(node.id, &node.name, &node.location)
+        .iter()
+        .any(|own| own == base)
+}
+
+/// `nodeID_6`, with or without a location before it.
+fn numbered(base: &str) -> Option<NodeId> {
+    let last = base.rsplit('/').next()?;
+    last.strip_prefix(UNNAMED)?.parse().ok()
+}

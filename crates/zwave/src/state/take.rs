@@ -1,0 +1,460 @@
+//! One message after the other.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+use toolgate_mqtt::Message;
+
+use super::bases::can_have;
+use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
+use crate::node::{
+    DescribedNode, MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Node, Source, Value, is_device,
+};
+use crate::payload::{self, MAX_PAYLOAD, Report};
+use crate::topic::{self, About, Form, Style, Suffix, UNNAMED};
+use crate::value::{NodeId, NodeStatus, ValueId};
+
+/// The payload of a node's status, if it is more than yes or no.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    #[serde(default)]
+    value: Option<bool>,
+    #[serde(default)]
+    status: Option<NodeStatus>,
+    #[serde(default)]
+    node_id: Option<NodeId>,
+}
+
+impl State {
+    /// Takes a message that is no reply.
+    pub(crate) fn take(&mut self, message: &Message, now: Now) {
+        let topics = self.topics.clone();
+        match topics.about(&message.topic) {
+            About::GatewayStatus { gateway } => self.take_gateway(gateway, message),
+            About::GatewayVersion { gateway } => {
+                let version = payload::report(&message.payload).value;
+                let version = version.and_then(|version| version.as_str().map(str::to_owned));
+                self.gateways.take_version(gateway, version);
+            }
+            About::Event {
+                gateway,
+                source: "node" | "driver",
+                event,
+            } if !message.retained => {
+                self.ask_again |= self.gateways.heard(gateway);
+                self.take_event(event, &message.payload);
+            }
+            About::DriverStatus => {
+                let ready = payload::flag(&message.payload);
+                self.ask_again |= ready == Some(true) && self.driver == Some(false);
+                self.driver = ready;
+            }
+            About::Node { rest } => self.take_node_or_value(rest, message, now),
+            About::Event { .. } | About::Reply { .. } | About::Set | About::Other => {}
+        }
+    }
+
+    fn take_gateway(&mut self, gateway: &str, message: &Message) {
+        let told = payload::report(&message.payload);
+        // What can not be read tells nothing, least of all that somebody is there.
+        let alive = told.value.as_ref().and_then(Json::as_bool) == Some(true);
+        self.ask_again |= self.gateways.take_status(gateway, alive, told.time);
+    }
+
+    fn take_event(&mut self, event: &str, payload: &[u8]) {
+        match event {
+            "node_ready"
+            | "node_added"
+            | "node_found"
+            | "node_interview_completed"
+            | "all_nodes_ready"
+            | "driver_ready" => self.ask_again = true,
+            "node_removed" => {
+                self.ask_again = true;
+                if let Some((id, _)) = subject(payload) {
+                    self.nodes.remove(&id);
+                    self.bases.forget(id);
+                    self.routes.retain(|_, (node, _)| *node != id);
+                }
+            }
+            "node_alive" | "node_dead" | "node_sleep" | "node_wake_up" => {
+                if let Some((id, Some(status))) = subject(payload) {
+                    self.take_status(id, status);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_status(&mut self, id: NodeId, status: NodeStatus) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.status = status;
+            self.tell_status(id, status);
+        }
+    }
+
+    fn take_node_or_value(&mut self, rest: &str, message: &Message, now: Now) {
+        if let Some((topic, (node, id))) = self.routes.get_key_value(rest) {
+            let (topic, node, id) = (Arc::clone(topic), *node, id.clone());
+            let report = payload::report(&message.payload);
+            return self.take_report(node, &id, report, &topic, message.retained, now);
+        }
+        // A value may be called `status`, so the topics of values come first.
+        if topic::split(rest).is_some() {
+            return self.take_value(rest, message, now);
+        }
+        match rest.rsplit_once('/') {
+            Some((base, "status")) => self.take_node_status(base, message),
+            Some((base, "nodeinfo")) => self.take_node_info(base, message),
+            Some((base, "lastActive")) => {
+                let at = payload::report(&message.payload).value;
+                let at = at.as_ref().and_then(Json::as_u64);
+                if let Some(node) = self.bases.node(base).and_then(|id| self.nodes.get_mut(&id)) {
+                    node.last_active = node.last_active.max(at);
+                }
+            }
+            _ => self.take_value(rest, message, now),
+        }
+    }
+
+    fn take_node_status(&mut self, base: &str, message: &Message) {
+        if message.payload.len() > MAX_PAYLOAD {
+            return;
+        }
+        let told = serde_json::from_slice::<Status>(&message.payload).ok();
+        let id = match told.as_ref().and_then(|told| told.node_id) {
+            Some(id) => self.learn(base, id, message).then_some(id),
+            None => self.bases.node(base),
+        };
+        let Some(id) = id else {
+            return;
+        };
+        let there = told
+            .as_ref()
+            .map_or_else(|| payload::flag(&message.payload), |told| told.value);
+        let was = self
+            .nodes
+            .get(&id)
+            .map_or(NodeStatus::Unknown, |node| node.status);
+        let status = match (there, told.and_then(|told| told.status)) {
+            (Some(false), _) => NodeStatus::Dead,
+            (_, Some(status)) => status,
+            // A bare `true` is also said of nodes that sleep.
+            (Some(true), None) if matches!(was, NodeStatus::Dead | NodeStatus::Unknown) => {
+                NodeStatus::Alive
+            }
+            _ => was,
+        };
+        self.take_status(id, status);
+    }
+
+    fn take_node_info(&mut self, base: &str, message: &Message) {
+        if message.payload.len() > MAX_PAYLOAD {
+            return;
+        }
+        let Ok(told) = serde_json::from_slice::<DescribedNode>(&message.payload) else {
+            return;
+        };
+        let id = told.id;
+        let Some(told) = told.into_node() else {
+            if let Some(id) = id {
+                self.left_out.insert(id);
+                self.nodes.remove(&id);
+            }
+            return;
+        };
+        if !self.learn(base, told.id, message) {
+            return;
+        }
+        if let Some(node) = self.nodes.get_mut(&told.id) {
+            if !node.described {
+                (node.name, node.location) = (told.name.clone(), told.location.clone());
+            } else if !message.retained {
+                self.ask_again |= (&node.name, &node.location) != (&told.name, &told.location);
+            }
+            node.last_active = node.last_active.max(told.last_active);
+        }
+        self.take_status(told.id, told.status);
+    }
+
+    /// Takes in whose base it is, and the node, if that is new. False if the message is of no use: after a renaming, what
+    /// the broker kept under the old name stays behind for ever.
+    fn learn(&mut self, base: &str, id: NodeId, message: &Message) -> bool {
+        if !is_device(id) || self.left_out.contains(&id) {
+            return false;
+        }
+        match self.nodes.get(&id) {
+            Some(node) if node.described => {
+                let own = can_have(node, base);
+                if !own && message.retained {
+                    return false;
+                }
+                // Perhaps it was renamed; but it is no use to ask twice for the same reason.
+                if !own && self.odd.len() < MAX_NODES && self.odd.insert(base.to_owned()) {
+                    self.ask_again = true;
+                }
+            }
+            Some(_) => {}
+            None if self.answered.is_some() && !message.retained => {
+                self.ask_again = true;
+                return false;
+            }
+            None if self.answered.is_some() || self.nodes.len() >= MAX_NODES => return false,
+            None => {
+                self.nodes.insert(id, guess(base, id));
+            }
+        }
+        self.bases.learn(base, id);
+        self.take_pending(base);
+        true
+    }
+
+    fn take_value(&mut self, rest: &str, message: &Message, now: Now) {
+        let report = payload::report(&message.payload);
+        let told = report.described.as_ref().and_then(|told| {
+            let (node, id) = (told.node_id?, told.id()?);
+            Some((node, id))
+        });
+        let split = topic::split(rest);
+        let found = match (told, split) {
+            (Some((node, id)), split) => {
+                // Topics that people made up themselves have no base; they are as good.
+                let known = split.is_some() || self.nodes.contains_key(&node);
+                let base = split.map_or(rest, |(base, _)| base);
+                (known && self.learn(base, node, message)).then_some((node, id))
+            }
+            (None, Some((base, suffix))) => self.find(base, &suffix, rest),
+            (None, None) => None,
+        };
+        let Some((node, id)) = found else {
+            return self.postpone(rest, message);
+        };
+        if !self.ensure(node, &id, &report) {
+            return;
+        }
+        if let Some((base, suffix)) = topic::split(rest) {
+            self.see_style(node, base, suffix.form);
+        }
+        let topic: Arc<str> = Arc::from(rest);
+        if self.routes.len() < MAX_ROUTES {
+            self.routes.insert(Arc::clone(&topic), (node, id.clone()));
+        }
+        self.take_report(node, &id, report, &topic, message.retained, now);
+    }
+
+    /// The value of a topic by what nodes there are. A base is looked for both where a key may stand and where not.
+    fn find(&self, base: &str, suffix: &Suffix<'_>, rest: &str) -> Option<(NodeId, ValueId)> {
+        let longer = rest.rmatch_indices('/').nth(3).and_then(|(at, _)| {
+            let suffix = topic::parse_suffix(&rest[at + 1..])?;
+            Some((self.bases.node(&rest[..at])?, suffix))
+        });
+        let (node, suffix) = match (self.bases.node(base), longer) {
+            (Some(node), _) => (node, suffix.clone()),
+            (None, Some(longer)) => longer,
+            (None, None) => return None,
+        };
+        let known = self.nodes.get(&node)?;
+        let id = suffix.value_id();
+        if known.values.contains_key(&id) {
+            return Some((node, id));
+        }
+        let text = topic::suffix(suffix.form, &id, suffix.property);
+        let same = known
+            .values
+            .iter()
+            .find(|(id, value)| topic::suffix(suffix.form, id, &value.property_name) == text);
+        Some((node, same.map_or(id, |(id, _)| id.clone())))
+    }
+
+    /// Makes room for a value that is new, or tells more about one that is known.
+    fn ensure(&mut self, node: NodeId, id: &ValueId, report: &Report) -> bool {
+        let Some(known) = self.nodes.get(&node) else {
+            return false;
+        };
+        if known.values.contains_key(id) {
+            return true;
+        }
+        let all = self
+            .nodes
+            .values()
+            .map(|node| node.values.len())
+            .sum::<usize>();
+        if known.values.len() >= MAX_VALUES || all >= MAX_ALL_VALUES {
+            return false;
+        }
+        let value = match &report.described {
+            Some(told) => (**told).clone().into_value(),
+            None => Value {
+                property_name: id.property.clone(),
+                ..Value::default()
+            },
+        };
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.values.insert(id.clone(), value);
+        }
+        true
+    }
+
+    fn take_report(
+        &mut self,
+        node: NodeId,
+        id: &ValueId,
+        report: Report,
+        topic: &Arc<str>,
+        retained: bool,
+        now: Now,
+    ) {
+        let Some(known) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if !retained && known.described {
+            let named = report
+                .node_name
+                .as_ref()
+                .is_some_and(|name| *name != known.name);
+            let located = report
+                .node_location
+                .as_ref()
+                .is_some_and(|location| *location != known.location);
+            self.ask_again |= named || located;
+        } else if !known.described {
+            if let Some(name) = report.node_name.filter(|name| !name.is_empty()) {
+                known.name = name;
+                known.location = report.node_location.unwrap_or_default();
+            }
+        }
+        let Some(value) = known.values.get_mut(id) else {
+            return;
+        };
+        // Where it is published now is where it listens: after a renaming, a gateway goes on listening at the old place.
+        if !retained || value.topic.is_none() {
+            value.topic = Some(Arc::clone(topic));
+        }
+        // What was kept may be older than what the gateway told since.
+        if retained
+            && value.source != Source::Retained
+            && value.value.is_some()
+            && report.time <= value.updated
+        {
+            return;
+        }
+        value.updated = match (report.time, retained) {
+            (Some(time), _) => Some(time),
+            (None, true) => None,
+            (None, false) => Some(now.wall),
+        };
+        value.source = if retained {
+            Source::Retained
+        } else {
+            Source::Report
+        };
+        value.value.clone_from(&report.value);
+        if retained {
+            return;
+        }
+        known.last_active = known.last_active.max(Some(now.wall));
+        for watched in self.watched.iter_mut().filter(|one| one.node == node) {
+            // A value that is its own target is a report, not an echo.
+            if watched.current == *id {
+                watched
+                    .watch
+                    .take_report(report.value.as_ref(), report.time, now.instant);
+            } else if watched.target == *id {
+                watched.watch.take_echo(now.instant);
+            }
+        }
+    }
+
+    /// How the gateway writes topics, for values whose topic was not seen.
+    fn see_style(&mut self, node: NodeId, base: &str, form: Form) {
+        let Some(node) = self.nodes.get(&node) else {
+            return;
+        };
+        // A node without location, or without name, can not tell about them.
+        for names in [self.style.names, !self.style.names] {
+            for locations in [self.style.locations, !self.style.locations] {
+                let style = Style {
+                    form,
+                    names,
+                    locations,
+                };
+                if style.base(node.id, &node.name, &node.location) == base {
+                    self.style = style;
+                    return;
+                }
+            }
+        }
+        self.style.form = form;
+    }
+
+    /// Keeps what the broker kept, until somebody says whose it is.
+    fn postpone(&mut self, rest: &str, message: &Message) {
+        let Some((base, _)) = topic::split(rest) else {
+            return;
+        };
+        let size = message.topic.len() + message.payload.len();
+        let fits =
+            self.pending_count < MAX_PENDING && self.pending_bytes + size < MAX_PENDING_BYTES;
+        if message.retained && self.answered.is_none() && fits {
+            self.pending_count += 1;
+            self.pending_bytes += size;
+            let waiting = self.pending.entry(base.to_owned()).or_default();
+            waiting.push(message.clone());
+        }
+    }
+
+    fn take_pending(&mut self, base: &str) {
+        let now = Now::read();
+        for message in self.pending.remove(base).unwrap_or_default() {
+            self.take(&message, now);
+        }
+    }
+
+    /// Takes all of them: what nobody claims now, nobody will.
+    pub(super) fn take_all_pending(&mut self) {
+        let now = Now::read();
+        for message in std::mem::take(&mut self.pending).into_values().flatten() {
+            self.take(&message, now);
+        }
+    }
+}
+
+/// What a base tells of a node that nobody described.
+fn guess(base: &str, id: NodeId) -> Node {
+    let (location, name) = base.rsplit_once('/').unwrap_or(("", base));
+    let unnamed = name.starts_with(UNNAMED) || name == id.to_string();
+    Node {
+        id,
+        name: if unnamed {
+            String::new()
+        } else {
+            name.replace('_', " ")
+        },
+        location: location.replace('_', " "),
+        ..Node::default()
+    }
+}
+
+/// The node of an event, and its status.
+fn subject(payload: &[u8]) -> Option<(NodeId, Option<NodeStatus>)> {
+    #[derive(Deserialize)]
+    struct Event {
+        data: Vec<Json>,
+    }
+    if payload.len() > MAX_PAYLOAD {
+        return None;
+    }
+    let event = serde_json::from_slice::<Event>(payload).ok()?;
+    let node = event.data.first()?;
+    let id = NodeId::try_from(node.get("id")?.as_u64()?).ok()?;
+    let status = match node.get("status").and_then(Json::as_u64) {
+        Some(1) => Some(NodeStatus::Asleep),
+        Some(2) => Some(NodeStatus::Awake),
+        Some(3) => Some(NodeStatus::Dead),
+        Some(4) => Some(NodeStatus::Alive),
+        _ => None,
+    };
+    Some((id, status))
+}
