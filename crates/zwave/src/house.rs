@@ -293,6 +293,3 @@ fn not_told(state: &State, gateway: Option<&Gateway>) -> Option<String> {
         format!("The Z-Wave gateway {name} has not told its devices yet. It is asked again every few seconds.")
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -15,7 +15,7 @@ use toolgate_mqtt::{Message, State as Link};
 
 use crate::command::Watch;
 use crate::node::{MAX_ALL_VALUES, MAX_NODES, Node};
-use crate::topic::{self, Style, Topics};
+use crate::topic::{self, About, Style, Topics};
 use crate::value::{NodeId, NodeStatus, ValueId};
 use bases::Bases;
 use gateways::Gateways;
@@ -27,6 +27,9 @@ const MAX_ROUTES: usize = 100_000;
 /// Kept messages of nodes that nobody told us about yet; this many, and this long all together.
 const MAX_PENDING: usize = 5_000;
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+
+/// Longer topics can not be sent, with `/set` behind them.
+const MAX_TOPIC: usize = 65_000;
 
 /// The moment at which a message came.
 #[derive(Debug, Clone, Copy)]
@@ -156,14 +159,16 @@ impl State {
         if topic::split(&rest).is_some_and(|(base, _)| self.bases.is_shared(base)) {
             return Err(format!("'{}' {shared}.", node.title()));
         }
-        let topic = self.topics.whole(&format!("{rest}/set"));
-        if topic.len() > usize::from(u16::MAX) || topic.contains(['+', '#', '\0']) {
+        let topic = self.topics.whole(&rest);
+        // A name may contain slashes, and must not make a question to the gateway of a command to a lamp.
+        let own = matches!(self.topics.about(&topic), About::Node { .. });
+        if !own || topic.len() > MAX_TOPIC || topic.contains(['+', '#', '\0']) {
             return Err(format!(
-                "'{}' has a name that no MQTT topic can have.",
+                "'{}' has a name that no device can be commanded by: give it another one in zwave-js-ui.",
                 node.title()
             ));
         }
-        Ok(topic)
+        Ok(format!("{topic}/set"))
     }
 
     fn computed_topic(&self, node: &Node, id: &ValueId) -> String {
@@ -215,6 +220,3 @@ fn keep_topics(old: &Node, new: &mut Node) {
             .find_map(|form| topics.remove(&(form, topic::suffix(form, id, &value.property_name))));
     }
 }
-
-#[cfg(test)]
-mod tests;
