@@ -117,18 +117,17 @@ impl Questions {
         let Ok(envelope) = serde_json::from_slice::<Envelope>(payload) else {
             return;
         };
-        let id = match envelope.origin.get("id").and_then(Json::as_str) {
-            Some(id) => id.to_owned(),
-            None => return,
+        let Some(id) = envelope.origin.get("id").and_then(Json::as_str) else {
+            return;
         };
-        if !self
+        if self
             .open
-            .get(&id)
-            .is_some_and(|(asked, _)| asked.name() == function)
+            .get(id)
+            .is_none_or(|(asked, _)| asked.name() != function)
         {
             return;
         }
-        if let Some((_, sender)) = self.open.remove(&id) {
+        if let Some((_, sender)) = self.open.remove(id) {
             // Nobody waits any longer if this fails.
             sender.send(payload.clone()).ok();
         }

@@ -5,6 +5,7 @@
 mod bases;
 mod gateways;
 mod take;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

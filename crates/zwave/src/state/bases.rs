@@ -19,12 +19,14 @@ enum Owner {
 #[derive(Debug, Default)]
 pub(crate) struct Bases {
     owners: HashMap<String, Owner>,
+    /// What live messages said; it outlasts the next list of nodes, for bases that can not be computed.
+    live: HashMap<String, NodeId>,
 }
 
 impl Bases {
     /// Computes the bases of all nodes.
     pub(crate) fn rebuild(&mut self, nodes: &BTreeMap<NodeId, Node>) {
-        let learnt = std::mem::take(&mut self.owners);
+        self.owners.clear();
         for (names, locations) in [(true, true), (true, false), (false, true), (false, false)] {
             let style = Style {
                 form: Form::Named,
@@ -33,12 +35,12 @@ impl Bases {
             };
             self.add(style, nodes);
         }
-        // What was learnt decides where the names alone do not.
-        for (base, owner) in learnt {
-            if let (Some(known @ Owner::Contested), Owner::One(_)) =
-                (self.owners.get_mut(&base), owner)
-            {
-                *known = owner;
+        self.live.retain(|_, node| nodes.contains_key(node));
+        // Names are the truth; what was said decides where they do not.
+        for (base, node) in &self.live {
+            let owner = self.owners.entry(base.clone()).or_insert(Owner::Contested);
+            if *owner == Owner::Contested {
+                *owner = Owner::One(*node);
             }
         }
     }
@@ -62,16 +64,15 @@ impl Bases {
     }
 
     /// A message said whose base it is.
-    pub(crate) fn learn(&mut self, base: &str, node: NodeId) {
+    pub(crate) fn learn(&mut self, base: &str, node: NodeId, live: bool) {
+        // Every node has a few bases; more is somebody's nonsense.
         let room = self.owners.len() < 8 * MAX_NODES;
-        match self.owners.get_mut(base) {
-            Some(Owner::Shared) => {}
-            Some(known) => *known = Owner::One(node),
-            // Every node has a few bases; more is somebody's nonsense.
-            None if room => {
-                self.owners.insert(base.to_owned(), Owner::One(node));
-            }
-            None => {}
+        if self.is_shared(base) || !(room || self.owners.contains_key(base)) {
+            return;
+        }
+        self.owners.insert(base.to_owned(), Owner::One(node));
+        if live {
+            self.live.insert(base.to_owned(), node);
         }
     }
 
@@ -90,6 +91,7 @@ impl Bases {
 
     pub(crate) fn forget(&mut self, node: NodeId) {
         self.owners.retain(|_, owner| *owner != Owner::One(node));
+        self.live.retain(|_, known| *known != node);
     }
 }
 

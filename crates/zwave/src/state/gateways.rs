@@ -53,12 +53,10 @@ impl Gateways {
         }
     }
 
-    /// Something of the moment came from it, so it is there.
+    /// Something of the moment came from it. One that never told its status is there; one that went must say itself that
+    /// it came back.
     pub(crate) fn heard(&mut self, name: &str) -> bool {
-        match self.all.get(name) {
-            Some(known) if known.alive => false,
-            _ => self.take_status(name, true, None),
-        }
+        !self.all.contains_key(name) && self.take_status(name, true, None)
     }
 
     fn entry(&mut self, name: &str) -> Option<&mut Gateway> {
@@ -93,7 +91,15 @@ mod tests {
         assert!(gateways.take_status("b", true, Some(9)));
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("b"));
         gateways.take_status("b", false, None);
+        assert!(!gateways.heard("b"), "what came late does not revive it");
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("a"));
+    }
+
+    #[test]
+    fn a_gateway_that_never_told_its_status_is_known_by_what_it_does() {
+        let mut gateways = Gateways::default();
+        assert!(gateways.heard("a"));
+        assert_eq!(gateways.current().map(|one| one.alive), Some(true));
     }
 
     #[test]

@@ -11,14 +11,14 @@ use tokio::time::sleep;
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 use zwave::{Device, House, HouseSettings, Readiness};
 
-pub const GATEWAY: &str = "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test";
+pub(crate) const GATEWAY: &str = "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test";
 const NODES: &str = include_str!("../data/getNodes.json");
 
 /// What comes so many milliseconds after a publish, and where.
-pub type Later = (u64, String, String);
+pub(crate) type Later = (u64, String, String);
 type Reaction = Box<dyn Fn(&str, &str) -> Vec<Later> + Send + Sync>;
 
-pub struct Memory {
+pub(crate) struct Memory {
     subscribers: Mutex<Vec<mpsc::Sender<Message>>>,
     link: watch::Sender<State>,
     sent: Mutex<Vec<(String, String, bool)>>,
@@ -27,7 +27,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             subscribers: Mutex::default(),
             link: watch::Sender::new(State::Online),
@@ -37,7 +37,7 @@ impl Memory {
         })
     }
 
-    pub async fn deliver(&self, topic: &str, payload: impl Into<Bytes>, retained: bool) {
+    pub(crate) async fn deliver(&self, topic: &str, payload: impl Into<Bytes>, retained: bool) {
         let message = Message {
             topic: topic.to_owned(),
             payload: payload.into(),
@@ -50,7 +50,7 @@ impl Memory {
     }
 
     /// Delivers recorded lines: time, retained, topic, payload.
-    pub async fn replay(&self, lines: &str) {
+    pub(crate) async fn replay(&self, lines: &str) {
         for line in lines.lines() {
             let mut parts = line.splitn(4, ' ');
             let (_, retained) = (parts.next(), parts.next() == Some("1"));
@@ -62,20 +62,23 @@ impl Memory {
         }
     }
 
-    pub fn link(&self, link: State) {
+    pub(crate) fn link(&self, link: State) {
         self.link.send_replace(link);
     }
 
-    pub fn fail(&self, error: Option<PublishError>) {
+    pub(crate) fn fail(&self, error: Option<PublishError>) {
         *self.fails.lock().unwrap() = error;
     }
 
-    pub fn react(&self, reaction: impl Fn(&str, &str) -> Vec<Later> + Send + Sync + 'static) {
+    pub(crate) fn react(
+        &self,
+        reaction: impl Fn(&str, &str) -> Vec<Later> + Send + Sync + 'static,
+    ) {
         self.reactions.lock().unwrap().push(Box::new(reaction));
     }
 
     /// Answers a command on a topic with what comes later.
-    pub fn on(&self, topic: &'static str, later: &[(u64, &str, &str)]) {
+    pub(crate) fn on(&self, topic: &'static str, later: &[(u64, &str, &str)]) {
         let later = later
             .iter()
             .map(|(after, topic, payload)| (*after, (*topic).to_owned(), (*payload).to_owned()))
@@ -90,7 +93,7 @@ impl Memory {
     }
 
     /// Answers a question with a result, as the gateway does.
-    pub fn answer(&self, function: &'static str, after: u64, result: Json) {
+    pub(crate) fn answer(&self, function: &'static str, after: u64, result: Json) {
         self.react(move |topic, payload| {
             let own = format!("{GATEWAY}/api/{function}");
             if topic != format!("{own}/set") {
@@ -105,8 +108,13 @@ impl Memory {
         });
     }
 
+    /// Forgets all reactions.
+    pub(crate) fn forget(&self) {
+        self.reactions.lock().unwrap().clear();
+    }
+
     /// All that was published but questions: topic, payload, retained.
-    pub fn commands(&self) -> Vec<(String, String, bool)> {
+    pub(crate) fn commands(&self) -> Vec<(String, String, bool)> {
         let sent = self.sent.lock().unwrap().clone();
         sent.into_iter()
             .filter(|(topic, _, _)| !topic.contains("/api/"))
@@ -114,7 +122,7 @@ impl Memory {
     }
 
     /// How often something was asked.
-    pub fn asked(&self, function: &str) -> usize {
+    pub(crate) fn asked(&self, function: &str) -> usize {
         let end = format!("/api/{function}/set");
         let sent = self.sent.lock().unwrap();
         sent.iter()
@@ -123,7 +131,7 @@ impl Memory {
     }
 
     /// What was asked, of any function.
-    pub fn questions(&self) -> Vec<String> {
+    pub(crate) fn questions(&self) -> Vec<String> {
         let sent = self.sent.lock().unwrap();
         let functions = sent.iter().filter_map(|(topic, _, _)| {
             let (_, function) = topic.split_once("/api/")?;
@@ -134,7 +142,7 @@ impl Memory {
 }
 
 /// The double is shared with the reactions it starts.
-pub struct Broker(pub Arc<Memory>);
+pub(crate) struct Broker(Arc<Memory>);
 
 impl Mqtt for Broker {
     fn publish<'a>(
@@ -173,22 +181,16 @@ impl Mqtt for Broker {
     }
 
     fn state(&self) -> watch::Receiver<State> {
-        self.link_receiver()
-    }
-}
-
-impl Broker {
-    fn link_receiver(&self) -> watch::Receiver<State> {
         self.0.link.subscribe()
     }
 }
 
 /// Lets everything that is due happen.
-pub async fn settle() {
+pub(crate) async fn settle() {
     sleep(Duration::from_millis(20)).await;
 }
 
-pub fn open(memory: &Arc<Memory>) -> House {
+pub(crate) fn open(memory: &Arc<Memory>) -> House {
     House::open(
         Arc::new(Broker(Arc::clone(memory))),
         HouseSettings::default(),
@@ -196,17 +198,17 @@ pub fn open(memory: &Arc<Memory>) -> House {
 }
 
 /// The recorded list of nodes, for `answer`.
-pub fn nodes() -> Json {
+pub(crate) fn nodes() -> Json {
     serde_json::from_str::<Json>(NODES).unwrap()["result"].clone()
 }
 
 /// The recorded house, after its start as recorded in `lines`.
-pub async fn recorded(lines: &str) -> (Arc<Memory>, House) {
+pub(crate) async fn recorded(lines: &str) -> (Arc<Memory>, House) {
     with_nodes(nodes(), lines).await
 }
 
 /// A house with these nodes.
-pub async fn with_nodes(nodes: Json, lines: &str) -> (Arc<Memory>, House) {
+pub(crate) async fn with_nodes(nodes: Json, lines: &str) -> (Arc<Memory>, House) {
     let memory = Memory::new();
     memory.answer("getNodes", 40, nodes);
     let house = open(&memory);
@@ -223,7 +225,7 @@ pub async fn with_nodes(nodes: Json, lines: &str) -> (Arc<Memory>, House) {
     (memory, house)
 }
 
-pub fn device(house: &House, node: u16) -> Device {
+pub(crate) fn device(house: &House, node: u16) -> Device {
     house
         .device(node)
         .unwrap_or_else(|| panic!("no node {node}"))

@@ -18,20 +18,15 @@ const RETAINED: &str = include_str!("../data/retained-named-time-value.txt");
 async fn the_house_is_known_from_the_list_of_nodes() {
     let (_, house) = recorded("").await;
     let told = house.devices().into_iter().map(|device| {
-        let Device {
-            node,
-            name,
-            location,
-            kind,
-            state,
-            status,
-            stale,
-            ..
-        } = device;
-        assert_eq!((status, stale), (NodeStatus::Alive, false));
-        (node, name, location, kind, state)
+        assert_eq!((device.status, device.stale), (NodeStatus::Alive, false));
+        (
+            device.node,
+            device.name,
+            device.location,
+            device.kind,
+            device.state,
+        )
     });
-    use zwave::Device;
     let expected = [
         (3, "Dimmer Two", "", DeviceKind::Dimmer, "off"),
         (4, "Env Sensor", "", DeviceKind::Sensor, "21.6 °C"),
@@ -160,18 +155,14 @@ async fn every_recorded_form_tells_the_same_house() {
 
 #[tokio::test(start_paused = true)]
 async fn reports_keep_the_house_current() {
-    let (_, house) = recorded(RAW).await;
-    let memory = Memory::new();
-    drop(memory);
-    let (memory, house2) = recorded(RAW).await;
-    drop(house);
+    let (memory, house) = recorded(RAW).await;
     memory.replay(REPORTS).await;
     settle().await;
-    assert_eq!(device(&house2, 4).state, "30.5 °C");
-    assert_eq!(device(&house2, 2).state, "off");
-    assert_eq!(device(&house2, 3).state, "on at 25 %");
-    assert_eq!(device(&house2, 6).status, NodeStatus::Dead);
-    assert_eq!(house2.health().dead, 1);
+    assert_eq!(device(&house, 4).state, "30.5 °C");
+    assert_eq!(device(&house, 2).state, "off");
+    assert_eq!(device(&house, 3).state, "on at 25 %");
+    assert_eq!(device(&house, 6).status, NodeStatus::Dead);
+    assert_eq!(house.health().dead, 1);
 }
 
 #[tokio::test(start_paused = true)]
