@@ -96,9 +96,9 @@ pub(crate) fn suffix(form: Form, id: &ValueId, property_name: &str) -> String {
         Form::Named => format!("{}/endpoint_{}", class_name(id.command_class), id.endpoint),
         Form::Numbered => format!("{}/{}", id.command_class, id.endpoint),
     };
-    for part in [Some(property), id.key.as_deref()].into_iter().flatten() {
+    for text in [Some(property), id.key.as_deref()].into_iter().flatten() {
         suffix.push('/');
-        suffix.push_str(&sanitize(&part.replace('/', "-")));
+        suffix.extend(part(text));
     }
     suffix
 }
@@ -114,6 +114,18 @@ pub(crate) struct Suffix<'a> {
 }
 
 impl Suffix<'_> {
+    /// Whether it is the suffix of this value.
+    pub(crate) fn is_of(&self, id: &ValueId, property_name: &str) -> bool {
+        let property = match self.form {
+            Form::Named => property_name,
+            Form::Numbered => &id.property,
+        };
+        (self.command_class, self.endpoint) == (id.command_class, id.endpoint)
+            && part(property).eq(self.property.chars())
+            && self.key.is_some() == id.key.is_some()
+            && part(id.key.as_deref().unwrap_or_default()).eq(self.key.unwrap_or_default().chars())
+    }
+
     /// The value it names, as far as a topic can tell: spaces of a property became `_`.
     pub(crate) fn value_id(&self) -> ValueId {
         ValueId {
@@ -163,17 +175,26 @@ fn number(text: &str) -> Option<u16> {
 
 /// What zwave-js-ui makes of a name: white space becomes `_`, then whatever is neither letter, digit, `-`, `_` nor `/` goes.
 pub(crate) fn sanitize(text: &str) -> String {
+    text.chars().filter_map(cleaned).collect()
+}
+
+fn cleaned(c: char) -> Option<char> {
+    match c {
+        // As JavaScript counts white space.
+        '\u{85}' => None,
+        '\u{feff}' => Some('_'),
+        c if c.is_whitespace() => Some('_'),
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' | '/' => Some(c),
+        'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ÿ' => Some(c),
+        _ => None,
+    }
+}
+
+/// A property or key, as it stands in a topic.
+fn part(text: &str) -> impl Iterator<Item = char> {
     text.chars()
-        .filter_map(|c| match c {
-            // As JavaScript counts white space.
-            '\u{85}' => None,
-            '\u{feff}' => Some('_'),
-            c if c.is_whitespace() => Some('_'),
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' | '/' => Some(c),
-            'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ÿ' => Some(c),
-            _ => None,
-        })
-        .collect()
+        .map(|c| if c == '/' { '-' } else { c })
+        .filter_map(cleaned)
 }
 
 /// What a topic under the prefix is about.

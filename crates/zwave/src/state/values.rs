@@ -60,11 +60,10 @@ impl State {
         if known.values.contains_key(&id) {
             return Some((node, id));
         }
-        let text = topic::suffix(suffix.form, &id, suffix.property);
         let same = known
             .values
             .iter()
-            .find(|(id, value)| topic::suffix(suffix.form, id, &value.property_name) == text);
+            .find(|(id, value)| suffix.is_of(id, &value.property_name));
         Some((node, same.map_or(id, |(id, _)| id.clone())))
     }
 

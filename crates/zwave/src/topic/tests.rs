@@ -101,7 +101,9 @@ fn suffixes_of_real_values_go_both_ways() {
             assert_eq!(suffix(form, &id, name), text);
             let read = parse_suffix(text).unwrap();
             assert_eq!((read.form, read.command_class), (form, class), "{text}");
-            assert_eq!(read.key.is_some(), id.key.is_some(), "{text}");
+            assert!(read.is_of(&id, name), "{text}");
+            let other = ValueId::new(class, 0, "another");
+            assert!(!read.is_of(&other, "another"), "{text}");
         }
     }
 }

@@ -78,10 +78,12 @@ impl Memory {
     }
 
     /// Answers a command on a topic with what comes later.
-    pub(crate) fn on(&self, topic: &'static str, later: &[(u64, &str, &str)]) {
+    pub(crate) fn on(&self, topic: &'static str, later: &[(u64, &str, impl AsRef<str>)]) {
         let later = later
             .iter()
-            .map(|(after, topic, payload)| (*after, (*topic).to_owned(), (*payload).to_owned()))
+            .map(|(after, topic, payload)| {
+                (*after, (*topic).to_owned(), payload.as_ref().to_owned())
+            })
             .collect::<Vec<_>>();
         self.react(move |published, _| {
             if published == topic {
