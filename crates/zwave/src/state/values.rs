@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_mqtt::Message;
 
 use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
-use crate::node::{MAX_ALL_VALUES, MAX_VALUES, Source, Value};
+use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Source, Value};
 use crate::payload::{self, Report};
 use crate::topic::{self, Form, Style, Suffix};
 use crate::value::{NodeId, ValueId};
@@ -32,6 +32,10 @@ impl State {
             return self.postpone(rest, message);
         };
         if !self.ensure(node, &id, &report) {
+            // Perhaps the device can do more than it could; what can not be asked for is not believed.
+            if !message.retained && self.odd.len() < MAX_NODES && self.odd.insert(rest.to_owned()) {
+                self.ask_again = true;
+            }
             return;
         }
         if let Some((base, suffix)) = topic::split(rest) {
@@ -67,7 +71,7 @@ impl State {
         Some((node, same.map_or(id, |(id, _)| id.clone())))
     }
 
-    /// Makes room for a value that is new, or tells more about one that is known.
+    /// Makes room for a value that is new, if nobody described the node: a message alone must not make a lock of a lamp.
     fn ensure(&mut self, node: NodeId, id: &ValueId, report: &Report) -> bool {
         let Some(known) = self.nodes.get(&node) else {
             return false;
@@ -80,7 +84,7 @@ impl State {
             .values()
             .map(|node| node.values.len())
             .sum::<usize>();
-        if known.values.len() >= MAX_VALUES || all >= MAX_ALL_VALUES {
+        if known.described || known.values.len() >= MAX_VALUES || all >= MAX_ALL_VALUES {
             return false;
         }
         let value = match &report.described {

@@ -159,6 +159,25 @@ async fn strange_topics_do_not_pile_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_does_not_make_a_lock_of_a_lamp() {
+    let (memory, house) = recorded(NAMED).await;
+    let kind = device(&house, 2).kind;
+    for topic in ["door_lock/endpoint_0/currentMode", "98/0/currentMode"] {
+        let topic = format!("zwave/Kitchen/Switch_One/{topic}");
+        memory
+            .deliver(&topic, r#"{"time":1,"value":255}"#, false)
+            .await;
+    }
+    settle().await;
+    assert_eq!(device(&house, 2).kind, kind);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(
+        memory.asked("getNodes") <= 4,
+        "and the gateway is not asked for ever"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_devices_are_listed_quickly() {
     let nodes = (2..=1_001)
         .filter(|id| *id != 255)
