@@ -97,7 +97,7 @@ impl State {
         if let Some((topic, (node, id))) = self.routes.get_key_value(rest) {
             let (topic, node, id) = (Arc::clone(topic), *node, id.clone());
             let report = payload::report(&message.payload);
-            return self.take_report(node, &id, report, &topic, message.retained, now);
+            return self.take_report(node, &id, &report, &topic, message.retained, now);
         }
         // A value may be called `status`, so the topics of values come first.
         if topic::split(rest).is_some() {

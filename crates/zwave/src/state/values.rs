@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_mqtt::Message;
 
 use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
-use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Source, Value};
+use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Node, Source, Value};
 use crate::payload::{self, Report};
 use crate::topic::{self, Form, Style, Suffix};
 use crate::value::{NodeId, ValueId};
@@ -45,7 +45,7 @@ impl State {
         if self.routes.len() < MAX_ROUTES {
             self.routes.insert(Arc::clone(&topic), (node, id.clone()));
         }
-        self.take_report(node, &id, report, &topic, message.retained, now);
+        self.take_report(node, &id, &report, &topic, message.retained, now);
     }
 
     /// The value of a topic by what nodes there are. A base is looked for both where a key may stand and where not.
@@ -104,7 +104,7 @@ impl State {
         &mut self,
         node: NodeId,
         id: &ValueId,
-        report: Report,
+        report: &Report,
         topic: &Arc<str>,
         retained: bool,
         now: Now,
@@ -112,22 +112,7 @@ impl State {
         let Some(known) = self.nodes.get_mut(&node) else {
             return;
         };
-        if !retained && known.described {
-            let named = report
-                .node_name
-                .as_ref()
-                .is_some_and(|name| *name != known.name);
-            let located = report
-                .node_location
-                .as_ref()
-                .is_some_and(|location| *location != known.location);
-            self.ask_again |= named || located;
-        } else if !known.described
-            && let Some(name) = report.node_name.filter(|name| !name.is_empty())
-        {
-            known.name = name;
-            known.location = report.node_location.unwrap_or_default();
-        }
+        self.ask_again |= take_name(known, report, retained);
         let Some(value) = known.values.get_mut(id) else {
             return;
         };
@@ -136,11 +121,8 @@ impl State {
             value.topic = Some(Arc::clone(topic));
         }
         // What was kept may be older than what the gateway told since.
-        if retained
-            && value.source != Source::Retained
-            && value.value.is_some()
-            && report.time <= value.updated
-        {
+        let told = value.source != Source::Retained && value.value.is_some();
+        if retained && told && report.time <= value.updated {
             return;
         }
         value.updated = match (report.time, retained) {
@@ -160,6 +142,11 @@ impl State {
         if report.value.is_some() {
             known.last_active = known.last_active.max(report.time);
         }
+        self.tell_report(node, id, report, now);
+    }
+
+    /// Tells the commands that wait.
+    fn tell_report(&mut self, node: NodeId, id: &ValueId, report: &Report, now: Now) {
         for watched in self.watched.iter_mut().filter(|one| one.node == node) {
             // A value that is its own target is a report, not an echo.
             if watched.current == *id {
@@ -224,4 +211,19 @@ impl State {
             self.take(&message, now);
         }
     }
+}
+
+/// Takes the name that stands beside a value. True if the node seems to have another one than the gateway's list says.
+fn take_name(node: &mut Node, report: &Report, retained: bool) -> bool {
+    let (name, location) = (&report.node_name, &report.node_location);
+    if node.described {
+        let differs =
+            |told: &Option<String>, known: &String| told.as_ref().is_some_and(|told| told != known);
+        return !retained && (differs(name, &node.name) || differs(location, &node.location));
+    }
+    if let Some(name) = name.as_ref().filter(|name| !name.is_empty()) {
+        node.name.clone_from(name);
+        node.location = location.clone().unwrap_or_default();
+    }
+    false
 }

@@ -178,6 +178,23 @@ async fn a_message_does_not_make_a_lock_of_a_lamp() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_called_like_the_number_of_another_is_not_the_other() {
+    let nodes = json!([switch(3, "5", ""), switch(5, "", "")]);
+    let (memory, house) = with_nodes(nodes, "").await;
+    let topic = "zwave/5/switch_binary/endpoint_0/currentValue";
+    memory.deliver(topic, "true", false).await;
+    settle().await;
+    let states = || [device(&house, 3).state, device(&house, 5).state];
+    assert_eq!(states(), ["off", "off"], "it could be both");
+    memory
+        .deliver("zwave/5/status", r#"{"value":true,"nodeId":3}"#, false)
+        .await;
+    memory.deliver(topic, "true", false).await;
+    settle().await;
+    assert_eq!(states(), ["on", "off"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_devices_are_listed_quickly() {
     let nodes = (2..=1_001)
         .filter(|id| *id != 255)
