@@ -9,7 +9,7 @@ use super::plan::Wanted;
 use crate::value::NodeStatus;
 
 /// Reports of one value closer together than this may be the same report, delivered twice.
-const SAME: Duration = Duration::from_millis(500);
+const SAME: Duration = Duration::from_millis(300);
 /// A gateway that reads the device by itself does it within this time after the value it expects.
 const ASK_AFTER: Duration = Duration::from_secs(2);
 
