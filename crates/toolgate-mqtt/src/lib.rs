@@ -2,11 +2,17 @@
 //!
 //! [`Mqtt`] is what the rest of the program knows; [`Client`] speaks to any broker, [`Broker`] is one inside this process.
 
+mod broker;
+mod client;
 mod error;
 mod message;
+mod settings;
 
+pub use broker::{Broker, BrokerError, BrokerSettings};
+pub use client::Client;
 pub use error::PublishError;
 pub use message::{Message, State, Subscription};
+pub use settings::{BadAddress, ClientId, Settings, Version, Will};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;

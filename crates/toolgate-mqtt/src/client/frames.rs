@@ -1,0 +1,244 @@
+//! Packets cut out of a stream of bytes that may hold anything.
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// One packet.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Its first byte, and what follows its length.
+    Packet { first: u8, body: Bytes },
+    /// A message larger than we take. It was read past, never held; with QoS 1 it still has to be acknowledged.
+    TooLarge { size: usize, id: Option<u16> },
+}
+
+/// Why there are no more.
+#[derive(Debug)]
+pub(super) enum Torn {
+    /// The connection was closed, or broke.
+    Closed,
+    /// This is not MQTT; the bytes it began with.
+    NotMqtt([u8; 2]),
+}
+
+/// Cuts packets out of a stream.
+#[derive(Debug)]
+pub(super) struct Frames<R> {
+    stream: R,
+    buffer: BytesMut,
+    /// The largest packet that is taken.
+    pub(super) most: usize,
+    passing: Option<Passing>,
+}
+
+/// A packet that is being read past.
+#[derive(Debug)]
+struct Passing {
+    size: usize,
+    left: usize,
+    id: Option<u16>,
+}
+
+const PUBLISH: u8 = 3;
+const CHUNK: usize = 16 * 1024;
+/// A packet up to this size is copied out, so that a message that is kept does not keep its neighbours' memory.
+const COPIED: usize = 64 * 1024;
+
+impl<R: AsyncRead + Unpin> Frames<R> {
+    pub(super) fn new(stream: R, most: usize) -> Self {
+        Self {
+            stream,
+            buffer: BytesMut::new(),
+            most,
+            passing: None,
+        }
+    }
+
+    /// The next one. Nothing is lost if this is given up half way.
+    pub(super) async fn next(&mut self) -> Result<Frame, Torn> {
+        loop {
+            if let Some(frame) = self.cut()? {
+                return Ok(frame);
+            }
+            // Memory grows with what has come, not with what was announced.
+            self.buffer.reserve(CHUNK);
+            match self.stream.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => return Err(Torn::Closed),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn cut(&mut self) -> Result<Option<Frame>, Torn> {
+        if self.passing.is_some() {
+            return Ok(self.pass());
+        }
+        let Some((header, size)) = self.header()? else {
+            return Ok(None);
+        };
+        if size > self.most {
+            return self.begin_passing(header, size);
+        }
+        if self.buffer.len() < header + size {
+            return Ok(None);
+        }
+        let first = self.buffer[0];
+        self.buffer.advance(header);
+        let body = if size <= COPIED {
+            let body = Bytes::copy_from_slice(&self.buffer[..size]);
+            self.buffer.advance(size);
+            body
+        } else {
+            let body = self.buffer.split_to(size).freeze();
+            // What is left shall not share the large packet's memory.
+            self.buffer = BytesMut::from(&self.buffer[..]);
+            body
+        };
+        Ok(Some(Frame::Packet { first, body }))
+    }
+
+    /// How long the header is and what size it announces, if it is there.
+    fn header(&self) -> Result<Option<(usize, usize)>, Torn> {
+        let Some(first) = self.buffer.first() else {
+            return Ok(None);
+        };
+        if !(1..=15).contains(&(first >> 4)) {
+            return Err(self.not_mqtt());
+        }
+        let mut size = 0;
+        for (index, byte) in self.buffer.iter().skip(1).take(4).enumerate() {
+            size |= usize::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                return Ok(Some((index + 2, size)));
+            }
+        }
+        if self.buffer.len() >= 5 {
+            Err(self.not_mqtt())
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn begin_passing(&mut self, header: usize, size: usize) -> Result<Option<Frame>, Torn> {
+        let first = self.buffer[0];
+        if first >> 4 != PUBLISH {
+            return Err(self.not_mqtt());
+        }
+        let mut id = None;
+        let mut read = header;
+        if first & 0b110 != 0 {
+            let Some(length) = self.number(header) else {
+                return Ok(None);
+            };
+            let Some(number) = self.number(header + 2 + length) else {
+                return Ok(None);
+            };
+            id = u16::try_from(number).ok();
+            read = header + 4 + length;
+        }
+        let left = (header + size).saturating_sub(read);
+        self.buffer.advance(read);
+        self.passing = Some(Passing { size, left, id });
+        Ok(self.pass())
+    }
+
+    fn number(&self, at: usize) -> Option<usize> {
+        let bytes = self.buffer.get(at..at + 2)?;
+        Some(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    }
+
+    fn pass(&mut self) -> Option<Frame> {
+        let passing = self.passing.as_mut()?;
+        let here = passing.left.min(self.buffer.len());
+        self.buffer.advance(here);
+        passing.left -= here;
+        if passing.left > 0 {
+            return None;
+        }
+        let Passing { size, id, .. } = self.passing.take()?;
+        Some(Frame::TooLarge { size, id })
+    }
+
+    fn not_mqtt(&self) -> Torn {
+        let byte = |index: usize| self.buffer.get(index).copied().unwrap_or_default();
+        Torn::NotMqtt([byte(0), byte(1)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(bytes: &[u8], most: usize) -> (Vec<Frame>, Torn) {
+        let mut frames = Frames::new(bytes, most);
+        let mut got = Vec::new();
+        loop {
+            match frames.next().await {
+                Ok(frame) => got.push(frame),
+                Err(torn) => return (got, torn),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn packets_are_cut_wherever_the_bytes_come_apart() {
+        let bytes = [
+            &[0x40, 2, 0, 7][..],
+            &[0x30, 0x80, 0x01][..],
+            &[9; 128],
+            &[0xd0, 0],
+        ]
+        .concat();
+        let expected = [(0x40, vec![0, 7]), (0x30, vec![9; 128]), (0xd0, vec![])];
+        for piece in 1..bytes.len() {
+            let mut stream = tokio_util::io::StreamReader::new(futures::stream::iter(
+                bytes
+                    .chunks(piece)
+                    .map(|piece| Ok::<_, std::io::Error>(Bytes::copy_from_slice(piece))),
+            ));
+            let mut frames = Frames::new(&mut stream, 1000);
+            for (first, body) in &expected {
+                let Frame::Packet { first: f, body: b } = frames.next().await.unwrap() else {
+                    panic!("a packet");
+                };
+                assert_eq!((f, &b[..]), (*first, &body[..]), "in pieces of {piece}");
+            }
+            assert!(matches!(frames.next().await, Err(Torn::Closed)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_too_large_is_read_past_and_the_next_one_is_there() {
+        // QoS 1, topic "ab", id 0x0102, 300 bytes in all.
+        let mut bytes = vec![0x32, 0xac, 0x02, 0, 2, b'a', b'b', 1, 2];
+        bytes.resize(3 + 300, 0xee);
+        bytes.extend([0xd0, 0]);
+        let (got, torn) = all(&bytes, 299).await;
+        let large = Frame::TooLarge {
+            size: 300,
+            id: Some(0x0102),
+        };
+        let next = Frame::Packet {
+            first: 0xd0,
+            body: Bytes::new(),
+        };
+        assert_eq!(got, [large, next]);
+        assert!(matches!(torn, Torn::Closed));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_mqtt_is_known_as_such_without_taking_memory() {
+        for bytes in [
+            &[0x00, 0x00][..],
+            &[0x30, 0xff, 0xff, 0xff, 0xff, 0x01],
+            // An acknowledgement of 256 MB.
+            &[0x40, 0xff, 0xff, 0xff, 0x7f],
+        ] {
+            let (got, torn) = all(bytes, 1000).await;
+            assert!(
+                got.is_empty() && matches!(torn, Torn::NotMqtt(_)),
+                "{bytes:?}: {torn:?}"
+            );
+        }
+    }
+}
