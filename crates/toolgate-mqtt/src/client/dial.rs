@@ -114,7 +114,7 @@ async fn open(settings: &Settings) -> Result<Box<dyn Stream>, Trouble> {
         match TcpStream::connect(place).await {
             Ok(stream) => {
                 // A switch shall not wait for more bytes to come; a failure to say so costs milliseconds at most.
-                let _ = stream.set_nodelay(true);
+                drop(stream.set_nodelay(true));
                 return match tls {
                     Some(connector) => wrap(settings, &connector, stream).await,
                     None => Ok(Box::new(stream)),
@@ -197,7 +197,7 @@ async fn greet(
         writer.flush().await
     };
     // A broker may have answered before it hung up: what it said counts more.
-    let _ = sent.await;
+    drop(sent.await);
     let given = settings.username.is_some() || settings.password.is_some();
     match reader.next().await {
         Ok(Frame::Packet { first: 0x20, body }) => {
@@ -214,7 +214,7 @@ async fn greet(
             body.first().copied().unwrap_or_default(),
         ])),
         Ok(Frame::TooLarge { .. }) => Err(Trouble::NotMqtt),
-        Err(Torn::Closed) => Err(Trouble::HungUp),
+        Err(Torn::Closed) => Err(reader.begun().map_or(Trouble::HungUp, Trouble::strange)),
         Err(Torn::NotMqtt(bytes)) => Err(Trouble::strange(bytes)),
     }
 }

@@ -159,9 +159,18 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Some(Frame::TooLarge { size, id })
     }
 
+    /// What a packet that never became whole began with.
+    pub(super) fn begun(&self) -> Option<[u8; 2]> {
+        (!self.buffer.is_empty()).then(|| self.start())
+    }
+
     fn not_mqtt(&self) -> Torn {
+        Torn::NotMqtt(self.start())
+    }
+
+    fn start(&self) -> [u8; 2] {
         let byte = |index: usize| self.buffer.get(index).copied().unwrap_or_default();
-        Torn::NotMqtt([byte(0), byte(1)])
+        [byte(0), byte(1)]
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     dial,
     session::{Ended, Session},
     subscribers::Subscribers,
-    trouble::Trouble,
+    trouble::{FIGHT, Trouble},
 };
 use crate::{ClientId, PublishError, Settings, State};
 
@@ -25,12 +25,12 @@ pub(super) struct Keeper {
     state: watch::Sender<State>,
     subscribers: Subscribers,
     id: String,
-    /// When others took over our name.
+    /// When the broker ended a connection and was still there: it did not go away, it did not want us.
     losses: VecDeque<Instant>,
 }
 
-/// Take-overs further apart are no fight.
-const FIGHT_TIME: Duration = Duration::from_secs(300);
+/// Losses further apart are no fight.
+const FIGHT_TIME: Duration = Duration::from_secs(120);
 
 impl Keeper {
     pub(super) fn new(
@@ -70,6 +70,7 @@ impl Keeper {
                     }
                 }
                 Err(trouble) => {
+                    self.losses.clear();
                     self.offline(&trouble);
                     trouble
                 }
@@ -91,7 +92,7 @@ impl Keeper {
                 let reason = trouble.words(&self.settings);
                 tell(&self.state, &reason);
                 session.settle(&reason);
-                if matches!(trouble, Trouble::TakenOver(_))
+                if matches!(trouble, Trouble::TakenOver(_) | Trouble::Dropped(_))
                     && matches!(self.settings.client_id, ClientId::Prefix(_))
                 {
                     // The name was free to choose, so nobody has to fight for it.
@@ -144,9 +145,9 @@ fn tell(state: &watch::Sender<State>, reason: &str) {
     }
 }
 
-/// Counts how often others took over our name lately.
+/// Counts how often it ended like this lately. Not every broker says why.
 fn fought(losses: &mut VecDeque<Instant>, trouble: Trouble) -> Trouble {
-    if !matches!(trouble, Trouble::TakenOver(_)) {
+    if !matches!(trouble, Trouble::TakenOver(_) | Trouble::Lost) {
         return trouble;
     }
     losses.push_back(Instant::now());
@@ -156,7 +157,12 @@ fn fought(losses: &mut VecDeque<Instant>, trouble: Trouble) -> Trouble {
     {
         losses.pop_front();
     }
-    Trouble::TakenOver(u32::try_from(losses.len()).unwrap_or(u32::MAX))
+    let times = u32::try_from(losses.len()).unwrap_or(u32::MAX);
+    match trouble {
+        Trouble::TakenOver(_) => Trouble::TakenOver(times),
+        _ if times >= FIGHT => Trouble::Dropped(times),
+        other => other,
+    }
 }
 
 /// At most 23 letters and digits of a random name: every broker has to take that.
@@ -185,19 +191,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn take_overs_in_quick_succession_are_a_fight_and_old_ones_are_forgotten() {
+    async fn losses_in_quick_succession_are_a_fight_and_old_ones_are_forgotten() {
         let mut losses = VecDeque::new();
         for times in 1..=4 {
-            assert_eq!(
-                fought(&mut losses, Trouble::TakenOver(1)),
-                Trouble::TakenOver(times)
-            );
+            let trouble = fought(&mut losses, Trouble::TakenOver(1));
+            assert_eq!(trouble, Trouble::TakenOver(times));
         }
-        assert_eq!(fought(&mut losses, Trouble::Lost), Trouble::Lost);
+        assert_eq!(fought(&mut losses, Trouble::Busy), Trouble::Busy);
         tokio::time::advance(FIGHT_TIME + Duration::from_secs(1)).await;
-        assert_eq!(
-            fought(&mut losses, Trouble::TakenOver(1)),
-            Trouble::TakenOver(1)
-        );
+        for expected in [Trouble::Lost, Trouble::Lost, Trouble::Dropped(3)] {
+            assert_eq!(fought(&mut losses, Trouble::Lost), expected);
+        }
     }
 }

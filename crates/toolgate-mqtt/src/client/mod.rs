@@ -72,7 +72,7 @@ impl Publish {
     fn answer(&mut self, outcome: Result<(), PublishError>) {
         if let Some(waiting) = self.outcome.take() {
             // Whoever asked may have given up.
-            let _ = waiting.send(outcome);
+            drop(waiting.send(outcome));
         }
     }
 }
@@ -187,9 +187,10 @@ impl Mqtt for Client {
             );
         } else {
             // If the connection was closed for good, the subscription is over too.
-            let _ = self
-                .commands
-                .send(Command::Subscribe(filter.to_owned(), feed));
+            drop(
+                self.commands
+                    .send(Command::Subscribe(filter.to_owned(), feed)),
+            );
         }
         subscription
     }

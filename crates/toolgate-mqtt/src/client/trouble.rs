@@ -33,6 +33,8 @@ pub(super) enum Trouble {
     Elsewhere,
     /// Somebody else connected under our name, this often in a short time.
     TakenOver(u32),
+    /// Closed without a reason, this often in a row soon after it was made.
+    Dropped(u32),
     ShuttingDown,
     /// Another reason the broker gave, as its number.
     Told(u8),
@@ -140,13 +142,20 @@ impl Trouble {
             ),
             Self::TakenOver(times) if *times >= FIGHT => does(
                 &format!(
-                    "let somebody else take over our client id {times} times: two programs fight for the same one"
+                    "let somebody else take over our connection {times} times: two programs fight for the same client id"
                 ),
                 "Stop the other program, or give one of them another client id.",
             ),
             Self::TakenOver(_) => does(
-                "let somebody else take over our client id",
+                "let somebody else take over our connection under the same client id",
                 "It is tried again by itself.",
+            ),
+            Self::Dropped(times) => does(
+                &format!(
+                    "closed the connection {times} times in a row soon after it was made: \
+                     perhaps two programs fight for the same client id"
+                ),
+                "Stop the other program, or give one of them another client id; the broker's log tells more.",
             ),
             Self::ShuttingDown => does("is shutting down", "It is tried again by itself."),
             Self::Told(code) => does(
@@ -307,6 +316,7 @@ mod tests {
             Trouble::Elsewhere,
             Trouble::TakenOver(1),
             Trouble::TakenOver(9),
+            Trouble::Dropped(3),
             Trouble::ShuttingDown,
             Trouble::Told(0x80),
             Trouble::Unconfirming,

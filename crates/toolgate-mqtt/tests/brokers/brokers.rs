@@ -1,0 +1,229 @@
+//! Brokers to start, stop and kill.
+
+use std::{
+    io::Write,
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use toolgate_mqtt::{Broker, BrokerSettings};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Embedded,
+    Mosquitto,
+}
+
+/// A broker that runs; killed when dropped.
+pub(crate) struct Running {
+    kind: Kind,
+    addr: SocketAddr,
+    user: Option<(&'static str, &'static str)>,
+    extra: String,
+    folder: TempDir,
+    process: Option<Process>,
+}
+
+enum Process {
+    /// On a runtime of its own, so that it can be torn away like a process.
+    Embedded(Runtime, Option<Broker>),
+    Mosquitto(Child),
+}
+
+impl Running {
+    pub(crate) async fn start(kind: Kind) -> Self {
+        Self::with(kind, None, "").await
+    }
+
+    /// Lets one user in alone.
+    pub(crate) async fn guarded(kind: Kind, user: (&'static str, &'static str)) -> Self {
+        Self::with(kind, Some(user), "").await
+    }
+
+    /// Mosquitto with more lines of configuration.
+    pub(crate) async fn mosquitto(extra: &str) -> Self {
+        Self::with(Kind::Mosquitto, None, extra).await
+    }
+
+    async fn with(kind: Kind, user: Option<(&'static str, &'static str)>, extra: &str) -> Self {
+        let mut running = Self {
+            kind,
+            addr: free_port(),
+            user,
+            extra: extra.to_owned(),
+            folder: TempDir::new().expect("a folder"),
+            process: None,
+        };
+        running.again().await;
+        running
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("mqtt://{}", self.addr)
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Starts it once more, where it was.
+    pub(crate) async fn again(&mut self) {
+        assert!(self.process.is_none(), "it runs already");
+        self.process = Some(match self.kind {
+            Kind::Embedded => self.embedded().await,
+            Kind::Mosquitto => Process::Mosquitto(self.spawn()),
+        });
+        let addr = self.addr;
+        let up = tokio::task::spawn_blocking(move || wait_for(addr)).await;
+        assert!(
+            up.expect("no panic"),
+            "{:?} does not listen: {}",
+            self.kind,
+            self.log()
+        );
+    }
+
+    async fn embedded(&self) -> Process {
+        let runtime = Runtime::new().expect("a runtime");
+        let mut settings = BrokerSettings::default();
+        settings.bind = self.addr;
+        settings.username = self.user.map(|user| user.0.to_owned());
+        settings.password = self.user.map(|user| user.1.to_owned());
+        let broker = runtime
+            .spawn(Broker::start(settings))
+            .await
+            .expect("no panic");
+        Process::Embedded(runtime, Some(broker.expect("it starts")))
+    }
+
+    fn spawn(&self) -> Child {
+        let file = |name: &str| self.folder.path().join(name);
+        let mut config = format!("listener {} 127.0.0.1\n{}\n", self.addr.port(), self.extra);
+        match self.user {
+            None => config.push_str("allow_anonymous true\n"),
+            Some((name, word)) => {
+                let passwords = file("passwords");
+                let made = Command::new("mosquitto_passwd")
+                    .args(["-b", "-c"])
+                    .args([passwords.as_os_str()])
+                    .args([name, word])
+                    .status();
+                assert!(made.expect("mosquitto_passwd runs").success());
+                readable(&passwords);
+                config.push_str(&format!(
+                    "allow_anonymous false\npassword_file {}\n",
+                    passwords.display()
+                ));
+            }
+        }
+        std::fs::write(file("mosquitto.conf"), config).expect("a file");
+        // Started by root it becomes another user, who has to read these.
+        readable(&self.folder.path().to_owned());
+        let log = std::fs::File::create(file("log")).expect("a file");
+        Command::new("mosquitto")
+            .args(["-v", "-c"])
+            .arg(file("mosquitto.conf"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file"))
+            .stderr(log)
+            .spawn()
+            .expect("mosquitto starts")
+    }
+
+    /// As an administrator would.
+    pub(crate) async fn stop(&mut self) {
+        match self.process.take().expect("it runs") {
+            Process::Embedded(runtime, broker) => {
+                let broker = broker.expect("it runs");
+                runtime.spawn(broker.stop()).await.expect("no panic");
+                runtime.shutdown_background();
+            }
+            Process::Mosquitto(mut child) => {
+                signal(&child, Signal::TERM);
+                child.wait().expect("it ends");
+            }
+        }
+    }
+
+    /// As a power cut would.
+    pub(crate) fn kill(&mut self) {
+        match self.process.take() {
+            Some(Process::Embedded(runtime, broker)) => {
+                runtime.shutdown_background();
+                drop(broker);
+            }
+            Some(Process::Mosquitto(mut child)) => {
+                child.kill().expect("it is killed");
+                child.wait().expect("it ends");
+            }
+            None => {}
+        }
+    }
+
+    /// Stops it in its tracks, or lets it go on. Mosquitto alone.
+    pub(crate) fn freeze(&self, frozen: bool) {
+        match &self.process {
+            Some(Process::Mosquitto(child)) => {
+                signal(child, if frozen { Signal::STOP } else { Signal::CONT })
+            }
+            _ => panic!("only Mosquitto can be frozen"),
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// False after saying so; with `CI=true` that is a failure.
+pub(crate) fn mosquitto_is_there() -> bool {
+    let there = Command::new("mosquitto")
+        .arg("-h")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok();
+    if !there {
+        let why = "mosquitto is not there; ./test.sh installs it";
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+        drop(writeln!(std::io::stderr(), "skipped: {why}"));
+    }
+    there
+}
+
+pub(crate) fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+/// For the user Mosquitto becomes.
+pub(crate) fn readable(path: &PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = if path.is_dir() { 0o755 } else { 0o644 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not zero");
+    kill_process(pid, signal).expect("it runs");
+}
+
+fn wait_for(addr: SocketAddr) -> bool {
+    for _ in 0..1000 {
+        if TcpStream::connect(addr).is_ok() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}

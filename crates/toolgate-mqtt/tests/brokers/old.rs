@@ -1,0 +1,54 @@
+//! Brokers that know MQTT 3.1.1 alone.
+
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+use toolgate_mqtt::{Client, Version};
+
+use crate::{
+    fake::{Fake, version},
+    in_time, offline, online, settings,
+};
+
+/// What an old broker does at the sight of MQTT 5.
+#[derive(Debug, Clone, Copy)]
+enum Manners {
+    /// `CONNACK` with "unacceptable protocol version", as Mosquitto 1.5 has it.
+    Says,
+    HangsUp,
+}
+
+async fn be_old(fake: Fake, manners: Manners) -> (Vec<u8>, TcpStream) {
+    let mut asked = Vec::new();
+    loop {
+        let (mut stream, connect) = fake.client().await;
+        asked.push(version(&connect));
+        if version(&connect) == 4 {
+            stream.write_all(&[0x20, 2, 0, 0]).await.unwrap();
+            return (asked, stream);
+        }
+        if let Manners::Says = manners {
+            stream.write_all(&[0x20, 2, 0, 1]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_older_version_is_spoken_with_an_old_broker() {
+    for manners in [Manners::Says, Manners::HangsUp] {
+        let fake = Fake::new().await;
+        let client = Client::open(settings(&fake.url()));
+        let (asked, _stream) = in_time("the old broker", be_old(fake, manners)).await;
+        assert_eq!(asked, [5, 4], "{manners:?}");
+        online(&client).await;
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_was_asked_for_is_not_given_up() {
+    let fake = Fake::new().await;
+    let mut settings = settings(&fake.url());
+    settings.version = Version::V5;
+    let client = Client::open(settings);
+    let broker = tokio::spawn(be_old(fake, Manners::Says));
+    offline(&client, "does not speak this version of MQTT").await;
+    broker.abort();
+}
