@@ -6,7 +6,7 @@
 //!                         └─ command: one publish, then wait for what was achieved
 //! ```
 //!
-//! `sim` is a house that speaks the same dialect.
+//! [`sim`] is a house that speaks the same dialect.
 
 mod api;
 mod command;
@@ -15,6 +15,7 @@ mod house;
 mod names;
 mod node;
 mod payload;
+pub mod sim;
 mod state;
 mod topic;
 mod value;

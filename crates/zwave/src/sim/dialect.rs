@@ -1,0 +1,179 @@
+//! What the gateway publishes, in the form that it is set to.
+
+use bytes::Bytes;
+use serde_json::{Map, Value as Json, json};
+
+use super::options::Payloads;
+use super::value::Value;
+use super::world::{Out, World};
+use crate::topic;
+use crate::value::{NodeId, NodeStatus};
+
+/// The program that this is like.
+pub(super) const VERSION: &str = "11.22.2";
+
+/// Reads a command as the gateway does: a number, JSON, or a text.
+pub(super) fn read(payload: &[u8]) -> Json {
+    let text = String::from_utf8_lossy(payload);
+    serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
+}
+
+impl World {
+    /// All that a gateway publishes when it comes to a broker.
+    pub(super) fn announce(&mut self) {
+        let wall = self.wall();
+        let own = format!("_CLIENTS/{}", self.gateway);
+        self.publish(
+            &format!("{own}/version"),
+            &json!({ "value": VERSION, "time": wall }),
+            true,
+        );
+        self.publish(
+            &format!("{own}/status"),
+            &json!({ "value": true, "time": wall }),
+            true,
+        );
+        self.publish("driver/status", &json!(true), true);
+        self.event(
+            "driver",
+            "driver_ready",
+            json!([{ "homeid": HOME, "name": HOME_NAME, "controllerId": 1 }]),
+        );
+        let ids = self.nodes.keys().copied().collect::<Vec<_>>();
+        for id in &ids {
+            self.publish_status(*id, NodeStatus::Unknown);
+        }
+        for id in ids {
+            self.announce_node(id);
+        }
+        for value in self.broadcast.clone() {
+            self.publish_broadcast(&value);
+        }
+        self.event("driver", "all_nodes_ready", json!([]));
+    }
+
+    fn announce_node(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.get(&id) else {
+            return;
+        };
+        let (status, count, summary) = (node.status, node.values.len(), node.summary());
+        let (base, info) = (self.base(id), Json::Object(node.describe()));
+        self.publish_status(id, status);
+        self.publish(&format!("{base}/nodeinfo"), &info, true);
+        if id != 1 {
+            self.publish_active(id);
+        }
+        for value in 0..count {
+            self.publish_value(id, value);
+        }
+        self.event("node", "node_ready", json!([summary]));
+    }
+
+    /// A value as the gateway knows it. From now on it can be written there.
+    pub(super) fn publish_value(&mut self, id: NodeId, value: usize) {
+        let Some(node) = self.nodes.get(&id) else {
+            return;
+        };
+        let (told, twice) = (&node.values[value], node.faults.tells_twice);
+        if !told.published {
+            return;
+        }
+        let names = [
+            ("nodeName", node.name.as_str()),
+            ("nodeLocation", &node.location),
+        ];
+        let payload = self.payload(id, told, &names);
+        let topic = self.topic_of(&self.base(id), told);
+        if told.writeable {
+            self.routes.insert(topic.clone(), (id, value));
+        }
+        for _ in 0..if twice { 2 } else { 1 } {
+            self.push(&topic, payload.clone(), true);
+        }
+    }
+
+    fn publish_broadcast(&mut self, value: &Value) {
+        let base = self.style.base(255, "Broadcast", "");
+        let payload = self.payload(255, value, &[("nodeName", "Broadcast")]);
+        let topic = self.topic_of(&base, value);
+        self.push(&topic, payload, true);
+    }
+
+    fn payload(&self, node: NodeId, value: &Value, names: &[(&str, &str)]) -> Bytes {
+        let mut fields = match self.options.payloads {
+            Payloads::Raw => {
+                let text = value.known.as_ref().map(Json::to_string);
+                return Bytes::from(text.unwrap_or_default());
+            }
+            Payloads::ValueId => value.whole(node),
+            Payloads::TimeValue => {
+                let mut fields = Map::new();
+                let time = value.updated.unwrap_or_else(|| self.wall());
+                fields.insert("time".to_owned(), json!(time));
+                if let Some(value) = &value.known {
+                    fields.insert("value".to_owned(), value.clone());
+                }
+                fields
+            }
+        };
+        for (key, name) in names {
+            fields.insert((*key).to_owned(), json!(name));
+        }
+        Bytes::from(Json::Object(fields).to_string())
+    }
+
+    /// Publishes a status that a node may not have yet.
+    pub(super) fn publish_status(&mut self, id: NodeId, status: NodeStatus) {
+        let there = status != NodeStatus::Dead;
+        let told = match self.options.payloads {
+            Payloads::Raw => json!(there),
+            _ => json!({ "time": self.wall(), "value": there, "status": status, "nodeId": id }),
+        };
+        self.publish(&format!("{}/status", self.base(id)), &told, true);
+    }
+
+    /// When a node was last heard.
+    pub(super) fn publish_active(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.get(&id) else {
+            return;
+        };
+        let told = match self.options.payloads {
+            Payloads::Raw => json!(node.last_active),
+            _ => json!({ "time": self.wall(), "value": node.last_active }),
+        };
+        self.publish(&format!("{}/lastActive", self.base(id)), &told, true);
+    }
+
+    /// Something happened to the driver or a node.
+    pub(super) fn event(&mut self, source: &str, name: &str, data: Json) {
+        let topic = format!("_EVENTS/{}/{source}/{name}", self.gateway);
+        self.publish(&topic, &json!({ "data": data }), false);
+    }
+
+    pub(super) fn publish(&mut self, topic: &str, payload: &Json, retain: bool) {
+        self.push(topic, Bytes::from(payload.to_string()), retain);
+    }
+
+    fn push(&mut self, topic: &str, payload: Bytes, retain: bool) {
+        self.out.push(Out {
+            topic: self.topics.whole(topic),
+            payload,
+            retain,
+        });
+    }
+
+    fn base(&self, id: NodeId) -> String {
+        match self.nodes.get(&id) {
+            Some(node) => self.style.base(id, &node.name, &node.location),
+            None => String::new(),
+        }
+    }
+
+    fn topic_of(&self, base: &str, value: &Value) -> String {
+        let suffix = topic::suffix(self.style.form, &value.id, &value.property_name);
+        format!("{base}/{suffix}")
+    }
+}
+
+pub(super) const HOME: u32 = 2_119_630_849;
+pub(super) const HOME_NAME: &str = "0x7e570001";

@@ -1,0 +1,143 @@
+//! How the simulated gateway is set, and what goes wrong in the house.
+
+use std::time::{Duration, SystemTime};
+
+use crate::topic::{Form, Style, sanitize};
+
+/// How the simulated gateway is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Before all topics.
+    pub prefix: String,
+    /// The name of the gateway, as a person wrote it.
+    pub gateway: String,
+    /// How topics are written.
+    pub topics: TopicForm,
+    /// How values are written.
+    pub payloads: Payloads,
+    /// Whether topics have names instead of numbers; the named form always has.
+    pub node_names: bool,
+    /// Whether things happen by themselves: temperatures drift, somebody walks by.
+    pub life: bool,
+    /// What happens by itself is the same for the same seed.
+    pub seed: u64,
+    /// The time at the start; the present unless given.
+    pub epoch: Option<SystemTime>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            prefix: "zwave".to_owned(),
+            gateway: "Simulated House".to_owned(),
+            topics: TopicForm::default(),
+            payloads: Payloads::default(),
+            node_names: true,
+            life: true,
+            seed: 7,
+            epoch: None,
+        }
+    }
+}
+
+impl Options {
+    /// What the gateway calls itself on the broker: its name in `_CLIENTS`, and its client id.
+    pub fn client_id(&self) -> String {
+        sanitize(&format!("ZWAVE_GATEWAY-{}", self.gateway))
+    }
+
+    /// What the broker has to publish, kept, if the gateway vanishes: topic and payload of its last will.
+    pub fn will(&self) -> (String, &'static str) {
+        let prefix = self.prefix.trim_matches('/');
+        let topic = format!("{prefix}/_CLIENTS/{}/status", self.client_id());
+        (topic, r#"{"value":false}"#)
+    }
+
+    pub(super) fn style(&self) -> Style {
+        let form = match self.topics {
+            TopicForm::Named => Form::Named,
+            TopicForm::ValueId => Form::Numbered,
+        };
+        Style {
+            form,
+            names: self.node_names || form == Form::Named,
+            locations: true,
+        }
+    }
+}
+
+/// How topics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum TopicForm {
+    /// `switch_binary/endpoint_0/currentValue`
+    #[default]
+    Named,
+    /// `37/0/currentValue`
+    ValueId,
+}
+
+/// How values are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Payloads {
+    /// `{"time":…,"value":…}`
+    #[default]
+    TimeValue,
+    /// The whole description of the value.
+    ValueId,
+    /// The value alone.
+    Raw,
+}
+
+/// What goes wrong with a device. Nothing, unless said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Faults {
+    /// It does not answer, and does nothing.
+    pub dead: bool,
+    /// It does what it is told, and nobody hears of it: no value follows a command. It still answers questions.
+    pub loses_reports: bool,
+    /// It answers no questions.
+    pub loses_answers: bool,
+    /// What follows a command comes this much later.
+    pub tells_after: Duration,
+    /// The device is read back this long after its command, instead of at the usual time.
+    pub verifies_after: Option<Duration>,
+    /// It seems to do what it is told, and stays as it is.
+    pub jams: bool,
+    /// Every command arrives twice.
+    pub hears_twice: bool,
+    /// Every value is published twice.
+    pub tells_twice: bool,
+}
+
+/// What goes wrong with the gateway's API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ApiFault {
+    /// Nothing.
+    #[default]
+    None,
+    /// It answers every question with an error.
+    Refuses,
+    /// It does not answer.
+    Silent,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_will_is_the_recorded_one() {
+        let options = Options {
+            gateway: "Zwave Test".to_owned(),
+            ..Options::default()
+        };
+        assert_eq!(
+            options.will(),
+            (
+                "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/status".to_owned(),
+                r#"{"value":false}"#
+            )
+        );
+    }
+}
