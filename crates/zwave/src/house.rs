@@ -30,6 +30,8 @@ use crate::value::NodeId;
 pub struct HouseSettings {
     /// Under which zwave-js-ui publishes; may have several levels.
     pub prefix: String,
+    /// The name of the gateway; found by itself unless there are several.
+    pub gateway: Option<String>,
     /// How long a command waits for its proof.
     pub command_timeout: Duration,
     /// How long a question to the gateway waits for its answer.
@@ -40,6 +42,7 @@ impl Default for HouseSettings {
     fn default() -> Self {
         Self {
             prefix: "zwave".to_owned(),
+            gateway: None,
             command_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(10),
         }
@@ -118,7 +121,8 @@ impl House {
     /// Listens from now on. Must be called where tasks can be started; waits for nothing.
     pub fn open(mqtt: Arc<dyn Mqtt>, settings: HouseSettings) -> Self {
         let link = mqtt.state();
-        let state = State::new(&settings.prefix, link.borrow().clone());
+        let mut state = State::new(&settings.prefix, link.borrow().clone());
+        state.gateways.want(settings.gateway.clone());
         let subscription = mqtt.subscribe(&state.topics.all());
         let inner = Arc::new(Inner {
             mqtt,
@@ -211,6 +215,16 @@ impl House {
         names::resolve(&self.devices(), said)
     }
 
+    /// The devices of a room or place.
+    pub fn room(&self, said: &str) -> Vec<Device> {
+        names::room(&self.devices(), said)
+    }
+
+    /// The devices that have all of these words in name, location or kind, for a list: the one that is meant comes first.
+    pub fn search(&self, said: &str) -> Vec<Device> {
+        names::search(&self.devices(), said)
+    }
+
     /// Finds a device by its exact name alone, for locks.
     pub fn resolve_exact(&self, said: &str) -> Result<Device, Unresolved> {
         names::resolve_exact(&self.devices(), said)
@@ -271,10 +285,7 @@ fn missing(state: &State, prefix: &str) -> Option<String> {
         return Some(reason.clone());
     }
     match state.gateways.current() {
-        None => Some(format!(
-            "No Z-Wave gateway is known under the MQTT topic prefix '{prefix}'. Is zwave-js-ui running, with MQTT on and \
-             this prefix?"
-        )),
+        None => Some(not_found(state, prefix)),
         Some(gateway) if !gateway.alive => Some(format!(
             "The Z-Wave gateway {} is offline. Start zwave-js-ui, or look at its log.",
             gateway.name
@@ -284,6 +295,19 @@ fn missing(state: &State, prefix: &str) -> Option<String> {
             gateway.name
         )),
         Some(_) => None,
+    }
+}
+
+fn not_found(state: &State, prefix: &str) -> String {
+    let others = state.gateways.alive().collect::<Vec<_>>().join(", ");
+    match state.gateways.wanted() {
+        Some(wanted) if !others.is_empty() => format!(
+            "No Z-Wave gateway is called '{wanted}' under the MQTT topic prefix '{prefix}'. There is: {others}."
+        ),
+        _ => format!(
+            "No Z-Wave gateway is known under the MQTT topic prefix '{prefix}'. Is zwave-js-ui running, with MQTT on and \
+             this prefix?"
+        ),
     }
 }
 

@@ -62,6 +62,55 @@ pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, Un
         .unwrap_or_else(|| Err(not_found(devices, &words(said))))
 }
 
+/// The devices of a location.
+pub(crate) fn room(devices: &[Device], said: &str) -> Vec<Device> {
+    let meant = words(said);
+    let is_there = |device: &&Device| {
+        !device.location.is_empty()
+            && (same(&device.location, said) || words(&device.location) == meant)
+    };
+    devices.iter().filter(is_there).cloned().collect()
+}
+
+/// For lists, where one too many does no harm: every word said must begin a word of name, location or kind. The device that
+/// [`resolve`] would find comes first.
+pub(crate) fn search(devices: &[Device], said: &str) -> Vec<Device> {
+    let meant = words(said);
+    let mut found = devices
+        .iter()
+        .filter(|device| {
+            let known = words_about(device);
+            meant.iter().all(|word| is_among(word, &known))
+        })
+        .cloned()
+        .collect::<Vec<_>>();
+    if let Ok(one) = resolve(devices, said) {
+        found.retain(|device| device.node != one.node);
+        found.insert(0, one);
+    }
+    found
+}
+
+fn words_about(device: &Device) -> Vec<String> {
+    let mut known = words(&device.name);
+    known.extend(words(&device.location));
+    known.push(device.kind.to_string());
+    let kinds = kinds(device);
+    if kinds.contains(&"light") {
+        known.extend(["light", "lamp"].map(str::to_owned));
+    }
+    known
+}
+
+/// Short words and numbers only as they are: switch 1 is not switch 10.
+fn is_among(word: &str, known: &[String]) -> bool {
+    let is_long = word.chars().count() > 2 && !word.starts_with(char::is_numeric);
+    let singular = word.strip_suffix('s').filter(|_| is_long);
+    known.iter().any(|one| {
+        one == word || singular == Some(one.as_str()) || is_long && one.starts_with(word)
+    })
+}
+
 /// `None` if nobody; an error if several.
 fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device, Unresolved>> {
     let first = found.next()?;

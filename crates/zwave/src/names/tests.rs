@@ -151,3 +151,47 @@ fn look_alikes_are_different_devices() {
     assert_eq!(told(resolve(&devices, "Ѕwitch One")), "3");
     assert_eq!(told(resolve(&devices, "the switch one")), "several 2 4");
 }
+
+fn numbers(found: &[Device]) -> Vec<u16> {
+    found.iter().map(|device| device.node).collect()
+}
+
+#[test]
+fn a_room_is_meant_by_all_of_its_words() {
+    for (said, expected) in [
+        ("kitchen", vec![2, 3]),
+        ("the Kitchen", vec![2, 3]),
+        ("kuche", vec![8]),
+        ("living", vec![]),
+        ("living room", vec![5]),
+        ("", vec![]),
+    ] {
+        assert_eq!(numbers(&room(&house(), said)), expected, "{said}");
+    }
+}
+
+#[test]
+fn a_search_finds_words_and_puts_the_device_that_is_meant_first() {
+    for (said, expected) in [
+        ("lights", vec![3, 4, 5, 7]),
+        ("light", vec![3, 4, 5, 7]),
+        ("lamp", vec![7, 3, 4, 5]),
+        ("kitchen", vec![2, 3]),
+        ("light in the hall", vec![4]),
+        ("switch 1", vec![2]),
+        ("switch", vec![2, 6, 7, 10]),
+        ("back door cellar", vec![13]),
+        ("lock", vec![9, 12, 13]),
+        ("kit", vec![2, 3]),
+        ("ki", vec![]),
+        ("garage", vec![]),
+    ] {
+        assert_eq!(numbers(&search(&house(), said)), expected, "{said}");
+    }
+    let mut house = house();
+    house.insert(
+        0,
+        device(20, "Coffee Grinder", "Office", DeviceKind::Switch),
+    );
+    assert_eq!(numbers(&search(&house, "coffee")), [10, 20]);
+}

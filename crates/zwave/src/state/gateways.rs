@@ -20,12 +20,26 @@ pub(crate) struct Gateway {
 #[derive(Debug, Default)]
 pub(crate) struct Gateways {
     all: BTreeMap<String, Gateway>,
+    /// No other is talked to, if this is set.
+    wanted: Option<String>,
 }
 
 impl Gateways {
+    /// The gateway of this name alone; otherwise it is found.
+    pub(crate) fn want(&mut self, name: Option<String>) {
+        self.wanted = name;
+    }
+
+    pub(crate) fn wanted(&self) -> Option<&str> {
+        self.wanted.as_deref()
+    }
+
     /// The one to talk to: alive rather than not, then the one that came last.
     pub(crate) fn current(&self) -> Option<&Gateway> {
-        self.all.values().max_by_key(|one| (one.alive, one.since))
+        match &self.wanted {
+            Some(name) => self.all.get(name),
+            None => self.all.values().max_by_key(|one| (one.alive, one.since)),
+        }
     }
 
     /// Names of those that are there.
@@ -100,6 +114,17 @@ mod tests {
         let mut gateways = Gateways::default();
         assert!(gateways.heard("a"));
         assert_eq!(gateways.current().map(|one| one.alive), Some(true));
+    }
+
+    #[test]
+    fn a_gateway_that_was_asked_for_is_the_only_one() {
+        let mut gateways = Gateways::default();
+        gateways.want(Some("b".to_owned()));
+        gateways.take_status("a", true, Some(9));
+        assert!(gateways.current().is_none());
+        gateways.take_status("b", false, None);
+        assert_eq!(gateways.current().map(|one| one.alive), Some(false));
+        assert_eq!(gateways.alive().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]
