@@ -23,6 +23,6 @@ mod value;
 pub use command::{Achieved, Command, Last, Unit};
 pub use device::{Device, DeviceKind, Reading};
 pub use house::{Health, House, HouseSettings, Readiness, Scene};
-pub use names::Unresolved;
+pub use names::{Unresolved, same_name};
 pub use node::Source;
 pub use value::{NodeId, NodeStatus, ValueId};

@@ -62,6 +62,16 @@ pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, Un
         .unwrap_or_else(|| Err(not_found(devices, &words(said))))
 }
 
+/// True if two names are the same to people: capitals, accents, articles and how numbers are written do not count.
+///
+/// ```
+/// assert!(zwave::same_name("Movie Night 2", "the movie night two"));
+/// ```
+pub fn same_name(one: &str, other: &str) -> bool {
+    let meant = words(one);
+    !meant.is_empty() && meant == words(other)
+}
+
 /// The devices of a location.
 pub(crate) fn room(devices: &[Device], said: &str) -> Vec<Device> {
     let meant = words(said);

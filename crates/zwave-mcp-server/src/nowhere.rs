@@ -1,0 +1,46 @@
+//! The connection of a server that was told no usable address.
+
+use bytes::Bytes;
+use futures::future::{self, BoxFuture, FutureExt};
+use tokio::sync::{mpsc, watch};
+use toolgate_mqtt::{Mqtt, PublishError, State, Subscription};
+
+/// Always offline, and says why: the tools then can.
+pub(crate) struct Nowhere {
+    state: watch::Sender<State>,
+    reason: String,
+}
+
+impl Nowhere {
+    pub(crate) fn new(reason: String) -> Self {
+        let state = State::Offline {
+            reason: reason.clone(),
+        };
+        Self {
+            state: watch::Sender::new(state),
+            reason,
+        }
+    }
+}
+
+impl Mqtt for Nowhere {
+    fn publish<'a>(
+        &'a self,
+        _: &'a str,
+        _: Bytes,
+        _: bool,
+    ) -> BoxFuture<'a, Result<(), PublishError>> {
+        future::ready(Err(PublishError::Offline {
+            reason: self.reason.clone(),
+        }))
+        .boxed()
+    }
+
+    fn subscribe(&self, _: &str) -> Subscription {
+        Subscription::new(mpsc::channel(1).1)
+    }
+
+    fn state(&self) -> watch::Receiver<State> {
+        self.state.subscribe()
+    }
+}

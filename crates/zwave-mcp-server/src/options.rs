@@ -1,0 +1,256 @@
+//! What a person sets: by the variables that people of zwave-js-ui know, or by flags.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use toolgate_mqtt::{ClientId, Settings};
+use tracing::level_filters::LevelFilter;
+use zwave::HouseSettings;
+
+/// Shown below the flags.
+pub const HELP: &str = "\
+Variables, each used where its flag is not given:
+  MQTT_BROKER_URL    mqtt://localhost:1883 unless set; mqtts:// for TLS
+  MQTT_USERNAME      and MQTT_PASSWORD, which has no flag: everybody on the machine can read flags
+  MQTT_CA_FILE       certificates (PEM) to trust instead of the system's
+  MQTT_TOPIC_PREFIX  as in the MQTT settings of zwave-js-ui; zwave unless set
+  ZWAVE_GATEWAY      the name of the gateway, if there are several
+  ZWAVE_ALLOW_LOCKS  1 to offer control_lock
+  LOG_LEVEL          error, warn, info, debug or trace
+
+Examples:
+  zwave-mcp-server
+  zwave-mcp-server --broker mqtt://192.168.1.10
+  MQTT_USERNAME=house MQTT_PASSWORD=… zwave-mcp-server --broker mqtts://broker.example --prefix home/zwave
+
+An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker or a gateway too, and its
+tools then say what is missing.";
+
+/// How to reach the house, and what may be done with it.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Options {
+    /// The MQTT broker that zwave-js-ui uses [default: $MQTT_BROKER_URL, mqtt://localhost:1883]
+    #[arg(long, value_name = "URL")]
+    pub broker: Option<String>,
+    /// As whom [default: $MQTT_USERNAME]; the password is $MQTT_PASSWORD
+    #[arg(long, value_name = "NAME")]
+    pub username: Option<String>,
+    /// Certificates to trust with mqtts:// [default: $MQTT_CA_FILE, the system's]
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// The topic prefix of zwave-js-ui [default: $MQTT_TOPIC_PREFIX, zwave]
+    #[arg(long, value_name = "TOPIC")]
+    pub prefix: Option<String>,
+    /// The name of the gateway [default: $ZWAVE_GATEWAY, found by itself]
+    #[arg(long, value_name = "NAME")]
+    pub gateway: Option<String>,
+    /// Let locks be moved, by the tool control_lock [default: $ZWAVE_ALLOW_LOCKS]
+    #[arg(long)]
+    pub allow_locks: bool,
+    /// How much is logged on stderr [default: $LOG_LEVEL, info]
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    pub log: Option<LevelFilter>,
+}
+
+/// Options and variables, put together.
+pub(crate) struct Chosen {
+    /// Or why there is no broker to try.
+    pub(crate) broker: Result<Settings, String>,
+    pub(crate) house: HouseSettings,
+    pub(crate) locks: bool,
+    /// Odd, but no reason not to start.
+    pub(crate) oddities: Vec<String>,
+}
+
+impl Options {
+    /// The level that was asked for by flag or variable.
+    pub fn log_level(&self) -> Option<LevelFilter> {
+        self.log.or_else(|| level(&environment("LOG_LEVEL")?).ok())
+    }
+
+    pub(crate) fn choose(&self, variable: impl Fn(&str) -> Option<String>) -> Chosen {
+        // A variable that is set to nothing is as good as not set: many launchers can not leave it out.
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let or = |flag: &Option<String>, name| flag.clone().or_else(|| variable(name));
+        let mut oddities = Vec::new();
+        let locks = self.allow_locks
+            || variable("ZWAVE_ALLOW_LOCKS").is_some_and(|value| {
+                truth(&value).unwrap_or_else(|| {
+                    oddities
+                        .push("ZWAVE_ALLOW_LOCKS is neither 1 nor 0: locks stay off".to_owned());
+                    false
+                })
+            });
+        let prefix = or(&self.prefix, "MQTT_TOPIC_PREFIX").unwrap_or_else(|| "zwave".to_owned());
+        let prefix = prefix.trim().trim_matches('/').to_owned();
+        let url = or(&self.broker, "MQTT_BROKER_URL");
+        let url = url.as_deref().unwrap_or("mqtt://localhost:1883");
+        let broker = checked(&prefix).and_then(|()| {
+            let mut broker = Settings::new(url).map_err(|error| error.to_string())?;
+            broker.username = or(&self.username, "MQTT_USERNAME").or(broker.username);
+            broker.password = variable("MQTT_PASSWORD").or(broker.password);
+            broker.ca_file = self
+                .ca_file
+                .clone()
+                .or_else(|| variable("MQTT_CA_FILE").map(PathBuf::from));
+            broker.client_id = ClientId::Prefix("zwave-mcp-server".to_owned());
+            Ok(broker)
+        });
+        let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| {
+            let name = name.trim();
+            name.strip_prefix("ZWAVE_GATEWAY-")
+                .unwrap_or(name)
+                .to_owned()
+        });
+        Chosen {
+            broker,
+            house: HouseSettings {
+                prefix,
+                gateway,
+                ..HouseSettings::default()
+            },
+            locks,
+            oddities,
+        }
+    }
+}
+
+/// The process's environment.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn checked(prefix: &str) -> Result<(), String> {
+    if prefix.is_empty() || prefix.contains(['+', '#', '\0']) {
+        return Err(
+            "The MQTT topic prefix (MQTT_TOPIC_PREFIX) is no topic. Use the one from the MQTT settings of zwave-js-ui, such as \
+             zwave."
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn level(text: &str) -> Result<LevelFilter, String> {
+    let known = ["off", "error", "warn", "info", "debug", "trace"];
+    let text = text.trim().to_lowercase();
+    let is_known = known.contains(&text.as_str());
+    let wrong = || format!("must be one of {}", known.join(", "));
+    if is_known {
+        text.parse().map_err(|_| wrong())
+    } else {
+        Err(wrong())
+    }
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.trim().to_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(options: &Options, variables: &[(&str, &str)]) -> Chosen {
+        options.choose(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_needs_to_be_set() {
+        for variables in [
+            &[][..],
+            &[
+                ("MQTT_BROKER_URL", ""),
+                ("MQTT_TOPIC_PREFIX", " "),
+                ("ZWAVE_ALLOW_LOCKS", ""),
+            ],
+        ] {
+            let chosen = chosen(&Options::default(), variables);
+            assert_eq!(chosen.broker.unwrap().address(), "mqtt://localhost:1883");
+            assert_eq!(chosen.house.prefix, "zwave");
+            assert_eq!(chosen.house.gateway, None);
+            assert!(!chosen.locks && chosen.oddities.is_empty());
+        }
+    }
+
+    #[test]
+    fn variables_are_used_and_flags_win() {
+        let variables = [
+            ("MQTT_BROKER_URL", "mqtt://one:2000"),
+            ("MQTT_USERNAME", "house"),
+            ("MQTT_PASSWORD", "sesame"),
+            ("MQTT_CA_FILE", "ca.pem"),
+            ("MQTT_TOPIC_PREFIX", "home/zwave/"),
+            ("ZWAVE_GATEWAY", "ZWAVE_GATEWAY-attic"),
+        ];
+        let told = chosen(&Options::default(), &variables);
+        let broker = told.broker.unwrap();
+        assert_eq!(broker.address(), "mqtt://one:2000");
+        assert_eq!(broker.username.as_deref(), Some("house"));
+        assert_eq!(broker.password.as_deref(), Some("sesame"));
+        assert_eq!(broker.ca_file, Some(PathBuf::from("ca.pem")));
+        assert_eq!(told.house.prefix, "home/zwave");
+        assert_eq!(told.house.gateway.as_deref(), Some("attic"));
+        let options = Options {
+            broker: Some("mqtts://two".to_owned()),
+            username: Some("guest".to_owned()),
+            gateway: Some("cellar".to_owned()),
+            ..Options::default()
+        };
+        let told = chosen(&options, &variables);
+        let broker = told.broker.unwrap();
+        assert_eq!(broker.address(), "mqtts://two:8883");
+        assert_eq!(broker.username.as_deref(), Some("guest"));
+        assert_eq!(told.house.gateway.as_deref(), Some("cellar"));
+    }
+
+    #[test]
+    fn locks_are_off_unless_it_says_so_plainly() {
+        for (value, locks, oddities) in [
+            ("1", true, 0),
+            ("true", true, 0),
+            ("Yes", true, 0),
+            ("0", false, 0),
+            ("false", false, 0),
+            ("off", false, 0),
+            ("maybe", false, 1),
+        ] {
+            let chosen = chosen(&Options::default(), &[("ZWAVE_ALLOW_LOCKS", value)]);
+            assert_eq!(
+                (chosen.locks, chosen.oddities.len()),
+                (locks, oddities),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_is_told_and_not_quoted() {
+        for (name, value) in [
+            ("MQTT_BROKER_URL", "http://user:sesame@host"),
+            ("MQTT_TOPIC_PREFIX", "zwave/#"),
+            ("MQTT_TOPIC_PREFIX", "/"),
+        ] {
+            let reason = chosen(&Options::default(), &[(name, value)])
+                .broker
+                .unwrap_err();
+            assert!(
+                !reason.contains("sesame") && reason.contains("zwave") | reason.contains("mqtt://"),
+                "{reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn levels_are_words() {
+        assert_eq!(level("DEBUG"), Ok(LevelFilter::DEBUG));
+        assert!(level("5").is_err() && level("loud").is_err());
+    }
+}

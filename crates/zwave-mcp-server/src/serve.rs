@@ -1,0 +1,100 @@
+//! From options to a server, until the client leaves or somebody says stop.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{LogObserver, ToolExecutor, ToolManager};
+use toolgate_mcp::{McpServer, ServeOptions};
+use toolgate_mqtt::{Client, Mqtt};
+use tracing::{info, warn};
+use zwave::House;
+
+use crate::home::Home;
+use crate::nowhere::Nowhere;
+use crate::options::{Chosen, Options, environment};
+use crate::tools;
+
+/// How long an orderly end may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A call that takes longer is worth a warning; a device may well need this long to confirm.
+const SLOW: Duration = Duration::from_secs(12);
+
+const INSTRUCTIONS: &str = "\
+Reads and controls the Z-Wave devices of a house. Call list_zwave_devices for the names; a device goes by its name, or by name \
+and room. A result tells what was achieved, not only what was sent: do not repeat a command whose outcome is unknown without \
+asking the person.";
+
+/// Serves the MCP client on stdin and stdout. Returns when it closes stdin, on SIGTERM and on Ctrl-C.
+pub fn run(options: &Options) -> io::Result<()> {
+    let chosen = options.choose(environment);
+    for oddity in &chosen.oddities {
+        warn!("{oddity}");
+    }
+    if io::stdin().is_terminal() {
+        warn!("an MCP client is expected on stdin; Ctrl-D ends this");
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    let end = runtime.block_on(serve(chosen));
+    // A thread that still reads stdin must not hold up the end.
+    runtime.shutdown_background();
+    end
+}
+
+async fn serve(chosen: Chosen) -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let server = server(&open(chosen))?;
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
+    tokio::select! {
+        end = &mut serving => return end,
+        () = told(&mut interrupt, &mut terminate) => {}
+    }
+    stop.cancel();
+    tokio::select! {
+        _ = tokio::time::timeout(PATIENCE, serving) => {}
+        () = told(&mut interrupt, &mut terminate) => {}
+    }
+    Ok(())
+}
+
+async fn told(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Begins to connect, and waits for nothing.
+fn open(chosen: Chosen) -> Home {
+    let mqtt: Arc<dyn Mqtt> = match chosen.broker {
+        Ok(settings) => {
+            info!(
+                broker = settings.address(),
+                prefix = chosen.house.prefix,
+                "looking for the house"
+            );
+            Arc::new(Client::open(settings))
+        }
+        Err(reason) => {
+            warn!("{reason}");
+            Arc::new(Nowhere::new(reason))
+        }
+    };
+    Home::new(House::open(mqtt, chosen.house), chosen.locks)
+}
+
+/// The tools of a house as a server.
+pub(crate) fn server(home: &Home) -> io::Result<McpServer> {
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(tools::all(home).map_err(io::Error::other)?);
+    let executor = ToolExecutor::builder(manager)
+        .observer(LogObserver::new(SLOW))
+        .build();
+    let mut options = ServeOptions::new("zwave-mcp-server", env!("CARGO_PKG_VERSION"));
+    options.instructions = Some(INSTRUCTIONS.to_owned());
+    Ok(McpServer::new(executor, options))
+}

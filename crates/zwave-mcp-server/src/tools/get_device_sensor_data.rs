@@ -1,0 +1,103 @@
+//! `get_device_sensor_data`: what a device, or everything in a room, measures.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_core::{DefinitionError, Tool, ToolError, escape};
+use zwave::{Device, NodeStatus};
+
+use super::{About, Answer, looks, name, object};
+use crate::home::Home;
+use crate::told;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    device_name: String,
+}
+
+pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
+    About {
+        name: "get_device_sensor_data",
+        title: "Read Z-Wave sensors",
+        description: "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, \
+                      power, energy, battery; with unit and age. Given a room, it reads everything in the room.",
+        parameters: object(
+            json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") }),
+            &["deviceName"],
+        ),
+        annotations: looks(),
+        run: |home, arguments| read(home, arguments).boxed(),
+    }
+    .of(home)
+}
+
+async fn read(home: Home, arguments: Arguments) -> Answer {
+    home.known().await?;
+    let devices = meant(&home, &arguments.device_name)?;
+    let sentences = devices.iter().map(sentence).collect::<Vec<_>>();
+    let message = home.with_problem(sentences.join(" "));
+    let fields = devices.iter().map(|device| {
+        let mut fields = told::device(device);
+        fields["readings"] = device
+            .readings
+            .iter()
+            .map(told::reading)
+            .collect::<Vec<Value>>()
+            .into();
+        fields
+    });
+    let mut fields = json!({ "devices": fields.collect::<Vec<_>>() });
+    if let Some(problem) = home.problem() {
+        fields["problem"] = problem.into();
+    }
+    Ok(told::output(message, fields))
+}
+
+/// The device; or, if a room is meant, all in it that measure something.
+fn meant(home: &Home, said: &str) -> Result<Vec<Device>, ToolError> {
+    let found = home.house.resolve(said);
+    let room = home.house.room(said);
+    match found {
+        // A lamp that is called like its room, or is alone there, does not hide the thermometer.
+        Ok(device) if !device.readings.is_empty() || room.len() < 2 => Ok(vec![device]),
+        Err(why) if room.is_empty() => Err(home.unresolved(said, why)),
+        _ => {
+            let measuring = room
+                .into_iter()
+                .filter(|device| !device.readings.is_empty());
+            let measuring = measuring.collect::<Vec<_>>();
+            if measuring.is_empty() {
+                let text = format!("Nothing in {} measures anything.", escape(said.trim()));
+                return Err(ToolError::failed(home.with_problem(text)));
+            }
+            Ok(measuring)
+        }
+    }
+}
+
+/// `Front Door in Hall is locked. Battery 80 % (2 minutes ago).`
+fn sentence(device: &Device) -> String {
+    let title = device.title();
+    let readings = device
+        .readings
+        .iter()
+        .map(told::reading_in_words)
+        .collect::<Vec<_>>();
+    let note = match device.status {
+        NodeStatus::Dead => " It does not answer, so this is the last that is known.",
+        _ => "",
+    };
+    let readings = readings.join(", ");
+    let state = device.state.as_str();
+    // A sensor's state is one of its readings.
+    let is_told =
+        device.readings.iter().any(|reading| reading.words == state) || state == "unknown";
+    match (readings.is_empty(), is_told) {
+        (true, _) => format!("{title} is {state}; it measures nothing.{note}"),
+        (false, true) => format!("{title}: {readings}.{note}"),
+        (false, false) => format!("{title} is {state}: {readings}.{note}"),
+    }
+}
