@@ -148,6 +148,9 @@ Examples:
   toolgate mcp --deny volume --deny 'house/*_lock'
   toolgate --config house.json mcp --allow datetime --allow 'house/*'")]
     Mcp(McpOptions),
+    /// Offer Z-Wave devices behind zwave-js-ui as an MCP server on stdin and stdout
+    #[command(after_help = zwave_mcp_server::help("toolgate zwave-mcp-server"))]
+    ZwaveMcpServer(zwave_mcp_server::Options),
     /// Write a configuration to start from
     #[command(after_help = "\
 Examples:

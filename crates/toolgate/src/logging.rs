@@ -10,7 +10,7 @@ use crate::{say, spinner};
 
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
-    let serves = matches!(command, Command::Mcp(_));
+    let serves = matches!(command, Command::Mcp(_) | Command::ZwaveMcpServer(_));
     let ours = match (
         options.quiet,
         options.verbose.saturating_add(u8::from(serves)),
@@ -21,12 +21,17 @@ pub(crate) fn start(options: &Global, command: &Command) {
         (_, 2) => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
+    let ours = match command {
+        Command::ZwaveMcpServer(options) => options.log_level().unwrap_or(ours),
+        _ => ours,
+    };
     let others = ours.min(LevelFilter::WARN);
     let filter = Targets::new()
         .with_default(others)
         // It warns of every error that a client is answered with; the call's own record tells more.
         .with_target("rmcp", LevelFilter::ERROR)
-        .with_target("toolgate", ours);
+        .with_target("toolgate", ours)
+        .with_target("zwave", ours);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_target(false);

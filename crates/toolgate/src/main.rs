@@ -65,6 +65,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(options) => commands::import::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
+        Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),
         Command::Init(options) => commands::init::run(options),
         Command::Doctor => commands::doctor::run(&cli.global),
         Command::Completions(options) => commands::completions::run(options),

@@ -7,7 +7,7 @@ use toolgate_core::{ToolError, escape};
 use zwave::{Device, House, Unresolved};
 
 /// So long after the start, calls wait for the first news from the gateway. Later, what is missing is told at once.
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLING: Duration = Duration::from_secs(3);
 /// No call waits longer than this for news: whoever asks for a list of names gives up after two seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// More candidates help nobody.

@@ -16,7 +16,7 @@ mod serve;
 mod told;
 mod tools;
 
-pub use options::{HELP, Options};
+pub use options::{Options, help};
 pub use serve::run;
 
 use std::io;
@@ -30,7 +30,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Z-Wave devices behind zwave-js-ui as MCP tools on stdin and stdout
 #[derive(Debug, Parser)]
-#[command(name = "zwave-mcp-server", version, after_help = options::HELP)]
+#[command(name = "zwave-mcp-server", version, after_help = help("zwave-mcp-server"))]
 struct Cli {
     #[command(flatten)]
     options: Options,

@@ -1,14 +1,18 @@
 //! The connection of a server that was told no usable address.
 
+use std::sync::{Mutex, PoisonError};
+
 use bytes::Bytes;
 use futures::future::{self, BoxFuture, FutureExt};
 use tokio::sync::{mpsc, watch};
-use toolgate_mqtt::{Mqtt, PublishError, State, Subscription};
+use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 
 /// Always offline, and says why: the tools then can.
 pub(crate) struct Nowhere {
     state: watch::Sender<State>,
     reason: String,
+    /// Of subscriptions on which nothing ever comes.
+    silent: Mutex<Vec<mpsc::Sender<Message>>>,
 }
 
 impl Nowhere {
@@ -19,6 +23,7 @@ impl Nowhere {
         Self {
             state: watch::Sender::new(state),
             reason,
+            silent: Mutex::default(),
         }
     }
 }
@@ -37,7 +42,12 @@ impl Mqtt for Nowhere {
     }
 
     fn subscribe(&self, _: &str) -> Subscription {
-        Subscription::new(mpsc::channel(1).1)
+        let (sender, receiver) = mpsc::channel(1);
+        self.silent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(sender);
+        Subscription::new(receiver)
     }
 
     fn state(&self) -> watch::Receiver<State> {

@@ -7,8 +7,10 @@ use toolgate_mqtt::{ClientId, Settings};
 use tracing::level_filters::LevelFilter;
 use zwave::HouseSettings;
 
-/// Shown below the flags.
-pub const HELP: &str = "\
+/// What is shown below the flags of the program, whatever it is called.
+pub fn help(program: &str) -> String {
+    format!(
+        "\
 Variables, each used where its flag is not given:
   MQTT_BROKER_URL    mqtt://localhost:1883 unless set; mqtts:// for TLS
   MQTT_USERNAME      and MQTT_PASSWORD, which has no flag: everybody on the machine can read flags
@@ -19,12 +21,14 @@ Variables, each used where its flag is not given:
   LOG_LEVEL          error, warn, info, debug or trace
 
 Examples:
-  zwave-mcp-server
-  zwave-mcp-server --broker mqtt://192.168.1.10
-  MQTT_USERNAME=house MQTT_PASSWORD=… zwave-mcp-server --broker mqtts://broker.example --prefix home/zwave
+  {program}
+  {program} --broker mqtt://192.168.1.10
+  MQTT_USERNAME=house MQTT_PASSWORD=… {program} --broker mqtts://broker.example --prefix home/zwave
 
-An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker or a gateway too, and its
-tools then say what is missing.";
+An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker or a gateway
+too, and its tools then say what is missing."
+    )
+}
 
 /// How to reach the house, and what may be done with it.
 #[derive(Debug, Clone, Default, Args)]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{LogObserver, ToolExecutor, ToolManager};
 use toolgate_mcp::{McpServer, ServeOptions};
 use toolgate_mqtt::{Client, Mqtt};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 use zwave::House;
 
 use crate::home::Home;
@@ -33,6 +33,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     for oddity in &chosen.oddities {
         warn!("{oddity}");
     }
+    debug!(house = ?chosen.house, locks = chosen.locks, "what was set");
     if io::stdin().is_terminal() {
         warn!("an MCP client is expected on stdin; Ctrl-D ends this");
     }

@@ -14,6 +14,7 @@ pub(crate) mod mcp;
 pub(crate) mod remove;
 mod server;
 pub(crate) mod trust;
+pub(crate) mod zwave_mcp_server;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};

@@ -1,0 +1,149 @@
+//! A client that lets nothing pass on stdout but JSON-RPC.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// A guard against hanging, not a promise.
+const GUARD: Duration = Duration::from_secs(60);
+
+pub struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: Lines<BufReader<ChildStdout>>,
+    stderr: JoinHandle<String>,
+    id: u64,
+}
+
+impl Client {
+    /// Starts the program with these variables and no others, and shakes hands.
+    pub async fn start(variables: &[(&str, &str)]) -> Self {
+        let mut client = Self::spawn(variables);
+        let hello = client
+            .ask(
+                "initialize",
+                json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }),
+            )
+            .await;
+        assert_eq!(hello["serverInfo"]["name"], "zwave-mcp-server");
+        client
+            .send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .await;
+        client
+    }
+
+    fn spawn(variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_zwave-mcp-server"))
+            .env_clear()
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut errors = child.stderr.take().unwrap();
+        let stderr = tokio::spawn(async move {
+            let mut text = String::new();
+            errors.read_to_string(&mut text).await.unwrap();
+            text
+        });
+        Self {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            id: 0,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.stdin
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+
+    /// Sends a request and returns its result.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.id += 1;
+        let id = self.id;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
+        loop {
+            let message = self.next().await.expect("an answer");
+            if message["id"] == id {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    /// Calls a tool: whether it failed, its text, and its fields.
+    pub async fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
+        let result = self
+            .ask(
+                "tools/call",
+                json!({ "name": tool, "arguments": arguments }),
+            )
+            .await;
+        let text = result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let failed = result["isError"] == true;
+        (failed, text, result["structuredContent"].clone())
+    }
+
+    /// The next message; every line must be one.
+    async fn next(&mut self) -> Option<Value> {
+        let line = timeout(GUARD, self.stdout.next_line())
+            .await
+            .expect("no line came")
+            .unwrap()?;
+        let message: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        Some(message)
+    }
+
+    /// Closes stdin, reads the rest of both streams, and returns how it ended and what it logged.
+    pub async fn leave(self) -> (ExitStatus, String) {
+        let Self {
+            mut child,
+            stdin,
+            mut stdout,
+            stderr,
+            ..
+        } = self;
+        drop(stdin);
+        while let Some(line) = timeout(GUARD, stdout.next_line()).await.unwrap().unwrap() {
+            let message: Value =
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        }
+        let status = timeout(GUARD, child.wait())
+            .await
+            .expect("it did not end")
+            .unwrap();
+        (status, stderr.await.unwrap())
+    }
+
+    /// Waits for an end that stdin has no part in.
+    pub async fn end(&mut self) -> ExitStatus {
+        timeout(GUARD, self.child.wait())
+            .await
+            .expect("it did not end")
+            .unwrap()
+    }
+}
