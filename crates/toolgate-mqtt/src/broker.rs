@@ -18,7 +18,7 @@ use mqtt5::{
     packet::connect::ConnectPacket,
     protocol::v5::reason_codes::ReasonCode,
 };
-use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 /// Where a broker listens and whom it lets in.
 #[derive(Clone)]
@@ -93,6 +93,12 @@ impl Broker {
     pub async fn start(settings: BrokerSettings) -> Result<Self, BrokerError> {
         let bind = settings.bind;
         let fail = |reason: String| BrokerError { bind, reason };
+        // Only to have the reason in a few words.
+        drop(
+            TcpListener::bind(bind)
+                .await
+                .map_err(|error| fail(error.to_string()))?,
+        );
         let broker = MqttBroker::with_config(config(bind)).await;
         let mut broker = broker.map_err(|error| fail(error.to_string()))?;
         if settings.username.is_some() || settings.password.is_some() {
@@ -222,5 +228,50 @@ impl AuthProvider for Doorkeeper {
         _: &'a str,
     ) -> BoxFuture<'a, bool> {
         async { true }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_named_and_free_again_after_a_stop() {
+        let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+        let settings = BrokerSettings {
+            bind: broker.addr(),
+            ..BrokerSettings::default()
+        };
+        let error = Broker::start(settings.clone())
+            .await
+            .unwrap_err()
+            .to_string();
+        let expected = format!(
+            "No MQTT broker can be started on {}: Address already in use",
+            broker.addr()
+        );
+        assert!(
+            error.starts_with(&expected) && !error.contains('\n'),
+            "{error}"
+        );
+        broker.stop().await;
+        Broker::start(settings).await.unwrap().stop().await;
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let settings = BrokerSettings {
+            password: Some("sesame-1".to_owned()),
+            ..BrokerSettings::default()
+        };
+        assert!(!format!("{settings:?}").contains("sesame"));
+    }
+
+    #[test]
+    fn only_the_same_is_the_same() {
+        for (one, two) in [("", "a"), ("a", ""), ("ab", "a"), ("ab", "ac")] {
+            assert!(!same(one.as_bytes(), two.as_bytes()), "{one} {two}");
+        }
+        assert!(same(b"ab", b"ab") && same(b"", b""));
     }
 }

@@ -32,6 +32,7 @@ pub trait Mqtt: Send + Sync {
     /// Messages of a topic filter from now on, retained ones first, also after every reconnect.
     fn subscribe(&self, filter: &str) -> Subscription;
 
-    /// Whether it is connected; await its `changed`.
+    /// Whether it is connected; await its `changed`. Whoever publishes on this connection once it is online also gets the answers:
+    /// its subscriptions are asked for first.
     fn state(&self) -> watch::Receiver<State>;
 }

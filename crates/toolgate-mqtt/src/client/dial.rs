@@ -75,17 +75,20 @@ pub(super) async fn dial(settings: &Settings, id: &str, v3: &mut bool) -> Result
         }
     };
     let outcome = dial_as(settings, id, first).await;
-    // Old brokers say so, or hang up at the sight of a version they do not know.
-    let unknown = matches!(outcome, Err(Trouble::Version | Trouble::HungUp));
-    if settings.version != Version::Any || !unknown {
+    if settings.version != Version::Any || !is_unknown(&outcome) {
         return outcome;
     }
     let other = dial_as(settings, id, if first == 5 { 4 } else { 5 }).await;
-    if other.is_ok() {
-        *v3 = first == 5;
-        return other;
+    if is_unknown(&other) {
+        return outcome;
     }
-    outcome
+    *v3 = first == 5;
+    other
+}
+
+/// Old brokers say that they do not know a version, or hang up at the sight of it.
+fn is_unknown(outcome: &Result<Link, Trouble>) -> bool {
+    matches!(outcome, Err(Trouble::Version | Trouble::HungUp))
 }
 
 async fn dial_as(settings: &Settings, id: &str, version: u8) -> Result<Link, Trouble> {

@@ -34,9 +34,11 @@ const FIGHT_TIME: Duration = Duration::from_secs(120);
 
 impl Keeper {
     pub(super) fn new(
-        settings: Settings,
+        mut settings: Settings,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> (Self, watch::Receiver<State>) {
+        let (least, most) = (Duration::from_secs(1), Duration::from_secs(3600));
+        settings.keep_alive = settings.keep_alive.clamp(least, most);
         let reason = Trouble::Begun.words(&settings);
         let (state, watcher) = watch::channel(State::Offline { reason });
         let keeper = Self {

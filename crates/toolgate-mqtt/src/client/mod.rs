@@ -4,6 +4,7 @@ mod backoff;
 mod dial;
 mod frames;
 mod keeper;
+mod out;
 mod session;
 mod subscribers;
 mod trouble;
@@ -92,6 +93,10 @@ impl Stage {
 
     fn take_back(&self) -> bool {
         self.turn(Self::TAKEN_BACK)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Self::WAITING
     }
 
     fn turn(&self, to: u8) -> bool {

@@ -2,21 +2,19 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    io,
     time::Duration,
 };
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use futures::FutureExt;
 use mqtt5::{
     FixedHeader, Packet, PacketType, QoS,
     packet::{
-        MqttPacket, puback::PubAckPacket, publish::PublishPacket, subscribe::SubscribePacket,
+        puback::PubAckPacket, publish::PublishPacket, subscribe::SubscribePacket,
         unsubscribe::UnsubscribePacket,
     },
 };
 use tokio::{
-    io::AsyncWriteExt,
     sync::mpsc,
     time::{Instant, MissedTickBehavior},
 };
@@ -24,8 +22,9 @@ use tracing::{debug, warn};
 
 use super::{
     Command, Publish,
-    dial::{Link, Reader, Terms, Writer},
+    dial::{Link, Reader, Terms},
     frames::Frame,
+    out::Out,
     subscribers::Subscribers,
     trouble::Trouble,
 };
@@ -53,18 +52,6 @@ pub(super) struct Session<'a> {
     asked: Instant,
 }
 
-/// Bytes on their way out.
-struct Out {
-    writer: Writer,
-    bytes: BytesMut,
-    unflushed: bool,
-    /// How many bytes were ever given to it, and how many of them the network has taken.
-    given: u64,
-    taken: u64,
-}
-
-/// With so much on its way out nothing more is read or taken on.
-const FULL: usize = 256 * 1024;
 const PING: [u8; 2] = [0xc0, 0];
 const GOODBYE: [u8; 2] = [0xe0, 0];
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
@@ -76,13 +63,7 @@ impl<'a> Session<'a> {
         let mut session = Self {
             terms: link.terms,
             subscribers,
-            out: Out {
-                writer: link.writer,
-                bytes: BytesMut::new(),
-                unflushed: false,
-                given: 0,
-                taken: 0,
-            },
+            out: Out::new(link.writer),
             waiting: VecDeque::new(),
             unconfirmed: HashMap::new(),
             last_id: 0,
@@ -112,7 +93,7 @@ impl<'a> Session<'a> {
         loop {
             self.send_waiting();
             let step = tokio::select! {
-                frame = reader.next(), if self.out.bytes.len() < FULL => match frame {
+                frame = reader.next(), if !self.out.is_full() => match frame {
                     Ok(frame) => self.take(frame),
                     Err(torn) => Err(Trouble::torn(&torn)),
                 },
@@ -150,7 +131,7 @@ impl<'a> Session<'a> {
 
     /// Sends what the broker has room for.
     fn send_waiting(&mut self) {
-        while self.unconfirmed.len() < self.terms.window && self.out.bytes.len() < FULL {
+        while self.unconfirmed.len() < self.terms.window && !self.out.is_full() {
             let Some(publish) = self.waiting.pop_front() else {
                 return;
             };
@@ -314,6 +295,7 @@ impl<'a> Session<'a> {
             self.asked = Instant::now();
             self.out.bytes(&PING);
         }
+        self.waiting.retain(|publish| publish.stage.is_waiting());
         for filter in self.subscribers.sweep() {
             let id = self.free_id();
             let mut packet = UnsubscribePacket::new(id).add_filter(filter);
@@ -330,7 +312,7 @@ impl<'a> Session<'a> {
             while self.out.is_busy() {
                 self.out.push().await?;
             }
-            self.out.writer.shutdown().await
+            self.out.close().await
         };
         if !matches!(tokio::time::timeout(GOODBYE_LIMIT, all).await, Ok(Ok(()))) {
             debug!("the MQTT broker did not hear our goodbye");
@@ -345,7 +327,7 @@ impl<'a> Session<'a> {
             }));
         }
         for (_, (mut publish, end)) in self.unconfirmed.drain() {
-            publish.answer(Err(if end > self.out.taken {
+            publish.answer(Err(if !self.out.has_taken(end) {
                 // The broker can not have it: its end never left.
                 PublishError::Offline { reason: reason.to_owned() }
             } else {
@@ -353,44 +335,6 @@ impl<'a> Session<'a> {
                 PublishError::Unknown { reason }
             }));
         }
-    }
-}
-
-impl Out {
-    /// Where it ends.
-    fn packet(&mut self, packet: &impl MqttPacket) -> u64 {
-        let before = self.bytes.len();
-        if packet.encode(&mut self.bytes).is_err() {
-            // Nothing of ours is unencodable: topics are checked before.
-            self.bytes.truncate(before);
-        }
-        self.given += (self.bytes.len() - before) as u64;
-        self.given
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.bytes.put_slice(bytes);
-        self.given += bytes.len() as u64;
-    }
-
-    fn is_busy(&self) -> bool {
-        self.unflushed || !self.bytes.is_empty()
-    }
-
-    /// One step. Nothing is lost if it is given up half way.
-    async fn push(&mut self) -> io::Result<()> {
-        if self.bytes.is_empty() {
-            self.writer.flush().await?;
-            self.unflushed = false;
-            return Ok(());
-        }
-        let taken = self.writer.write_buf(&mut self.bytes).await?;
-        if taken == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        self.taken += taken as u64;
-        self.unflushed = true;
-        Ok(())
     }
 }
 

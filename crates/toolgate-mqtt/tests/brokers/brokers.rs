@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener},
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
+use tokio::{net::TcpStream, runtime::Runtime};
 use toolgate_mqtt::{Broker, BrokerSettings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,8 @@ impl Running {
             Kind::Embedded => self.embedded().await,
             Kind::Mosquitto => Process::Mosquitto(self.spawn()),
         });
-        let addr = self.addr;
-        let up = tokio::task::spawn_blocking(move || wait_for(addr)).await;
         assert!(
-            up.expect("no panic"),
+            wait_for(self.addr).await,
             "{:?} does not listen: {}",
             self.kind,
             self.log()
@@ -94,11 +92,15 @@ impl Running {
         settings.bind = self.addr;
         settings.username = self.user.map(|user| user.0.to_owned());
         settings.password = self.user.map(|user| user.1.to_owned());
-        let broker = runtime
-            .spawn(Broker::start(settings))
-            .await
-            .expect("no panic");
-        Process::Embedded(runtime, Some(broker.expect("it starts")))
+        // One that was torn away may hold its port for a moment longer.
+        for _ in 0..1000 {
+            let starting = runtime.spawn(Broker::start(settings.clone()));
+            if let Ok(broker) = starting.await.expect("no panic") {
+                return Process::Embedded(runtime, Some(broker));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the embedded broker does not start");
     }
 
     fn spawn(&self) -> Child {
@@ -169,7 +171,7 @@ impl Running {
     pub(crate) fn freeze(&self, frozen: bool) {
         match &self.process {
             Some(Process::Mosquitto(child)) => {
-                signal(child, if frozen { Signal::STOP } else { Signal::CONT })
+                signal(child, if frozen { Signal::STOP } else { Signal::CONT });
             }
             _ => panic!("only Mosquitto can be frozen"),
         }
@@ -201,8 +203,10 @@ pub(crate) fn mosquitto_is_there() -> bool {
     there
 }
 
+/// Below those that outgoing connections get: nobody else takes it while its broker is away.
 pub(crate) fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let free = |_| TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000))).ok();
+    let listener = (0..1000).find_map(free).expect("a port");
     listener.local_addr().expect("an address")
 }
 
@@ -218,12 +222,12 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("it runs");
 }
 
-fn wait_for(addr: SocketAddr) -> bool {
+async fn wait_for(addr: SocketAddr) -> bool {
     for _ in 0..1000 {
-        if TcpStream::connect(addr).is_ok() {
+        if TcpStream::connect(addr).await.is_ok() {
             return true;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     false
 }

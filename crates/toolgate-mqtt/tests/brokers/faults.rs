@@ -55,9 +55,9 @@ async fn interrupted(kind: Kind, killed: bool) {
         assert_eq!(outcomes.insert(number, outcome), None);
         if outcomes.len() == 50 {
             if killed {
-                broker.kill()
+                broker.kill();
             } else {
-                broker.stop().await
+                broker.stop().await;
             }
         }
     }

@@ -52,3 +52,19 @@ async fn a_version_that_was_asked_for_is_not_given_up() {
     offline(&client, "does not speak this version of MQTT").await;
     broker.abort();
 }
+
+#[tokio::test]
+async fn a_wrong_password_is_named_by_an_old_broker_too() {
+    let fake = Fake::new().await;
+    let mut settings = settings(&fake.url());
+    settings.username = Some("house".to_owned());
+    let client = Client::open(settings);
+    let broker = async {
+        for code in [1, 5] {
+            let (mut stream, _) = fake.client().await;
+            stream.write_all(&[0x20, 2, 0, code]).await.unwrap();
+        }
+    };
+    in_time("the old broker", broker).await;
+    offline(&client, "refuses the user name or the password").await;
+}

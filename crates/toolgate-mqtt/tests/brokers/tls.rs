@@ -168,7 +168,6 @@ async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
             "authority that is not trusted",
         ),
         (over_tls(&old, "localhost", Some(&expired)), "expired"),
-        (over_tls(&broker, "127.0.0.2", Some(&good)), ""),
         (
             over_tls(&plain, "localhost", Some(&good)),
             "does not speak TLS",
