@@ -6,7 +6,7 @@
 //!  time, life ───┘
 //! ```
 //!
-//! What it publishes, and when, is compared with a recording of the real program in `tests`. As there:
+//! What it publishes, and when, is compared with a recording of the real program in `tests/sim`. As there:
 //! - a new value is shown ~80 ms after a command, before anybody asked the device; it is read back 1 s later (dimmers: 5 s);
 //! - a level that does not exist is shown as the target and nowhere else;
 //! - a dead device costs ~4 s and says nothing but its status; a sleeping one carries out when it wakes;
@@ -30,6 +30,3 @@ mod world;
 pub use house::{Change, Count, House};
 pub use options::{ApiFault, Faults, Options, Payloads, TopicForm};
 pub use plan::{Plan, PlanError, PlannedNode, PlannedPart, PlannedScene, PlannedWrite, Rest};
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,6 @@
 //! The simulated house against the recording, against our own client, and against everything that goes wrong.
+//! Time is paused.
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod commands;
 mod life;
@@ -14,8 +16,8 @@ use serde_json::{Value as Json, json};
 use tokio::time::sleep;
 use toolgate_mqtt::Mqtt;
 
-use super::{House, Options, Plan};
 use wire::{Line, Wire};
+use zwave::sim::{House, Options, Plan};
 
 /// A house on a wire, with the gateway's name as recorded and no life of its own.
 struct Stage {

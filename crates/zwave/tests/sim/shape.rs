@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 /// Every path in a value with its type, such as `.value: number`; lists by their first item.
-pub(super) fn shape(json: &Json) -> BTreeSet<String> {
+pub(crate) fn shape(json: &Json) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     walk(json, String::new(), &mut all);
     all
@@ -37,7 +37,7 @@ fn walk(json: &Json, path: String, all: &mut BTreeSet<String>) {
 }
 
 /// What differs, one line each: `-` only in the first, `+` only in the second.
-pub(super) fn difference(first: &BTreeSet<String>, second: &BTreeSet<String>) -> Vec<String> {
+pub(crate) fn difference(first: &BTreeSet<String>, second: &BTreeSet<String>) -> Vec<String> {
     let gone = first.difference(second).map(|line| format!("-{line}"));
     let new = second.difference(first).map(|line| format!("+{line}"));
     gone.chain(new).collect()

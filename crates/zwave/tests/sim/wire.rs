@@ -11,7 +11,7 @@ use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 
 /// Something that was published.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+pub(crate) struct Line {
     pub topic: String,
     pub payload: Bytes,
     pub retained: bool,
@@ -19,7 +19,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Null if it is empty.
-    pub(super) fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         match self.payload.is_empty() {
             true => Json::Null,
             false => serde_json::from_slice(&self.payload).unwrap(),
@@ -28,7 +28,7 @@ impl Line {
 }
 
 #[derive(Clone)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     inner: Arc<Mutex<Inner>>,
     state: watch::Sender<State>,
 }
@@ -41,29 +41,29 @@ struct Inner {
 }
 
 impl Wire {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             inner: Arc::default(),
             state: watch::Sender::new(State::Online),
         }
     }
 
-    pub(super) fn client(&self) -> Self {
+    pub(crate) fn client(&self) -> Self {
         self.clone()
     }
 
     /// What was published since the last call.
-    pub(super) fn take(&self) -> Vec<Line> {
+    pub(crate) fn take(&self) -> Vec<Line> {
         std::mem::take(&mut self.inner().log)
     }
 
     /// What is kept.
-    pub(super) fn kept(&self) -> BTreeMap<String, Bytes> {
+    pub(crate) fn kept(&self) -> BTreeMap<String, Bytes> {
         self.inner().kept.clone()
     }
 
     /// The broker goes away or comes back, having forgotten everything.
-    pub(super) fn set_online(&self, online: bool) {
+    pub(crate) fn set_online(&self, online: bool) {
         self.inner().kept.clear();
         self.state.send_replace(if online {
             State::Online

@@ -1,0 +1,129 @@
+//! Our own client in the simulated house.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_mqtt::Mqtt;
+use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
+use zwave::{Achieved, Command, DeviceKind, House, HouseSettings, Readiness};
+
+use crate::{Stage, recorded_options};
+
+async fn open(options: Options) -> (Stage, House) {
+    let stage = Stage::new(Plan::demo(), options).await;
+    let mqtt: Arc<dyn Mqtt> = Arc::new(stage.wire.client());
+    let house = House::open(mqtt, HouseSettings::default());
+    assert_eq!(house.ready(Duration::from_secs(5)).await, Readiness::Ready);
+    (stage, house)
+}
+
+async fn told(house: &House, name: &str, command: Command) -> Achieved {
+    let device = house.resolve(name).unwrap();
+    house.command(&device, command).await
+}
+
+fn done(state: &str) -> Achieved {
+    Achieved::Done {
+        state: state.to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_are_achieved_in_every_setting_of_the_gateway() {
+    for topics in [TopicForm::Named, TopicForm::ValueId] {
+        for payloads in [Payloads::TimeValue, Payloads::ValueId, Payloads::Raw] {
+            for node_names in [true, false] {
+                let options = Options {
+                    topics,
+                    payloads,
+                    node_names,
+                    ..recorded_options()
+                };
+                let (stage, house) = open(options.clone()).await;
+                let on = told(&house, "kitchen light", Command::On).await;
+                assert_eq!(on, done("on"), "{options:?}");
+                let dimmed = told(&house, "bedside lamp", Command::Dim(40)).await;
+                assert_eq!(dimmed, done("on at 40 %"), "{options:?}");
+                assert_eq!(stage.house.commands(2).moved, 1);
+                assert_eq!(stage.house.commands(8).moved, 1);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_of_commands_in_the_demo() {
+    let (stage, house) = open(recorded_options()).await;
+    let unlocked = told(&house, "Front Door", Command::Unlock).await;
+    assert_eq!(unlocked, done("unlocked"));
+    assert_eq!(stage.house.commands(9).moved, 1);
+    let on = told(&house, "living room lamp", Command::On).await;
+    assert_eq!(on, done("on at 60 %"));
+    let warmer = told(&house, "thermostat", Command::Setpoint(22.5, None)).await;
+    assert_eq!(warmer, done("heat, set to 22.5 °C"));
+    let dead = told(&house, "garage light", Command::On).await;
+    assert!(matches!(dead, Achieved::Dead { .. }), "{dead:?}");
+    let asleep = told(&house, "radiator", Command::Setpoint(20.0, None)).await;
+    assert!(matches!(asleep, Achieved::Asleep { .. }), "{asleep:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
+    let late = Duration::from_secs(31);
+    let wrong: [(&str, fn(&mut Faults, Duration), bool); 5] = [
+        ("jams", |faults, _| faults.jams = true, false),
+        (
+            "nothing is heard of it",
+            |faults, _| (faults.loses_reports, faults.loses_answers) = (true, true),
+            false,
+        ),
+        ("tells late", |faults, late| faults.tells_after = late, true),
+        ("hears twice", |faults, _| faults.hears_twice = true, true),
+        ("tells twice", |faults, _| faults.tells_twice = true, true),
+    ];
+    for (name, set, may_be_done) in wrong {
+        let (stage, house) = open(recorded_options()).await;
+        let mut faults = Faults::default();
+        set(&mut faults, late);
+        stage.house.set_faults(9, faults);
+        let achieved = told(&house, "Front Door", Command::Unlock).await;
+        stage.wait(120_000).await;
+        assert!(stage.house.commands(9).moved <= 1, "{name}");
+        if !may_be_done {
+            assert!(
+                !matches!(achieved, Achieved::Done { .. }),
+                "{name} {achieved:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_demo_has_a_warm_bedroom_and_scenes() {
+    let (stage, house) = open(recorded_options()).await;
+    let bedroom = house.devices().into_iter();
+    let bedroom = bedroom.filter(|device| device.location == "Bedroom");
+    let readings = bedroom.flat_map(|device| device.readings);
+    let words = readings.map(|reading| reading.words).collect::<Vec<_>>();
+    assert!(words.contains(&"19.4 °C".to_owned()), "{words:?}");
+    let scenes = house.scenes().await.unwrap();
+    assert_eq!(house.activate(&scenes[1]).await, done("started"));
+    stage.wait(5_000).await;
+    assert_eq!(stage.house.snapshot()[6].state, "on at 10 %");
+}
+
+#[tokio::test(start_paused = true)]
+async fn our_client_and_the_house_agree_on_everything() {
+    let (stage, house) = open(recorded_options()).await;
+    let mut ours = house.devices();
+    ours.sort_by_key(|device| device.node);
+    let real = stage.house.snapshot();
+    assert_eq!(ours.len(), real.len());
+    for (our, real) in ours.iter().zip(&real) {
+        assert_eq!(
+            (&our.name, our.kind, our.status, &our.state),
+            (&real.name, real.kind, real.status, &real.state)
+        );
+    }
+    assert!(real.iter().all(|device| device.kind != DeviceKind::Other));
+}
