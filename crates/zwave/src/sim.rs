@@ -19,6 +19,7 @@ mod catalog;
 mod device;
 mod dialect;
 mod house;
+mod knowledge;
 mod life;
 mod node;
 mod options;

@@ -19,7 +19,8 @@ pub(super) struct Effect {
 pub(super) fn wish(value: &Value, payload: &Json) -> Option<Json> {
     let wish = payload.get("value").unwrap_or(payload);
     match (value.kind, wish) {
-        ("boolean", Json::Bool(_)) | ("number", Json::Number(_)) => Some(wish.clone()),
+        ("boolean", Json::Bool(_)) => Some(wish.clone()),
+        ("number", Json::Number(number)) => number.as_f64().map(short),
         ("boolean", Json::String(text)) => match text.to_lowercase().as_str() {
             "on" | "true" => Some(json!(true)),
             "off" | "false" => Some(json!(false)),

@@ -9,6 +9,9 @@ use super::world::{Out, World};
 use crate::topic;
 use crate::value::{NodeId, NodeStatus};
 
+/// Every new name of a node makes new ones.
+const MAX_ROUTES: usize = 100_000;
+
 /// The program that this is like.
 pub(super) const VERSION: &str = "11.22.2";
 
@@ -37,7 +40,7 @@ impl World {
         self.event(
             "driver",
             "driver_ready",
-            json!([{ "homeid": HOME, "name": HOME_NAME, "controllerId": 1 }]),
+            &json!([{ "homeid": HOME, "name": HOME_NAME, "controllerId": 1 }]),
         );
         let ids = self.nodes.keys().copied().collect::<Vec<_>>();
         for id in &ids {
@@ -49,7 +52,7 @@ impl World {
         for value in self.broadcast.clone() {
             self.publish_broadcast(&value);
         }
-        self.event("driver", "all_nodes_ready", json!([]));
+        self.event("driver", "all_nodes_ready", &json!([]));
     }
 
     fn announce_node(&mut self, id: NodeId) {
@@ -66,7 +69,7 @@ impl World {
         for value in 0..count {
             self.publish_value(id, value);
         }
-        self.event("node", "node_ready", json!([summary]));
+        self.event("node", "node_ready", &json!([summary]));
     }
 
     /// A value as the gateway knows it. From now on it can be written there.
@@ -84,7 +87,7 @@ impl World {
         ];
         let payload = self.payload(id, told, &names);
         let topic = self.topic_of(&self.base(id), told);
-        if told.writeable {
+        if told.writeable && self.routes.len() < MAX_ROUTES {
             self.routes.insert(topic.clone(), (id, value));
         }
         for _ in 0..if twice { 2 } else { 1 } {
@@ -145,7 +148,7 @@ impl World {
     }
 
     /// Something happened to the driver or a node.
-    pub(super) fn event(&mut self, source: &str, name: &str, data: Json) {
+    pub(super) fn event(&mut self, source: &str, name: &str, data: &Json) {
         let topic = format!("_EVENTS/{}/{source}/{name}", self.gateway);
         self.publish(&topic, &json!({ "data": data }), false);
     }

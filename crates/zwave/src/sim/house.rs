@@ -99,6 +99,7 @@ impl House {
 
     /// What changes from now on. Who is slow misses the oldest.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.world().watched = true;
         self.inner.shared.changes.subscribe()
     }
 

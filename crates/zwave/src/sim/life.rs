@@ -40,15 +40,9 @@ impl World {
             .unwrap_or_default();
         let key = value.id.key.as_deref();
         match (value.id.command_class, value.id.property.as_str(), key) {
-            (49, kind, _) => {
-                let (once_in, step) = match kind {
-                    "Humidity" => (20, 1.0),
-                    "Illuminance" => (12, 5.0),
-                    _ => (6, 0.1),
-                };
-                let (home, kind) = (at_first(node, kind), kind.to_owned());
-                self.drift(id, at, number, home, once_in, step, &kind);
-            }
+            (49, "Humidity", _) => self.drift(id, at, 20, 1.0),
+            (49, "Illuminance", _) => self.drift(id, at, 12, 5.0),
+            (49, ..) => self.drift(id, at, 6, 0.1),
             (113, "Home Security", _) if number == 0.0 && self.random.u32(..40) == 0 => {
                 self.report(id, at, json!(8));
                 self.after(
@@ -82,34 +76,21 @@ impl World {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "numbers of one formula")]
-    fn drift(
-        &mut self,
-        id: NodeId,
-        at: usize,
-        now: f64,
-        home: f64,
-        once_in: u32,
-        step: f64,
-        kind: &str,
-    ) {
+    /// Once in a while a step up or down; the farther from home, the likelier back.
+    fn drift(&mut self, id: NodeId, at: usize, once_in: u32, step: f64) {
+        let Some(node) = self.nodes.get(&id) else {
+            return;
+        };
+        let value = &node.values[at];
+        let home = at_first(node, &value.id.property);
+        let now = value.real.as_ref().and_then(Json::as_f64).unwrap_or(home);
         if self.random.u32(..once_in) != 0 {
             return;
         }
-        // The farther from home, the likelier back.
         let back = 0.5 + ((now - home) / step).clamp(-8.0, 8.0) / 20.0;
-        let next = if self.random.f64() < back {
-            now - step
-        } else {
-            now + step
-        };
-        let most = if kind == "Humidity" { 100.0 } else { f64::MAX };
-        let low = if kind == "Air temperature" {
-            f64::MIN
-        } else {
-            0.0
-        };
-        self.report(id, at, short(tenths(next.clamp(low, most))));
+        let back = self.random.f64() < back;
+        let next = if back { now - step } else { now + step };
+        self.report(id, at, short(tenths(next)));
     }
 
     /// A plug tells what it draws: nothing when it is off.

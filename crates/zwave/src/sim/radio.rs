@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::device::{effect, moves, verified};
-use super::house::Change;
+use super::device::effect;
 use super::world::{Due, MAX_WAITING, World};
 use crate::value::{NodeId, NodeStatus};
 
@@ -15,14 +14,10 @@ const READ: Duration = Duration::from_millis(90);
 const GIVE_UP: Duration = Duration::from_secs(4);
 /// Until it gives up an answer.
 const NO_ANSWER: Duration = Duration::from_millis(1_600);
-/// After a command the gateway reads the device back: most at once, dimmers when they have faded.
-const VERIFY: Duration = Duration::from_secs(1);
-const VERIFY_DIMMER: Duration = Duration::from_secs(5);
 
 /// `result.status` of `writeValue`.
 pub(super) const FAIL: u8 = 2;
 const INVALID: u8 = 5;
-const SENT: u8 = 254;
 
 /// What the radio sends.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,89 +167,17 @@ impl World {
         if faults.loses_reports {
             return;
         }
+        if faults.tells_after.is_zero() {
+            return self.echo(id, target, wish, reply);
+        }
+        let sent = wish.clone();
         let echo = Due::Echo {
             node: id,
             target,
-            sent: wish.clone(),
-            reply,
-        };
-        if faults.tells_after.is_zero() {
-            self.happen_now(echo);
-        } else {
-            self.after(faults.tells_after, echo);
-        }
-    }
-
-    fn happen_now(&mut self, due: Due) {
-        if let Due::Echo {
-            node,
-            target,
             sent,
             reply,
-        } = due
-        {
-            self.echo(node, target, &sent, reply);
-        }
-    }
-
-    /// The device changes, whoever knows.
-    fn become_real(&mut self, id: NodeId, value: usize, real: Json) {
-        let Some(node) = self.nodes.get_mut(&id) else {
-            return;
         };
-        let told = &mut node.values[value];
-        let before = told.real.replace(real.clone());
-        if before.as_ref() == Some(&real) {
-            return;
-        }
-        if moves(told) {
-            node.count.moved += 1;
-        }
-        if told.is(38, "currentValue") && real != json!(0) {
-            node.last_level = real.as_u64().unwrap_or(node.last_level);
-        }
-        let label = told.label.clone();
-        if let Some(device) = node.device() {
-            self.changes.push(Change {
-                device,
-                label,
-                before,
-                after: real,
-            });
-        }
-    }
-
-    /// The gateway shows what it expects of a command, and will look later.
-    pub(super) fn echo(&mut self, id: NodeId, target: usize, sent: &Json, reply: Option<Reply>) {
-        let Some(node) = self.nodes.get(&id) else {
-            return;
-        };
-        let (faults, class) = (node.faults, node.values[target].id.command_class);
-        let expected = effect(node, target, sent).map(|effect| effect.expected);
-        for (value, expected) in expected.unwrap_or_default() {
-            // The target of a dimmer keeps its old time.
-            let dated = !(class == 38 && value == target);
-            self.learn(id, value, expected, dated);
-        }
-        self.answer(reply, Some(json!({ "status": SENT })));
-        self.forget_verify(id, target);
-        let usual = if class == 38 { VERIFY_DIMMER } else { VERIFY };
-        self.after(
-            faults.verifies_after.unwrap_or(usual),
-            Due::Verify { node: id, target },
-        );
-    }
-
-    pub(super) fn verify(&mut self, id: NodeId, target: usize) {
-        let Some(node) = self.nodes.get(&id) else {
-            return;
-        };
-        let rest = vec![verified(node, target)];
-        self.enqueue(Job {
-            node: id,
-            work: Work::Read { rest },
-            reply: None,
-        });
+        self.after(faults.tells_after, echo);
     }
 
     /// A device answered: one message with some of its values.
@@ -293,90 +216,6 @@ impl World {
             }
             Answer::Outcome | Answer::Nothing => None,
         }
-    }
-
-    /// A device tells by itself.
-    pub(super) fn report(&mut self, id: NodeId, value: usize, real: Json) {
-        self.become_real(id, value, real);
-        let Some(node) = self.nodes.get(&id) else {
-            return;
-        };
-        if node.faults.dead || node.faults.loses_reports {
-            return;
-        }
-        let alarm = node.values[value].id.command_class == 113;
-        let old = ["alarmType", "alarmLevel"].map(|property| node.find(113, property));
-        self.heard(id);
-        for old in old.into_iter().flatten().filter(|_| alarm) {
-            self.learn(id, old, json!(0), true);
-        }
-        self.learn_real(id, value);
-    }
-
-    fn learn_real(&mut self, id: NodeId, value: usize) {
-        let node = self.nodes.get(&id);
-        let real = node.and_then(|node| {
-            let told = &node.values[value];
-            if !told.is(38, "targetValue") {
-                return told.real.clone();
-            }
-            // A dimmer that has faded is where it was going.
-            node.values[node.find(38, "currentValue")?].real.clone()
-        });
-        if let Some(real) = real {
-            self.learn(id, value, real, true);
-        }
-    }
-
-    /// The gateway comes to know a value.
-    fn learn(&mut self, id: NodeId, value: usize, known: Json, dated: bool) {
-        let wall = self.wall();
-        let Some(node) = self.nodes.get_mut(&id) else {
-            return;
-        };
-        let told = &mut node.values[value];
-        let before = told.known.replace(known.clone());
-        if dated {
-            told.updated = Some(wall);
-        }
-        let mut change = json!({
-            "commandClassName": super::catalog::class(told.id.command_class).0,
-            "commandClass": told.id.command_class, "endpoint": told.id.endpoint,
-            "property": told.id.property, "newValue": known, "prevValue": before,
-            "propertyName": told.property_name,
-        });
-        if let Some(key) = told.json_key() {
-            change["propertyKey"] = key;
-            change["propertyKeyName"] = json!(told.key_name);
-        }
-        let summary = node.summary();
-        self.publish_value(id, value);
-        self.event("node", "node_value_updated", json!([summary, change]));
-    }
-
-    fn heard(&mut self, id: NodeId) {
-        let wall = self.wall();
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.last_active = wall;
-        }
-        self.publish_active(id);
-    }
-
-    /// What the gateway thinks of a node changes.
-    pub(super) fn status(&mut self, id: NodeId, status: NodeStatus) {
-        let Some(node) = self.nodes.get_mut(&id) else {
-            return;
-        };
-        node.status = status;
-        let summary = node.summary();
-        let event = match status {
-            NodeStatus::Dead => "node_dead",
-            NodeStatus::Asleep => "node_sleep",
-            NodeStatus::Awake => "node_wakeup",
-            NodeStatus::Alive | NodeStatus::Unknown => "node_alive",
-        };
-        self.publish_status(id, status);
-        self.event("node", event, json!([summary]));
     }
 
     fn faults(&self, id: NodeId) -> super::options::Faults {

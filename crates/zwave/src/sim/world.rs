@@ -20,6 +20,9 @@ use crate::value::{NodeId, NodeStatus};
 /// The radio is quick, and what waits for it is little; whoever floods it is not heard.
 pub(super) const MAX_WAITING: usize = 10_000;
 
+/// Longer commands and questions are not read.
+const MAX_PAYLOAD: usize = 1024 * 1024;
+
 /// What is to be published.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Out {
@@ -77,6 +80,8 @@ pub(super) struct World {
     pub now: Instant,
     pub out: Vec<Out>,
     pub changes: Vec<Change>,
+    /// Whether anybody wants to know of changes.
+    pub watched: bool,
     dues: BTreeMap<(Instant, u64), Due>,
     count: u64,
     started: Instant,
@@ -113,6 +118,7 @@ impl World {
             now,
             out: Vec::new(),
             changes: Vec::new(),
+            watched: false,
             dues: BTreeMap::new(),
             count: 0,
             started: now,
@@ -206,6 +212,9 @@ impl World {
         let Some(rest) = rest.strip_suffix("/set") else {
             return;
         };
+        if payload.len() > MAX_PAYLOAD {
+            return;
+        }
         let payload = super::dialect::read(payload);
         let mine = format!("_CLIENTS/{}/", self.gateway);
         if let Some(action) = rest.strip_prefix(&mine) {

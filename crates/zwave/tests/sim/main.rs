@@ -8,6 +8,7 @@ mod ours;
 mod recorded;
 mod shape;
 mod wire;
+mod wrong;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,11 @@ use tokio::time::sleep;
 use toolgate_mqtt::Mqtt;
 
 use wire::{Line, Wire};
-use zwave::sim::{House, Options, Plan};
+use zwave::sim::{Faults, House, Options, Plan};
+
+/// Values of the demo.
+const LIGHT: &str = "Kitchen/Kitchen_Light/switch_binary/endpoint_0";
+const LOCK: &str = "Hall/Front_Door/door_lock/endpoint_0";
 
 /// A house on a wire, with the gateway's name as recorded and no life of its own.
 struct Stage {
@@ -104,9 +109,27 @@ impl Stage {
         assert_eq!(answer["origin"], asked);
         Some(answer)
     }
+
+    /// Writes a value; what is published in each of these spans of milliseconds.
+    async fn write(&self, topic: &str, payload: &str, spans: &[u64]) -> Vec<Vec<(String, Json)>> {
+        self.lines();
+        self.say(&format!("zwave/{topic}/set"), payload).await;
+        let mut all = Vec::new();
+        for span in spans {
+            self.wait(*span).await;
+            all.push(self.told());
+        }
+        all
+    }
 }
 
 /// A topic and its value, as [`Stage::told`] has them.
 fn told(topic: &str, value: impl Into<Json>) -> (String, Json) {
     (topic.to_owned(), value.into())
+}
+
+fn faults(set: impl FnOnce(&mut Faults)) -> Faults {
+    let mut faults = Faults::default();
+    set(&mut faults);
+    faults
 }

@@ -7,7 +7,7 @@ use toolgate_mqtt::Mqtt;
 use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
 use zwave::{Achieved, Command, DeviceKind, House, HouseSettings, Readiness};
 
-use crate::{Stage, recorded_options};
+use crate::{Stage, faults, recorded_options};
 
 async fn open(options: Options) -> (Stage, House) {
     let stage = Stage::new(Plan::demo(), options).await;
@@ -70,22 +70,22 @@ async fn what_becomes_of_commands_in_the_demo() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
     let late = Duration::from_secs(31);
-    let wrong: [(&str, fn(&mut Faults, Duration), bool); 5] = [
-        ("jams", |faults, _| faults.jams = true, false),
+    let unheard = |f: &mut Faults| (f.loses_reports, f.loses_answers) = (true, true);
+    for (name, wrong, may_be_done) in [
+        ("jams", faults(|f| f.jams = true), false),
+        ("nothing is heard of it", faults(unheard), false),
         (
-            "nothing is heard of it",
-            |faults, _| (faults.loses_reports, faults.loses_answers) = (true, true),
-            false,
+            "its report is lost",
+            faults(|f| f.loses_reports = true),
+            true,
         ),
-        ("tells late", |faults, late| faults.tells_after = late, true),
-        ("hears twice", |faults, _| faults.hears_twice = true, true),
-        ("tells twice", |faults, _| faults.tells_twice = true, true),
-    ];
-    for (name, set, may_be_done) in wrong {
+        ("tells late", faults(|f| f.tells_after = late), true),
+        ("hears twice", faults(|f| f.hears_twice = true), true),
+        ("tells twice", faults(|f| f.tells_twice = true), true),
+        ("dead", faults(|f| f.dead = true), false),
+    ] {
         let (stage, house) = open(recorded_options()).await;
-        let mut faults = Faults::default();
-        set(&mut faults, late);
-        stage.house.set_faults(9, faults);
+        stage.house.set_faults(9, wrong);
         let achieved = told(&house, "Front Door", Command::Unlock).await;
         stage.wait(120_000).await;
         assert!(stage.house.commands(9).moved <= 1, "{name}");

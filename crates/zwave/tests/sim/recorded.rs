@@ -8,7 +8,7 @@ use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
 
 use crate::shape::{difference, shape};
 use crate::wire::Line;
-use crate::{Stage, recorded_options};
+use crate::{Stage, faults, recorded_options};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const COMMANDS: &str = include_str!("../data/commands-named-time-value.txt");
@@ -244,9 +244,9 @@ async fn commands_and_questions_are_answered_as_recorded_and_in_that_order() {
             _ => return,
         };
         // Without telling: it is about to be read.
-        let mut faults = Faults::default();
-        faults.loses_reports = true;
-        stage.house.set_faults(4, faults);
+        stage
+            .house
+            .set_faults(4, faults(|f| f.loses_reports = true));
         assert!(at > 0 && stage.house.happen(4, &temperature, json!(value)));
         stage.house.set_faults(4, Faults::default());
     };
@@ -280,9 +280,7 @@ async fn reports_a_busy_radio_and_a_death_are_as_recorded() {
                 stage.house.happen(5, &motion, value)
             }
             ("zwave/6/37/0/targetValue/set", _) => {
-                let mut faults = Faults::default();
-                faults.dead = true;
-                stage.house.set_faults(6, faults);
+                stage.house.set_faults(6, faults(|f| f.dead = true));
                 true
             }
             _ => true,

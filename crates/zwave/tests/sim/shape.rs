@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 /// Every path in a value with its type, such as `.value: number`; lists by their first item.
 pub(crate) fn shape(json: &Json) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
-    walk(json, String::new(), &mut all);
+    walk(json, "", &mut all);
     all
 }
 
-fn walk(json: &Json, path: String, all: &mut BTreeSet<String>) {
+fn walk(json: &Json, path: &str, all: &mut BTreeSet<String>) {
     let kind = match json {
         Json::Null => "null",
         Json::Bool(_) => "boolean",
@@ -24,12 +24,12 @@ fn walk(json: &Json, path: String, all: &mut BTreeSet<String>) {
     match json {
         Json::Array(items) => {
             if let Some(first) = items.first() {
-                walk(first, format!("{path}[]"), all);
+                walk(first, &format!("{path}[]"), all);
             }
         }
         Json::Object(fields) => {
             for (key, value) in fields {
-                walk(value, format!("{path}.{key}"), all);
+                walk(value, &format!("{path}.{key}"), all);
             }
         }
         _ => {}
