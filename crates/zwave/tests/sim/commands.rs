@@ -39,6 +39,24 @@ async fn a_level_that_does_not_exist_is_a_target_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_target_of_a_dimmer_keeps_its_old_time() {
+    let stage = Stage::demo().await;
+    stage.wait(5_000).await;
+    stage.lines();
+    stage
+        .say(&format!("zwave/{LAMP}/targetValue/set"), "25")
+        .await;
+    stage.wait(100).await;
+    let lines = stage.lines();
+    let time = |property: &str| {
+        let topic = format!("zwave/{LAMP}/{property}");
+        let line = lines.iter().find(|line| line.topic == topic).unwrap();
+        line.json()["time"].as_u64().unwrap()
+    };
+    assert!(time("currentValue") - time("targetValue") > 5_000);
+}
+
+#[tokio::test(start_paused = true)]
 async fn on_is_the_last_level_and_known_only_when_read_back() {
     let stage = Stage::demo().await;
     let target = format!("{LAMP}/targetValue");
