@@ -10,6 +10,8 @@
 //! every tool says what it lacks and what to do.
 
 mod home;
+#[cfg(test)]
+mod memory;
 mod nowhere;
 mod options;
 mod serve;

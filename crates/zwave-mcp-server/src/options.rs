@@ -100,12 +100,7 @@ impl Options {
             broker.client_id = ClientId::Prefix("zwave-mcp-server".to_owned());
             Ok(broker)
         });
-        let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| {
-            let name = name.trim();
-            name.strip_prefix("ZWAVE_GATEWAY-")
-                .unwrap_or(name)
-                .to_owned()
-        });
+        let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| name.trim().to_owned());
         Chosen {
             broker,
             house: HouseSettings {
@@ -192,7 +187,7 @@ mod tests {
             ("MQTT_PASSWORD", "sesame"),
             ("MQTT_CA_FILE", "ca.pem"),
             ("MQTT_TOPIC_PREFIX", "home/zwave/"),
-            ("ZWAVE_GATEWAY", "ZWAVE_GATEWAY-attic"),
+            ("ZWAVE_GATEWAY", "attic "),
         ];
         let told = chosen(&Options::default(), &variables);
         let broker = told.broker.unwrap();

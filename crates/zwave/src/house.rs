@@ -122,7 +122,7 @@ impl House {
     pub fn open(mqtt: Arc<dyn Mqtt>, settings: HouseSettings) -> Self {
         let link = mqtt.state();
         let mut state = State::new(&settings.prefix, link.borrow().clone());
-        state.gateways.want(settings.gateway.clone());
+        state.gateways.want(settings.gateway.as_deref());
         let subscription = mqtt.subscribe(&state.topics.all());
         let inner = Arc::new(Inner {
             mqtt,

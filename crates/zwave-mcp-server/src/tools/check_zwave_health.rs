@@ -36,10 +36,10 @@ async fn check(home: Home, _: Arguments) -> Answer {
         "healthy": health.problem.is_none(),
         "problem": health.problem,
         "brokerConnected": health.broker == State::Online,
-        "gateway": health.gateway,
+        "gateway": health.gateway.as_deref().map(named),
         "gatewayAlive": health.gateway_alive,
         "gatewayVersion": health.gateway_version,
-        "otherGateways": health.other_gateways,
+        "otherGateways": health.other_gateways.iter().map(|one| named(one)).collect::<Vec<_>>(),
         "radio": health.driver,
         "devices": health.nodes,
         "deadDevices": health.dead,
@@ -53,7 +53,7 @@ fn sentence(health: &Health) -> String {
     if let Some(problem) = &health.problem {
         return format!("The Z-Wave system is not available: {problem}");
     }
-    let gateway = health.gateway.as_deref().unwrap_or_default();
+    let gateway = named(health.gateway.as_deref().unwrap_or_default());
     let version = health
         .gateway_version
         .as_ref()
@@ -75,12 +75,21 @@ fn sentence(health: &Health) -> String {
         [] => String::new(),
         others => format!(
             " There are other gateways, which are not used: {}. Set ZWAVE_GATEWAY to choose.",
-            others.join(", ")
+            others
+                .iter()
+                .map(|one| named(one))
+                .collect::<Vec<_>>()
+                .join(", ")
         ),
     };
     format!(
         "The Z-Wave system is well: the gateway {gateway}{version} has {devices}.{dead}{others}"
     )
+}
+
+/// As a person wrote it, but for what no topic can have.
+fn named(gateway: &str) -> &str {
+    gateway.strip_prefix("ZWAVE_GATEWAY-").unwrap_or(gateway)
 }
 
 fn locks(home: &Home) -> &'static str {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// A guard against hanging, not a promise.
 const GUARD: Duration = Duration::from_secs(60);
 
-pub struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: Lines<BufReader<ChildStdout>>,
@@ -22,7 +22,7 @@ pub struct Client {
 
 impl Client {
     /// Starts the program with these variables and no others, and shakes hands.
-    pub async fn start(variables: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
         let mut client = Self::spawn(variables);
         let hello = client
             .ask(
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
 
@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// Sends a request and returns its result.
-    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         let id = self.id;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Calls a tool: whether it failed, its text, and its fields.
-    pub async fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
         let result = self
             .ask(
                 "tools/call",
@@ -118,7 +118,7 @@ impl Client {
     }
 
     /// Closes stdin, reads the rest of both streams, and returns how it ended and what it logged.
-    pub async fn leave(self) -> (ExitStatus, String) {
+    pub(crate) async fn leave(self) -> (ExitStatus, String) {
         let Self {
             mut child,
             stdin,
@@ -140,7 +140,7 @@ impl Client {
     }
 
     /// Waits for an end that stdin has no part in.
-    pub async fn end(&mut self) -> ExitStatus {
+    pub(crate) async fn end(&mut self) -> ExitStatus {
         timeout(GUARD, self.child.wait())
             .await
             .expect("it did not end")

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::topic::sanitize;
+
 /// More are somebody's nonsense.
 const MAX_GATEWAYS: usize = 16;
 /// Longer names are nobody's.
@@ -25,9 +27,13 @@ pub(crate) struct Gateways {
 }
 
 impl Gateways {
-    /// The gateway of this name alone; otherwise it is found.
-    pub(crate) fn want(&mut self, name: Option<String>) {
-        self.wanted = name;
+    /// The gateway of this name alone, as a person wrote it or as it calls itself; otherwise it is found.
+    pub(crate) fn want(&mut self, name: Option<&str>) {
+        const PREFIX: &str = "ZWAVE_GATEWAY-";
+        self.wanted = name.map(|name| match name.starts_with(PREFIX) {
+            true => name.to_owned(),
+            false => format!("{PREFIX}{}", sanitize(name)),
+        });
     }
 
     pub(crate) fn wanted(&self) -> Option<&str> {
@@ -119,12 +125,14 @@ mod tests {
     #[test]
     fn a_gateway_that_was_asked_for_is_the_only_one() {
         let mut gateways = Gateways::default();
-        gateways.want(Some("b".to_owned()));
-        gateways.take_status("a", true, Some(9));
+        gateways.want(Some("My House"));
+        gateways.take_status("ZWAVE_GATEWAY-a", true, Some(9));
         assert!(gateways.current().is_none());
-        gateways.take_status("b", false, None);
+        gateways.take_status("ZWAVE_GATEWAY-My_House", false, None);
         assert_eq!(gateways.current().map(|one| one.alive), Some(false));
-        assert_eq!(gateways.alive().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(gateways.alive().collect::<Vec<_>>(), ["ZWAVE_GATEWAY-a"]);
+        gateways.want(Some("ZWAVE_GATEWAY-a"));
+        assert_eq!(gateways.current().map(|one| one.alive), Some(true));
     }
 
     #[test]

@@ -1,0 +1,313 @@
+//! What is sent, and what is told of it.
+
+use serde_json::json;
+use zwave::sim::Faults;
+
+use super::*;
+
+const LIGHT: &str = "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/targetValue/set";
+const LAMP: &str =
+    "zwave/Living_Room/Living_Room_Lamp/switch_multilevel/endpoint_0/targetValue/set";
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_sent_once_and_its_outcome_told() {
+    for (name, action, level, told, sent) in [
+        (
+            "Kitchen Light",
+            "on",
+            None,
+            "Kitchen Light in Kitchen is now on.",
+            format!("{LIGHT} {{\"value\":true}}"),
+        ),
+        (
+            "the kitchen light",
+            "on",
+            Some(70),
+            "Kitchen Light in Kitchen is now on.",
+            format!("{LIGHT} {{\"value\":true}}"),
+        ),
+        (
+            "Living Room Lamp",
+            "off",
+            None,
+            "Living Room Lamp in Living Room is now off.",
+            format!("{LAMP} {{\"value\":0}}"),
+        ),
+        (
+            "living room lamp",
+            "dim",
+            Some(30),
+            "Living Room Lamp in Living Room is now on at 30 %.",
+            format!("{LAMP} {{\"value\":30}}"),
+        ),
+        (
+            "living room lamp",
+            "dim",
+            Some(100),
+            "Living Room Lamp in Living Room is now on at 100 %.",
+            format!("{LAMP} {{\"value\":99}}"),
+        ),
+        (
+            "living room lamp",
+            "on",
+            Some(45),
+            "Living Room Lamp in Living Room is now on at 45 %.",
+            format!("{LAMP} {{\"value\":45}}"),
+        ),
+    ] {
+        let stage = stage().await;
+        let mut arguments = json!({ "deviceName": name, "action": action });
+        if let Some(level) = level {
+            arguments["level"] = level.into();
+        }
+        let (text, fields) = stage.call("control_zwave_device", arguments).await.unwrap();
+        assert_eq!(text, told);
+        assert_eq!(stage.commands(), [sent]);
+        assert_eq!(fields["outcome"], "done");
+        assert_eq!(
+            fields["state"],
+            stage.state(fields["device"].as_str().unwrap())
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_not_be_done_is_refused_before_anything_is_sent() {
+    let stage = stage().await;
+    for (arguments, told) in [
+        (
+            json!({ "deviceName": "Kichen Light", "action": "on" }),
+            "No device is called 'Kichen Light'. Did you mean Kitchen Light in Kitchen? list_zwave_devices shows the names there are.",
+        ),
+        (
+            json!({ "deviceName": "light", "action": "on" }),
+            "'light' could be any of several devices: ",
+        ),
+        (
+            json!({ "deviceName": "Living Room", "action": "off" }),
+            "'Living Room' could be any of several devices: ",
+        ),
+        (
+            json!({ "deviceName": "Kitchen Light", "action": "dim", "level": 5 }),
+            "'Kitchen Light' is a switch and can not be dimmed.",
+        ),
+        (
+            json!({ "deviceName": "Climate Sensor", "action": "on" }),
+            "'Climate Sensor' is a sensor and can not be turned on or off.",
+        ),
+        (
+            json!({ "deviceName": "Front Door", "action": "off" }),
+            "'Front Door' is a lock and can not be turned on or off.",
+        ),
+        (
+            json!({ "deviceName": "Bedside Lamp", "action": "dim" }),
+            "Invalid parameters: 'level' must be given for the action dim, from 0 to 100",
+        ),
+        (
+            json!({ "deviceName": "Bedside Lamp", "action": "on", "level": 0 }),
+            "Invalid parameters: 'level' must not be 0 for the action on: use off",
+        ),
+        (
+            json!({ "deviceName": "Bedside Lamp", "action": "dim", "level": 101 }),
+            "Invalid parameters: ",
+        ),
+        (
+            json!({ "deviceName": "Bedside Lamp", "action": "explode" }),
+            "Invalid parameters: ",
+        ),
+        (
+            json!({ "deviceName": "", "action": "on" }),
+            "Invalid parameters: ",
+        ),
+    ] {
+        let error = stage.error("control_zwave_device", arguments.clone()).await;
+        assert!(error.starts_with(told), "{arguments}: {error}");
+    }
+    assert_eq!(stage.commands(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thermostat_is_set_by_name_by_room_or_as_the_only_one() {
+    let set = "zwave/Living_Room/Thermostat/thermostat_setpoint/endpoint_0/setpoint/1/set";
+    for (arguments, sent) in [
+        (
+            json!({ "deviceName": "Thermostat", "temperature": 19.5 }),
+            format!("{set} {{\"value\":19.5}}"),
+        ),
+        (
+            json!({ "deviceName": "living room", "temperature": 20 }),
+            format!("{set} {{\"value\":20}}"),
+        ),
+        (
+            json!({ "deviceName": "Thermostat", "temperature": 68, "unit": "fahrenheit" }),
+            format!("{set} {{\"value\":20}}"),
+        ),
+    ] {
+        let stage = stage().await;
+        let text = stage.text("set_thermostat", arguments).await;
+        assert!(
+            text.starts_with("Thermostat in Living Room is now heat, set to "),
+            "{text}"
+        );
+        assert_eq!(stage.commands(), [sent]);
+    }
+    let stage = stage().await;
+    let several = stage
+        .error("set_thermostat", json!({ "temperature": 20 }))
+        .await;
+    assert!(
+        several.contains("Radiator in Bathroom or Thermostat in Living Room"),
+        "{several}"
+    );
+    let mut plan = Plan::demo();
+    plan.nodes.retain(|node| node.name != "Radiator");
+    let stage = stage_of(plan, false).await;
+    stage
+        .text("set_thermostat", json!({ "temperature": 20 }))
+        .await;
+    assert_eq!(stage.commands().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_comes_before_its_temperature() {
+    let stage = stage().await;
+    let arguments = json!({ "deviceName": "Thermostat", "temperature": 24, "mode": "Cool" });
+    let text = stage.text("set_thermostat", arguments).await;
+    assert_eq!(text, "Thermostat in Living Room is now cool, set to 24 °C.");
+    let commands = stage.commands();
+    assert_eq!(commands.len(), 2);
+    assert!(
+        commands[0].contains("/thermostat_mode/") && commands[1].contains("/setpoint/"),
+        "{commands:?}"
+    );
+    for (arguments, told) in [
+        (
+            json!({ "deviceName": "Thermostat" }),
+            "Invalid parameters: 'temperature' or mode must be given",
+        ),
+        (
+            json!({ "deviceName": "Thermostat", "mode": "party", "temperature": 20 }),
+            "'Thermostat' has no such mode.",
+        ),
+        (
+            json!({ "deviceName": "Thermostat", "temperature": 140 }),
+            "'Thermostat' can be set from ",
+        ),
+        (
+            json!({ "deviceName": "Kitchen", "temperature": 20 }),
+            "'Kitchen' could be any of several devices: ",
+        ),
+        (
+            json!({ "deviceName": "Kitchen Light", "temperature": 20 }),
+            "'Kitchen Light' is a switch and has no temperature to set.",
+        ),
+    ] {
+        let error = stage.error("set_thermostat", arguments.clone()).await;
+        assert!(error.starts_with(told), "{arguments}: {error}");
+    }
+    assert_eq!(stage.commands().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_sleeps_is_told_when_it_wakes() {
+    let stage = stage().await;
+    let (text, fields) = stage
+        .call(
+            "set_thermostat",
+            json!({ "deviceName": "Radiator", "temperature": 18 }),
+        )
+        .await
+        .unwrap();
+    assert!(
+        text.starts_with("Radiator in Bathroom sleeps. ") && text.contains("when the device wakes"),
+        "{text}"
+    );
+    assert_eq!(fields["outcome"], "waiting");
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(stage.state("Radiator"), "heat, set to 18 °C");
+    assert_eq!(stage.commands().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_moves_only_where_it_is_allowed_and_by_its_exact_name() {
+    let off = stage().await;
+    let unlock = |name: &str| json!({ "deviceName": name, "action": "unlock" });
+    assert!(
+        off.error("control_lock", unlock("Front Door"))
+            .await
+            .contains("not found")
+    );
+    let stage = stage_with_locks().await;
+    for name in ["Front", "the front door", "Hall", "lock", "node 9"] {
+        let error = stage.error("control_lock", unlock(name)).await;
+        assert!(error.starts_with("No device is called"), "{error}");
+    }
+    let error = stage.error("control_lock", unlock("Balcony Door")).await;
+    assert!(error.contains("can not be locked or unlocked"), "{error}");
+    assert_eq!(stage.commands(), [""; 0]);
+    let text = stage.text("control_lock", unlock("front door")).await;
+    assert_eq!(text, "Front Door in Hall is now unlocked.");
+    assert_eq!(stage.sim.commands(9).moved, 1);
+    assert_eq!(stage.commands().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scene_is_started_by_its_name() {
+    let stage = stage().await;
+    let (text, fields) = stage
+        .call("activate_scene", json!({ "sceneName": "movie night" }))
+        .await
+        .unwrap();
+    assert!(
+        text.starts_with("The gateway started the scene 'Movie Night'."),
+        "{text}"
+    );
+    assert_eq!(fields["outcome"], "started");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(stage.state("Living Room Lamp"), "on at 15 %");
+    assert_eq!(
+        stage
+            .error("activate_scene", json!({ "sceneName": "Movie Nite" }))
+            .await,
+        "No scene is called 'Movie Nite'. Did you mean 'Movie Night'? The scenes are: Movie Night, Good Night."
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scene_that_moves_a_lock_needs_locks_to_be_allowed() {
+    let mut plan = Plan::demo();
+    let write = json!({ "node": 9, "commandClass": 98, "property": "targetMode", "value": 0 });
+    plan.scenes[0]
+        .writes
+        .push(serde_json::from_value(write).unwrap());
+    for locks in [false, true] {
+        let stage = stage_of(plan.clone(), locks).await;
+        let answer = stage
+            .call("activate_scene", json!({ "sceneName": "Movie Night" }))
+            .await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(answer.is_ok(), locks, "{answer:?}");
+        assert_eq!(
+            stage.state("Front Door"),
+            if locks { "unlocked" } else { "locked" }
+        );
+        if let Err(error) = answer {
+            assert!(error.contains("ZWAVE_ALLOW_LOCKS=1"), "{error}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_falls_back_is_a_failure() {
+    let stage = stage().await;
+    let mut faults = Faults::default();
+    faults.jams = true;
+    stage.sim.set_faults(2, faults);
+    let error = stage
+        .error(
+            "control_zwave_device",
+            json!({ "deviceName": "Kitchen Light", "action": "on" }),
+        )
+        .await;
+    assert!(error.contains("did not do it"), "{error}");
+}

@@ -1,0 +1,133 @@
+//! What is told when something is missing.
+
+use serde_json::json;
+use zwave::sim::{ApiFault, Faults};
+
+use super::*;
+
+const REASON: &str = "The MQTT broker is away. Start it.";
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_device_is_told_with_its_last_state() {
+    let stage = stage().await;
+    let error = stage
+        .error(
+            "control_zwave_device",
+            json!({ "deviceName": "Garage Light", "action": "on" }),
+        )
+        .await;
+    assert!(
+        error.starts_with("Garage Light in Garage does not answer"),
+        "{error}"
+    );
+    assert!(error.contains("Last known state: off"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_says_so_and_is_not_repeated() {
+    let stage = stage().await;
+    let mut faults = Faults::default();
+    (faults.loses_reports, faults.loses_answers) = (true, true);
+    stage.sim.set_faults(2, faults);
+    let error = stage
+        .error(
+            "control_zwave_device",
+            json!({ "deviceName": "Kitchen Light", "action": "on" }),
+        )
+        .await;
+    assert!(
+        error.starts_with("It is not known whether Kitchen Light in Kitchen did it."),
+        "{error}"
+    );
+    assert_eq!(stage.commands().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_known_devices_are_told_while_the_broker_is_away_and_nothing_is_sent_late() {
+    let stage = stage().await;
+    stage.broker.go(REASON);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let (text, fields) = stage
+        .call("list_zwave_devices", json!({ "filter": "Kitchen Light" }))
+        .await
+        .unwrap();
+    assert!(
+        text.contains("may be out of date") && text.contains(REASON),
+        "{text}"
+    );
+    assert_eq!(fields["problem"], REASON);
+    assert_eq!(fields["devices"][0]["stale"], true);
+    let read = stage
+        .text("get_device_sensor_data", json!({ "deviceName": "Bedroom" }))
+        .await;
+    assert!(read.contains("19.4 °C") && read.contains(REASON), "{read}");
+    let error = stage
+        .error(
+            "control_zwave_device",
+            json!({ "deviceName": "Kitchen Light", "action": "on" }),
+        )
+        .await;
+    assert_eq!(
+        error,
+        format!("{REASON} Nothing was sent, and nothing will be.")
+    );
+    let scene = stage
+        .error("activate_scene", json!({ "sceneName": "Movie Night" }))
+        .await;
+    assert!(scene.starts_with(REASON), "{scene}");
+    let (text, fields) = stage.call("check_zwave_health", json!({})).await.unwrap();
+    assert!(text.contains(REASON), "{text}");
+    assert_eq!(fields["healthy"], false);
+    assert_eq!(stage.commands(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_without_answers_is_told() {
+    let stage = stage().await;
+    for (fault, told) in [
+        (ApiFault::Silent, "did not answer"),
+        (ApiFault::Refuses, "The gateway answered: "),
+    ] {
+        stage.sim.set_api_fault(fault);
+        let error = stage
+            .error("activate_scene", json!({ "sceneName": "Movie Night" }))
+            .await;
+        assert!(
+            error.contains(told) && error.ends_with("Nothing was sent."),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_house_that_is_not_there_yet_is_waited_for_a_moment_and_then_told() {
+    let broker = Memory::new();
+    let house = House::open(broker.clone(), HouseSettings::default());
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(all(&Home::new(house, false)).unwrap());
+    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let mut options = sim::Options::default();
+    options.life = false;
+    let list = || executor.execute(ToolCall::new("list_zwave_devices", json!({})));
+    let started = tokio::time::Instant::now();
+    let missing = list().await.result.unwrap_err().to_string();
+    assert!(
+        missing.starts_with("No Z-Wave gateway is known under the MQTT topic prefix 'zwave'."),
+        "{missing}"
+    );
+    assert_eq!(started.elapsed(), Duration::from_millis(1500));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let later = tokio::time::Instant::now();
+    list().await.result.unwrap_err();
+    assert_eq!(
+        later.elapsed(),
+        Duration::ZERO,
+        "after a while nobody waits"
+    );
+    let _sim = sim::House::start(broker, Plan::demo(), options);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(
+        list().await.result.unwrap().structured.unwrap()["total"],
+        13
+    );
+}
