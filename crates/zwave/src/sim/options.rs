@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use toolgate_mqtt::Will;
+
 use crate::topic::{Form, Style, sanitize};
 
 /// How the simulated gateway is set.
@@ -46,11 +49,14 @@ impl Options {
         sanitize(&format!("ZWAVE_GATEWAY-{}", self.gateway))
     }
 
-    /// What the broker has to publish, kept, if the gateway vanishes: topic and payload of its last will.
-    pub fn will(&self) -> (String, &'static str) {
+    /// What the broker has to publish if the gateway vanishes: for the settings of its connection.
+    pub fn will(&self) -> Will {
         let prefix = self.prefix.trim_matches('/');
-        let topic = format!("{prefix}/_CLIENTS/{}/status", self.client_id());
-        (topic, r#"{"value":false}"#)
+        Will {
+            topic: format!("{prefix}/_CLIENTS/{}/status", self.client_id()),
+            payload: Bytes::from_static(br#"{"value":false}"#),
+            retain: true,
+        }
     }
 
     pub(super) fn style(&self) -> Style {
@@ -132,12 +138,9 @@ mod tests {
             gateway: "Zwave Test".to_owned(),
             ..Options::default()
         };
-        assert_eq!(
-            options.will(),
-            (
-                "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/status".to_owned(),
-                r#"{"value":false}"#
-            )
-        );
+        let will = options.will();
+        assert_eq!(will.topic, "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/status");
+        assert_eq!(will.payload, r#"{"value":false}"#);
+        assert!(will.retain);
     }
 }

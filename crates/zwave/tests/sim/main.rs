@@ -1,7 +1,8 @@
 //! The simulated house against the recording, against our own client, and against everything that goes wrong.
-//! Time is paused.
+//! Time is paused wherever there is no network.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod broker;
 mod commands;
 mod life;
 mod ours;

@@ -1,0 +1,47 @@
+//! The house of the demo as the demo runs it: over a real connection to a broker in this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use toolgate_mqtt::{Broker, BrokerSettings, Client, Settings};
+use zwave::sim::{House as Simulated, Options, Plan};
+use zwave::{Achieved, Command, House, HouseSettings, Readiness};
+
+const HANG: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_light_goes_on_over_a_real_connection() {
+    let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+    let options = Options::default();
+    let mut settings = Settings::new(&broker.url()).unwrap();
+    settings.will = Some(options.will());
+    let gateway = Arc::new(Client::open(settings));
+    let simulated = Simulated::start(gateway, Plan::demo(), options);
+
+    let client = Client::open(Settings::new(&broker.url()).unwrap());
+    let house = House::open(Arc::new(client), HouseSettings::default());
+    assert_eq!(house.ready(HANG).await, Readiness::Ready);
+    let light = house.resolve("the kitchen light").unwrap();
+    let on = timeout(HANG, house.command(&light, Command::On)).await;
+    let state = "on".to_owned();
+    assert_eq!(on.unwrap(), Achieved::Done { state });
+    assert_eq!(simulated.snapshot()[0].state, "on");
+    assert_eq!(simulated.commands(light.node).moved, 1);
+}
+
+#[tokio::test]
+async fn a_large_building_is_known_soon() {
+    let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+    let gateway = Client::open(Settings::new(&broker.url()).unwrap());
+    let simulated = Simulated::start(Arc::new(gateway), Plan::building(300), Options::default());
+    let client = Client::open(Settings::new(&broker.url()).unwrap());
+    let house = House::open(Arc::new(client), HouseSettings::default());
+    let all = async {
+        while house.devices().len() < 300 {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(HANG, all).await.unwrap();
+    assert_eq!(simulated.snapshot().len(), 300);
+}
