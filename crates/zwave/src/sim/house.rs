@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::{StreamExt, stream};
 use serde_json::Value as Json;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio::task::JoinHandle;
@@ -16,6 +17,8 @@ use crate::value::{NodeId, ValueId};
 
 /// Messages that wait for the broker; a large building announces itself with so many.
 const MAX_OUT: usize = 200_000;
+/// Messages on their way to the broker at a time.
+const IN_FLIGHT: usize = 32;
 /// Changes that wait for whoever watches.
 const MAX_CHANGES: usize = 1_024;
 
@@ -201,15 +204,21 @@ async fn run(shared: Arc<Shared>, mqtt: Arc<dyn Mqtt>, out: mpsc::Sender<Out>) {
 }
 
 /// What could not be published is not kept: when the broker is back, everything is announced anew.
-async fn publish(mqtt: Arc<dyn Mqtt>, mut out: mpsc::Receiver<Out>) {
-    while let Some(Out {
-        topic,
-        payload,
-        retain,
-    }) = out.recv().await
-    {
-        if let Err(error) = mqtt.publish(&topic, payload, retain).await {
-            tracing::debug!(%topic, %error, "the simulated house could not tell something");
+async fn publish(mqtt: Arc<dyn Mqtt>, out: mpsc::Receiver<Out>) {
+    let out = stream::unfold(out, async |mut out| Some((out.recv().await?, out)));
+    let sent = out.map(|message| {
+        let mqtt = Arc::clone(&mqtt);
+        async move {
+            let Out {
+                topic,
+                payload,
+                retain,
+            } = message;
+            if let Err(error) = mqtt.publish(&topic, payload, retain).await {
+                tracing::debug!(%topic, %error, "the simulated house could not tell something");
+            }
         }
-    }
+    });
+    // Begun in their order, without waiting for the broker to confirm one before the next.
+    sent.buffered(IN_FLIGHT).for_each(async |()| {}).await;
 }

@@ -34,14 +34,14 @@ async fn a_light_goes_on_over_a_real_connection() {
 async fn a_large_building_is_known_soon() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let gateway = Client::open(Settings::new(&broker.url()).unwrap());
-    let simulated = Simulated::start(Arc::new(gateway), Plan::building(300), Options::default());
+    let simulated = Simulated::start(Arc::new(gateway), Plan::building(100), Options::default());
     let client = Client::open(Settings::new(&broker.url()).unwrap());
     let house = House::open(Arc::new(client), HouseSettings::default());
     let all = async {
-        while house.devices().len() < 300 {
+        while house.devices().len() < 100 {
             sleep(Duration::from_millis(50)).await;
         }
     };
     timeout(HANG, all).await.unwrap();
-    assert_eq!(simulated.snapshot().len(), 300);
+    assert_eq!(simulated.snapshot().len(), 100);
 }
