@@ -24,6 +24,7 @@ Examples:
   toolgate call echo '{\"a\": 1}' | jq .result     use the answer elsewhere
   toolgate ask what time is it in Oslo           let a model use them
   toolgate chat                                  the same, turn by turn
+  toolgate demo                                  the same, in a simulated house
 
 Exit codes: 0 success, 1 the tool, the model or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
 pub(crate) struct Cli {
@@ -104,6 +105,16 @@ Examples:
   toolgate chat --resume yesterday.json
   printf 'what time is it\\nand in Oslo\\n' | toolgate chat")]
     Chat(ChatOptions),
+    /// Try it all in a simulated house, with nothing to install
+    #[command(after_help = "\
+A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers them as tools, beside all
+built-in tools. Nothing real is touched and no network is needed. The model is chosen as for ask.
+
+Examples:
+  toolgate demo
+  toolgate demo --provider ollama
+  toolgate demo --script sentences.txt")]
+    Demo(DemoOptions),
     /// Add an MCP server to the configuration
     #[command(after_help = "\
 Writes the file that --config names, else ./toolgate.json if it is there, else the user's own. Starts nothing.
@@ -242,6 +253,15 @@ pub(crate) struct AskOptions {
     /// Keep the conversation in a file
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Take the lines of this file instead of what is typed; - stands for what is piped in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
 }

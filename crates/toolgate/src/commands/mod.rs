@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod init;

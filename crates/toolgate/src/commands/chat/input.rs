@@ -1,12 +1,13 @@
 //! Where the next line comes from: a person who edits it, or a pipe.
 
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 
 use anyhow::Context;
 use tokio::sync::mpsc;
+use toolgate_core::escape;
 
 use super::editor;
-use crate::questions;
+use crate::{questions, say};
 
 /// A longer line is no question.
 const LONGEST: usize = 4 << 20;
@@ -22,6 +23,30 @@ pub(super) enum Line {
     End,
 }
 
+/// Whoever asks.
+pub(crate) enum Source {
+    /// A person at a terminal, who looks at the answers too.
+    Person,
+    /// Lines that are piped in.
+    Pipe,
+    /// Lines that are known already; each is shown before it is answered.
+    Script(Vec<String>),
+}
+
+impl Source {
+    /// A person, if stdin and stdout are a terminal.
+    pub(crate) fn stdin() -> Self {
+        match std::io::stdin().is_terminal() && say::is_watched() {
+            true => Self::Person,
+            false => Self::Pipe,
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self, Self::Person)
+    }
+}
+
 /// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.
 pub(super) struct Input {
     is_live: bool,
@@ -31,12 +56,13 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(is_live: bool) -> Self {
+    pub(super) fn new(source: Source) -> Self {
+        let is_live = source.is_live();
         let (wanted, mut asked) = mpsc::unbounded_channel();
         let (sender, lines) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
-            let mut read: Box<dyn FnMut() -> anyhow::Result<Line>> = match is_live {
-                true => match editor::Editor::new() {
+            let mut read: Box<dyn FnMut() -> anyhow::Result<Line>> = match source {
+                Source::Person => match editor::Editor::new() {
                     Ok(mut editor) => Box::new(move || editor.next()),
                     Err(error) => {
                         // Nobody waits any more if this can not be sent.
@@ -44,7 +70,11 @@ impl Input {
                         return;
                     }
                 },
-                false => Box::new(piped),
+                Source::Pipe => Box::new(piped),
+                Source::Script(lines) => {
+                    let mut lines = lines.into_iter();
+                    Box::new(move || Ok(lines.next().map_or(Line::End, scripted)))
+                }
             };
             while asked.blocking_recv().is_some() {
                 if sender.send(read()).is_err() {
@@ -70,6 +100,12 @@ impl Input {
         }
         self.lines.recv().await.unwrap_or(Ok(Line::End))
     }
+}
+
+/// A line of a script, seen as if it had been typed.
+fn scripted(line: String) -> Line {
+    say::note(&format!("> {}", escape(&line)));
+    Line::Text(line)
 }
 
 /// The next line of a pipe: one line, one turn.

@@ -5,10 +5,13 @@ mod input;
 mod orders;
 mod result;
 
+pub(crate) use input::Source;
+
 use std::convert::Infallible;
-use std::io::IsTerminal;
+use std::path::Path;
 
 use anyhow::Context;
+use futures::future::LocalBoxFuture;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_models::{Chosen, Conversation, Turn};
@@ -19,6 +22,7 @@ use crate::cli::{ChatOptions, Global};
 use crate::display::{Display, Manner};
 use crate::exit::{self, Exit};
 use crate::say;
+use crate::servers::Admitted;
 use crate::talk::{self, Setting};
 use input::{Input, Line};
 use orders::Next;
@@ -27,24 +31,52 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
     let setting = Setting::new(global, &options.model)?;
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;
-    let exit = runtime.block_on(async {
-        let (fleet, choice) = setting.start(admitted).await;
-        let exit = match choice {
-            None => Ok(Exit::Interrupted),
-            Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
-                Ok(chosen) => talk_on(&setting, options, chosen).await,
-                Err(error) => {
-                    say::error(&anyhow::anyhow!(error.to_string()));
-                    Ok(talk::exit_of(&error))
-                }
-            },
-        };
-        if let Some(fleet) = &fleet {
-            fleet.stop().await;
-        }
-        exit
-    });
+    let company = Company {
+        source: Source::stdin(),
+        resume: options.model.resume.as_deref(),
+        onlooker: None,
+    };
+    let exit = runtime.block_on(converse(&setting, admitted, company));
     runtime.shutdown_background();
+    exit
+}
+
+/// Who takes part in a chat besides the model.
+pub(crate) struct Company<'a> {
+    /// Whoever asks.
+    pub(crate) source: Source,
+    /// The file of a conversation to go on with.
+    pub(crate) resume: Option<&'a Path>,
+    /// Whoever looks on.
+    pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
+}
+
+/// Sees every turn that was answered, and may say something about it before the next one.
+pub(crate) trait Onlooker {
+    /// Called once the answer is out.
+    fn after<'a>(&'a mut self, turn: &'a Turn) -> LocalBoxFuture<'a, ()>;
+}
+
+/// Starts the servers, finds a model, and talks until the end.
+pub(crate) async fn converse(
+    setting: &Setting,
+    admitted: Option<Admitted>,
+    company: Company<'_>,
+) -> anyhow::Result<Exit> {
+    let (fleet, choice) = setting.start(admitted).await;
+    let exit = match choice {
+        None => Ok(Exit::Interrupted),
+        Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
+            Ok(chosen) => talk_on(setting, company, chosen).await,
+            Err(error) => {
+                say::error(&anyhow::anyhow!(error.to_string()));
+                Ok(talk::exit_of(&error))
+            }
+        },
+    };
+    if let Some(fleet) = &fleet {
+        fleet.stop().await;
+    }
     exit
 }
 
@@ -60,10 +92,11 @@ struct Chat<'a> {
     failed: bool,
     /// Listened to all the time: one that comes while an order is obeyed counts too.
     terminate: Signal,
+    onlooker: Option<Box<dyn Onlooker + 'a>>,
 }
 
-async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> anyhow::Result<Exit> {
-    let is_live = std::io::stdin().is_terminal() && say::is_watched();
+async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> anyhow::Result<Exit> {
+    let is_live = company.source.is_live();
     let manner = Manner {
         streams: say::can_stream(),
         progress: say::is_followed(),
@@ -71,23 +104,24 @@ async fn talk_on(setting: &Setting, options: &ChatOptions, chosen: Chosen) -> an
     };
     let mut chat = Chat {
         setting,
-        conversation: setting.conversation(&chosen, options.model.resume.as_deref())?,
+        conversation: setting.conversation(&chosen, company.resume)?,
         display: setting.display(manner),
         chosen,
         is_live,
         streams: manner.streams,
         failed: false,
         terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
+        onlooker: company.onlooker,
     };
     chat.introduce();
-    if let Some(file) = &options.model.resume {
+    if let Some(file) = company.resume {
         chat.tell_resumed(file);
     }
     if let Some(text) = setting.unmatched() {
         tracing::warn!("{text}");
     }
     let _terminal = Terminal::remember();
-    let mut input = Input::new(is_live);
+    let mut input = Input::new(company.source);
     chat.turns(&mut input).await
 }
 
@@ -200,7 +234,13 @@ impl Chat<'_> {
         };
         self.display.end();
         match answered {
-            Some(Ok(turn)) => self.answered(&turn),
+            Some(Ok(turn)) => {
+                self.answered(&turn);
+                if let Some(onlooker) = &mut self.onlooker {
+                    onlooker.after(&turn).await;
+                }
+                self.tell_cost(&turn);
+            }
             Some(Err(error)) => self.complain(&anyhow::anyhow!(error.to_string())),
             None => {
                 say::note("stopped; what was said so far stays in the conversation");
@@ -220,6 +260,9 @@ impl Chat<'_> {
             (_, Some(note)) => self.complain(&anyhow::anyhow!(note)),
             _ => {}
         }
+    }
+
+    fn tell_cost(&self, turn: &Turn) {
         if self.is_live && say::is_followed() {
             let dim = anstyle::Style::new().dimmed();
             say::line(&format!("{dim}{}{dim:#}\n", cost(turn)));

@@ -1,0 +1,63 @@
+//! The broker, the house on it, and the server that offers the house.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use toolgate_mcp::{Connection, Program, ServerSettings};
+use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings, Will};
+use zwave::sim;
+
+/// What its server is called in listings.
+const SERVER: &str = "house";
+
+/// A broker on this machine alone, with a house on it.
+pub(super) struct Demonstration {
+    pub(super) broker: Broker,
+    pub(super) house: sim::House,
+}
+
+impl Demonstration {
+    /// With `life`, temperatures drift and somebody walks by.
+    pub(super) async fn start(life: bool) -> anyhow::Result<Self> {
+        let broker = Broker::start(BrokerSettings::default()).await?;
+        let mut options = sim::Options::default();
+        options.life = life;
+        let mut settings = Settings::new(&broker.url()).context("the broker has no address")?;
+        settings.client_id = ClientId::Exactly(options.client_id());
+        let (topic, payload) = options.will();
+        settings.will = Some(Will {
+            topic,
+            payload: payload.into(),
+            retain: true,
+        });
+        let mqtt = Arc::new(Client::open(settings));
+        let house = sim::House::start(mqtt, sim::Plan::demo(), options);
+        Ok(Self { broker, house })
+    }
+
+    /// This program once more, as the server of this house. Its doors may be opened: nobody lives there.
+    pub(super) fn server(&self) -> anyhow::Result<ServerSettings> {
+        let program = std::env::current_exe().context("this program does not know where it is")?;
+        let program = program
+            .to_str()
+            .context("the path of this program is not UTF-8")?;
+        let variables = [
+            ("MQTT_BROKER_URL", self.broker.url()),
+            ("ZWAVE_ALLOW_LOCKS", "1".to_owned()),
+        ];
+        let program = Program {
+            command: program.to_owned(),
+            args: vec!["zwave-mcp-server".to_owned()],
+            env: variables
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+            ..Program::default()
+        };
+        Ok(ServerSettings::new(SERVER, Connection::Stdio(program)))
+    }
+
+    pub(super) async fn stop(self) {
+        drop(self.house);
+        self.broker.stop().await;
+    }
+}

@@ -1,0 +1,117 @@
+//! `toolgate demo`: everything at once, in a house that is not there.
+//!
+//! ```text
+//!  chat ─▶ tools ─▶ toolgate zwave-mcp-server ─▶ broker ◀─ simulated house
+//!          this process     a child of it         both in this process
+//! ```
+
+mod house;
+mod view;
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::chat::{self, Company, Source};
+use crate::cli::{DemoOptions, Global};
+use crate::exit::Exit;
+use crate::say;
+use crate::servers::Admitted;
+use crate::talk::{self, Setting};
+use house::Demonstration;
+use view::View;
+
+/// A longer script is none.
+const LONGEST: u64 = 1 << 20;
+
+pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit> {
+    let script = options.script.as_deref().map(lines).transpose()?;
+    let resume = options.model.resume.as_deref();
+    let setting = Setting::new(global, &options.model)?;
+    if let Some(file) = resume {
+        talk::read(file)?;
+    }
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        // Where nobody waits, nothing happens by itself: the same script has the same answers.
+        let demonstration = Demonstration::start(script.is_none()).await?;
+        let admitted = Admitted {
+            settings: vec![demonstration.server()?],
+            untrusted: Vec::new(),
+        };
+        let view = View::new(demonstration.house.clone());
+        if say::is_followed() {
+            introduce(&demonstration, &view);
+        }
+        let company = Company {
+            source: script.map_or_else(Source::stdin, Source::Script),
+            resume,
+            onlooker: Some(Box::new(view)),
+        };
+        let exit = chat::converse(&setting, Some(admitted), company).await;
+        demonstration.stop().await;
+        exit
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+/// The lines of a script that say something; `#` begins a remark.
+fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        let mut stdin = std::io::stdin().lock().take(LONGEST + 1);
+        stdin
+            .read_to_string(&mut text)
+            .context("cannot read stdin")?;
+        text
+    } else {
+        let shown = path.display();
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?
+    };
+    if text.len() as u64 > LONGEST {
+        bail!("a script has at most {} MiB", LONGEST >> 20);
+    }
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(str::to_owned).collect())
+}
+
+fn introduce(demonstration: &Demonstration, view: &View) {
+    let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
+    let broker = demonstration.broker.url();
+    let (host, port) = (
+        demonstration.broker.addr().ip(),
+        demonstration.broker.addr().port(),
+    );
+    say::line(&format!(
+        "{bold}A simulated house{bold:#} {dim}on the MQTT broker {broker}{dim:#}"
+    ));
+    say::line(&view.picture());
+    say::line(&format!(
+        "\
+{bold}Try{bold:#}  turn on the kitchen light · how warm is the bedroom · dim the living room lamp to 30 percent
+     activate the movie night scene · which lights are on · lock the front door
+     what is 12% of 80 · what time is it in Tokyo
+{dim}Look at the traffic:  mosquitto_sub -h {host} -p {port} -v -t 'zwave/#'
+With a real model:    toolgate demo --provider ollama (or anthropic, openai)
+With your own house:  toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- toolgate zwave-mcp-server
+                      toolgate chat{dim:#}
+"
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_its_lines_without_remarks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        std::fs::write(&path, "# first\n\n turn on the light \r\n/quit\n").unwrap();
+        assert_eq!(lines(&path).unwrap(), ["turn on the light", "/quit"]);
+        assert!(lines(&folder.path().join("none")).is_err());
+    }
+}
