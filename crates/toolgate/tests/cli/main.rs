@@ -7,6 +7,7 @@ mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
 mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
+mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals

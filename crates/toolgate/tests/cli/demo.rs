@@ -1,0 +1,172 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, Subscription};
+use zwave::sim;
+
+use crate::llm::alone;
+use crate::run::Run;
+
+/// A guard against hanging, not a promise.
+const HANG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_script_is_answered_offline_and_what_changed_is_shown() {
+    let script = "\
+# what a first visitor types
+turn on the kitchen light
+how warm is the bedroom
+what is 12% of 80
+what time is it in Tokyo
+activate the movie night scene
+is the kitchen light on
+unlock the front door
+";
+    let done = alone(Run::new(["demo", "--script", "script"]).file("script", script)).done();
+    let answers: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!((answers.len(), done.code), (7, Some(0)), "{done:?}");
+    for (answer, expected) in answers.iter().zip([
+        "Kitchen Light in Kitchen is now on.",
+        "Climate Sensor in Bedroom: Air temperature 19.4 °C",
+        "12% * 80 = 9.6",
+        "It is ",
+        "The gateway started the scene 'Movie Night'.",
+        "Kitchen Light is off.",
+        "Front Door in Hall is now unlocked.",
+    ]) {
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+    assert!(answers[3].ends_with("in Asia/Tokyo."), "{done:?}");
+    for change in [
+        "  * Kitchen Light in Kitchen: off → on",
+        "  * Living Room Lamp in Living Room: on at 60 % → on at 15 %",
+        "  * Front Door in Hall: locked → unlocked",
+    ] {
+        assert!(
+            done.stderr.lines().any(|line| line == change),
+            "{change}: {done:?}"
+        );
+    }
+}
+
+#[test]
+fn a_script_that_is_not_there_is_a_usage_error() {
+    let done = alone(Run::new(["demo", "--script", "none"])).done();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    assert!(done.stderr.contains("cannot read none"), "{done:?}");
+}
+
+/// A broker with a house on it, and somebody who listens.
+struct House {
+    runtime: Runtime,
+    broker: Broker,
+    sim: sim::House,
+    heard: Subscription,
+}
+
+impl House {
+    fn start() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let (broker, sim, heard) = runtime.block_on(async {
+            let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+            let client = || Client::open(Settings::new(&broker.url()).unwrap());
+            let mut options = sim::Options::default();
+            options.life = false;
+            let mut plan = sim::Plan::demo();
+            plan.nodes[0].name = "Switch One".to_owned();
+            plan.nodes[0].location = "Demo".to_owned();
+            let sim = sim::House::start(Arc::new(client()), plan, options);
+            let heard = client().subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
+            (broker, sim, heard)
+        });
+        Self {
+            runtime,
+            broker,
+            sim,
+            heard,
+        }
+    }
+
+    /// Calls a tool of the house through the program.
+    fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let server = json!({
+            "command": env!("CARGO_BIN_EXE_toolgate"),
+            "args": ["zwave-mcp-server"],
+            "env": { "MQTT_BROKER_URL": self.broker.url() },
+        });
+        let config = json!({ "mcpServers": { "zwave": server } }).to_string();
+        Run::new(["--config", "house.json", "call", tool])
+            .args(&[&arguments.to_string()])
+            .file("house.json", config)
+            .json()
+    }
+
+    fn state(&self, name: &str) -> String {
+        let devices = self.sim.snapshot();
+        devices
+            .into_iter()
+            .find(|device| device.name == name)
+            .unwrap()
+            .state
+    }
+
+    /// What was published for the switch.
+    fn next(&mut self) -> (String, Value) {
+        let Self { runtime, heard, .. } = self;
+        let message = runtime.block_on(async { tokio::time::timeout(HANG, heard.next()).await });
+        let message = message.unwrap().unwrap();
+        (
+            message.topic,
+            serde_json::from_slice(&message.payload).unwrap(),
+        )
+    }
+}
+
+#[test]
+fn pn1_the_device_and_its_command_reach_the_broker_and_the_light_is_on() {
+    let mut house = House::start();
+    let said = json!({ "device_name": "Switch One", "command": "on" });
+    let envelope = house.call("control_zwave_device", &said);
+    assert_eq!(envelope["success"], true, "{envelope}");
+    assert_eq!(
+        envelope["result"]["message"],
+        "Switch One in Demo is now on."
+    );
+    let topic = "zwave/Demo/Switch_One/switch_binary/endpoint_0/targetValue/set";
+    assert_eq!(house.next(), (topic.to_owned(), json!({ "value": true })));
+    assert_eq!(house.state("Switch One"), "on");
+    // Had the first command been sent twice, this would be it again.
+    let envelope = house.call(
+        "control_zwave_device",
+        &json!({ "deviceName": "switch one", "action": "off" }),
+    );
+    assert_eq!(envelope["success"], true, "{envelope}");
+    assert_eq!(house.next(), (topic.to_owned(), json!({ "value": false })));
+}
+
+#[test]
+fn ms2_devices_and_readings_come_over_a_real_broker() {
+    let house = House::start();
+    let list = house.call("list_zwave_devices", &json!({ "location": "demo" }));
+    assert_eq!(list["result"]["devices"][0]["name"], "Switch One", "{list}");
+    let read = house.call(
+        "get_device_sensor_data",
+        &json!({ "device_name": "Bedroom" }),
+    );
+    let message = read["result"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("19.4 °C"), "{read}");
+    let refused = house.call(
+        "control_zwave_device",
+        &json!({ "deviceName": "Switch Two", "action": "on" }),
+    );
+    assert_eq!(refused["success"], false, "{refused}");
+    assert!(
+        refused["error"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("Did you mean Switch One in Demo?"),
+        "{refused}"
+    );
+}
