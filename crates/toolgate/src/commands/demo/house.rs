@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use toolgate_mcp::{Connection, Program, ServerSettings};
-use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings, Will};
+use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings};
 use zwave::sim;
 
 /// What its server is called in listings.
@@ -24,12 +24,7 @@ impl Demonstration {
         options.life = life;
         let mut settings = Settings::new(&broker.url()).context("the broker has no address")?;
         settings.client_id = ClientId::Exactly(options.client_id());
-        let (topic, payload) = options.will();
-        settings.will = Some(Will {
-            topic,
-            payload: payload.into(),
-            retain: true,
-        });
+        settings.will = Some(options.will());
         let mqtt = Arc::new(Client::open(settings));
         let house = sim::House::start(mqtt, sim::Plan::demo(), options);
         Ok(Self { broker, house })
