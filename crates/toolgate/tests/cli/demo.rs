@@ -30,7 +30,7 @@ unlock the front door
     for (answer, expected) in answers.iter().zip([
         "Kitchen Light in Kitchen is now on.",
         "Climate Sensor in Bedroom: Air temperature 19.4 °C",
-        "12% * 80 = 9.6",
+        "12% of 80 is 9.6",
         "It is ",
         "The gateway started the scene 'Movie Night'.",
         "Kitchen Light is off.",
@@ -64,12 +64,14 @@ struct House {
     broker: Broker,
     sim: sim::House,
     heard: Subscription,
+    /// What is heard comes over it.
+    _listener: Client,
 }
 
 impl House {
     fn start() -> Self {
         let runtime = Runtime::new().unwrap();
-        let (broker, sim, heard) = runtime.block_on(async {
+        let (broker, sim, heard, listener) = runtime.block_on(async {
             let broker = Broker::start(BrokerSettings::default()).await.unwrap();
             let client = || Client::open(Settings::new(&broker.url()).unwrap());
             let mut options = sim::Options::default();
@@ -78,14 +80,16 @@ impl House {
             plan.nodes[0].name = "Switch One".to_owned();
             plan.nodes[0].location = "Demo".to_owned();
             let sim = sim::House::start(Arc::new(client()), plan, options);
-            let heard = client().subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
-            (broker, sim, heard)
+            let listener = client();
+            let heard = listener.subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
+            (broker, sim, heard, listener)
         });
         Self {
             runtime,
             broker,
             sim,
             heard,
+            _listener: listener,
         }
     }
 
