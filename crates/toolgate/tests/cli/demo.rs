@@ -74,8 +74,10 @@ impl House {
         let (broker, sim, heard, listener) = runtime.block_on(async {
             let broker = Broker::start(BrokerSettings::default()).await.unwrap();
             let client = || Client::open(Settings::new(&broker.url()).unwrap());
-            let mut options = sim::Options::default();
-            options.life = false;
+            let options = sim::Options {
+                life: false,
+                ..sim::Options::default()
+            };
             let mut plan = sim::Plan::demo();
             plan.nodes[0].name = "Switch One".to_owned();
             plan.nodes[0].location = "Demo".to_owned();

@@ -27,7 +27,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         title: "Activate a scene",
         description: "Activates a scene: several devices set at once, as arranged in zwave-js-ui. With a wrong name it tells the \
                       names there are.",
-        parameters: object(json!({ "sceneName": name("The scene's name, such as \"Dinner\"") }), &["sceneName"]),
+        parameters: object(&json!({ "sceneName": name("The scene's name, such as \"Dinner\"") }), &["sceneName"]),
         // A scene that moves locks is only let through where locks are allowed.
         annotations: if home.locks { endangers() } else { changes() },
         run: |home, arguments| activate(home, arguments).boxed(),

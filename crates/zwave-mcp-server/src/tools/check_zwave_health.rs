@@ -21,7 +21,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         name: "check_zwave_health",
         title: "Check the Z-Wave system",
         description: "Checks the way to the Z-Wave devices: MQTT broker, gateway, radio. Use it when a device can not be reached.",
-        parameters: object(json!({}), &[]),
+        parameters: object(&json!({}), &[]),
         annotations: looks(),
         run: |home, arguments| check(home, arguments).boxed(),
     }

@@ -33,7 +33,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         description: "Locks or unlocks a door, given the exact name of its lock. Only when the person asked for exactly this. Waits \
                       until the lock confirms, and tells what was achieved; never repeat it when the outcome is unknown.",
         parameters: object(
-            json!({
+            &json!({
                 "deviceName": name("The exact name of the lock, as list_zwave_devices tells it"),
                 "action": { "type": "string", "enum": ["lock", "unlock"], "description": "What to do" },
             }),

@@ -35,7 +35,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         description: "Turns a switch or a light on or off, or dims a light to a level. Waits until the device confirms, and tells \
                       what was achieved.",
         parameters: object(
-            json!({
+            &json!({
                 "deviceName": name("The device's name, such as \"Kitchen Light\"; list_zwave_devices tells the names"),
                 "action": { "type": "string", "enum": ["on", "off", "dim"], "description": "What to do; dim needs a level" },
                 "level": { "type": "integer", "minimum": 0, "maximum": 100, "description": "Brightness in percent, for dim" },

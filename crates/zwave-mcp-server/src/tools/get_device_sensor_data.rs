@@ -25,7 +25,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         description: "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, \
                       power, energy, battery; with unit and age. Given a room, it reads everything in the room.",
         parameters: object(
-            json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") }),
+            &json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") }),
             &["deviceName"],
         ),
         annotations: looks(),

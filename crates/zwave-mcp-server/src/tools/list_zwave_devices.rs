@@ -39,7 +39,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         description: "Lists the Z-Wave devices of the house with name, room, type and present state. Use it to find the name of \
                       a device, to see what is on, or what is in a room.",
         parameters: object(
-            json!({
+            &json!({
                 "filter": name("Words of the name, room or type, such as \"light\" or \"kitchen light\""),
                 "location": name("Only this room or place, such as \"Kitchen\""),
                 "state": name("Only devices in this state, such as \"on\", \"off\", \"locked\", \"open\", \"asleep\" or \"dead\""),

@@ -109,7 +109,7 @@ fn endangers() -> Annotations {
     endangers
 }
 
-fn object(properties: Value, required: &[&str]) -> Value {
+fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 

@@ -35,7 +35,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         description: "Sets the temperature of a thermostat, its mode, or both. Waits until the device confirms, and tells what was \
                       achieved.",
         parameters: object(
-            json!({
+            &json!({
                 "deviceName": name("The thermostat's name or its room; may be left out if there is only one"),
                 "temperature": { "type": "number", "minimum": -50, "maximum": 150, "description": "The temperature to keep" },
                 "unit": {

@@ -31,8 +31,10 @@ async fn stage_with_locks() -> Stage {
 
 async fn stage_of(plan: Plan, locks: bool) -> Stage {
     let broker = Memory::new();
-    let mut options = sim::Options::default();
-    options.life = false;
+    let options = sim::Options {
+        life: false,
+        ..sim::Options::default()
+    };
     let sim = sim::House::start(broker.clone(), plan, options);
     let house = House::open(broker.clone(), HouseSettings::default());
     assert_eq!(house.ready(Duration::from_secs(60)).await, Readiness::Ready);

@@ -20,8 +20,10 @@ impl Demonstration {
     /// With `life`, temperatures drift and somebody walks by.
     pub(super) async fn start(life: bool) -> anyhow::Result<Self> {
         let broker = Broker::start(BrokerSettings::default()).await?;
-        let mut options = sim::Options::default();
-        options.life = life;
+        let options = sim::Options {
+            life,
+            ..sim::Options::default()
+        };
         let mut settings = Settings::new(&broker.url()).context("the broker has no address")?;
         settings.client_id = ClientId::Exactly(options.client_id());
         settings.will = Some(options.will());

@@ -106,8 +106,10 @@ async fn a_house_that_is_not_there_yet_is_waited_for_a_moment_and_then_told() {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(all(&Home::new(house, false)).unwrap());
     let executor = ToolExecutor::builder(manager).unobserved().build();
-    let mut options = sim::Options::default();
-    options.life = false;
+    let options = sim::Options {
+        life: false,
+        ..sim::Options::default()
+    };
     let list = || executor.execute(ToolCall::new("list_zwave_devices", json!({})));
     let started = tokio::time::Instant::now();
     let missing = list().await.result.unwrap_err().to_string();
