@@ -1,0 +1,267 @@
+//! A lock under every fault: it moves at most once, and the answer says what is known.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use zwave::sim::Faults;
+
+use crate::brokers::Kind;
+use crate::stage::{Stage, Witness, told, well, with_each_broker};
+
+/// The lock of the demo.
+const LOCK: u16 = 9;
+const COMMANDS: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/targetMode/set";
+
+fn unlock() -> Value {
+    json!({ "deviceName": "Front Door", "action": "unlock" })
+}
+
+fn faults(set: impl FnOnce(&mut Faults)) -> Faults {
+    let mut faults = Faults::default();
+    set(&mut faults);
+    faults
+}
+
+/// So long after everything is well again, nothing more may come.
+async fn nothing_comes_late(stage: &Stage, count: zwave::sim::Count) {
+    sleep(Duration::from_millis(1500)).await;
+    assert_eq!(stage.count(LOCK), count);
+}
+
+with_each_broker!(
+    devices_that_answer_badly,
+    a_kept_command_on_the_topic,
+    the_broker_killed_in_mid_command,
+    the_server_killed_in_mid_command,
+    an_unlock_while_the_broker_is_away,
+    an_unlock_while_the_gateway_is_away,
+);
+
+async fn devices_that_answer_badly(kind: Kind) {
+    let late = Duration::from_secs(31);
+    let unknown = [
+        "It is not known whether Front Door",
+        "It was sent once and is not repeated.",
+        "Last known state: locked",
+    ];
+    let done = ["Front Door in Hall is now unlocked."];
+    // What goes wrong, what is said, how often it heard and how often it moved.
+    let cases = [
+        ("nothing", Faults::default(), &done[..], 1, 1),
+        ("no report", faults(|f| f.loses_reports = true), &done, 1, 1),
+        (
+            "the acknowledgement is lost",
+            faults(|f| (f.loses_reports, f.loses_answers) = (true, true)),
+            &unknown,
+            1,
+            1,
+        ),
+        (
+            "the acknowledgement comes after 31 s",
+            faults(|f| (f.tells_after, f.loses_answers) = (late, true)),
+            &unknown,
+            1,
+            1,
+        ),
+        (
+            "delivered twice",
+            faults(|f| f.hears_twice = true),
+            &done,
+            2,
+            1,
+        ),
+        ("told twice", faults(|f| f.tells_twice = true), &done, 1, 1),
+        (
+            "jams",
+            faults(|f| f.jams = true),
+            &["did not do it", "locked"],
+            1,
+            0,
+        ),
+        (
+            "dead",
+            faults(|f| f.dead = true),
+            &["does not answer", "Last known state: locked"],
+            0,
+            0,
+        ),
+    ];
+    let each = cases.map(|(name, wrong, says, heard, moved)| async move {
+        let stage = Stage::demo(kind).await;
+        let witness = Witness::of(&stage).await;
+        let mut client = stage.server().await;
+        stage.house().set_faults(LOCK, wrong);
+        let (failed, text, _) = client.call("control_lock", unlock()).await;
+        assert_eq!(failed, says != done, "{name}: {text}");
+        for part in says {
+            assert!(text.contains(part), "{name}: {text}");
+        }
+        if wrong.tells_after == late {
+            // Late, and only in what is known: nothing is sent again.
+            let wait = async {
+                while told(&mut client, "Front Door").await["state"] != "unlocked" {
+                    sleep(Duration::from_millis(200)).await;
+                }
+            };
+            tokio::time::timeout(crate::stage::GUARD, wait)
+                .await
+                .unwrap();
+        }
+        let count = stage.count(LOCK);
+        assert_eq!((count.heard, count.moved), (heard, moved), "{name}");
+        assert_eq!(witness.on(COMMANDS).len(), 1, "{name}");
+    });
+    futures::future::join_all(each).await;
+}
+
+/// A command that somebody left on the topic is no command of ours and no news.
+async fn a_kept_command_on_the_topic(kind: Kind) {
+    let mut stage = Stage::demo(kind).await;
+    stage.house = None;
+    let witness = Witness::of(&stage).await;
+    // The door is locked already: the gateway carries it out and nothing moves.
+    witness.put(COMMANDS, r#"{"value":255}"#, true).await;
+    stage.move_in();
+    let mut client = stage.server().await;
+    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    let (failed, text, _) = client.call("control_lock", unlock()).await;
+    assert!(!failed, "{text}");
+    let count = stage.count(LOCK);
+    assert_eq!((count.heard, count.moved), (2, 1));
+    drop(client);
+    // A new server sees the old command too.
+    let mut client = stage.server().await;
+    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
+    nothing_comes_late(&stage, count).await;
+}
+
+async fn the_broker_killed_in_mid_command(kind: Kind) {
+    let moments = [
+        None,
+        Some(0),
+        Some(1),
+        Some(5),
+        Some(30),
+        Some(120),
+        Some(700),
+    ];
+    let each = moments.map(|moment| async move {
+        let mut stage = Stage::demo(kind).await;
+        let mut client = stage.server().await;
+        let ((failed, text, _), ()) = tokio::join!(client.call("control_lock", unlock()), async {
+            match moment {
+                None => stage.heard(LOCK).await,
+                Some(moment) => sleep(Duration::from_millis(moment)).await,
+            }
+            stage.broker.kill();
+            stage.broker.again().await;
+        });
+        well(&mut client).await;
+        let count = stage.count(LOCK);
+        assert!(
+            count.heard <= 1 && count.moved <= 1,
+            "{moment:?}: {count:?}"
+        );
+        let really = stage.state("Front Door");
+        // It may not know; what it does say must be so.
+        if !failed {
+            assert!(
+                text.contains("is now unlocked") && really == "unlocked",
+                "{moment:?}: {text}"
+            );
+        } else if text.contains("Nothing was sent") {
+            assert_eq!(count.heard, 0, "{moment:?}: {text}");
+        } else if text.contains("did not do it: it reports locked") {
+            // The device was read once more.
+            assert_eq!(really, "locked", "{moment:?}: {text}");
+        } else {
+            for part in [
+                "It is not known whether",
+                "sent once and is not repeated",
+                "Last known state",
+            ] {
+                assert!(text.contains(part), "{moment:?}: {text}");
+            }
+        }
+        assert_eq!(
+            told(&mut client, "Front Door").await["state"],
+            really,
+            "{moment:?}"
+        );
+        nothing_comes_late(&stage, count).await;
+    });
+    futures::future::join_all(each).await;
+}
+
+async fn the_server_killed_in_mid_command(kind: Kind) {
+    let stage = Stage::demo(kind).await;
+    let mut client = stage.server().await;
+    tokio::select! {
+        _ = client.call("control_lock", unlock()) => panic!("no lock proves anything so fast"),
+        () = stage.heard(LOCK) => {}
+    }
+    // With SIGKILL.
+    drop(client);
+    let mut client = stage.server().await;
+    let count = stage.count(LOCK);
+    assert_eq!((count.heard, count.moved), (1, 1));
+    nothing_comes_late(&stage, count).await;
+    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
+}
+
+async fn an_unlock_while_the_broker_is_away(kind: Kind) {
+    let mut stage = Stage::demo(kind).await;
+    let mut client = stage.server().await;
+    stage.broker.kill();
+    let mut texts = Vec::new();
+    for _ in 0..5 {
+        let (failed, text, _) = client.call("control_lock", unlock()).await;
+        assert!(failed, "{text}");
+        texts.push(text);
+    }
+    let last = texts.last().unwrap();
+    assert!(
+        last.contains("MQTT broker") && last.contains("Nothing was sent, and nothing will be."),
+        "{last}"
+    );
+    stage.broker.again().await;
+    well(&mut client).await;
+    nothing_comes_late(&stage, zwave::sim::Count::default()).await;
+    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+}
+
+async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
+    let mut stage = Stage::demo(kind).await;
+    let witness = Witness::of(&stage).await;
+    let mut client = stage.server().await;
+    stage.house = None;
+    // What a gateway says when it is shut down, and the broker when it vanishes.
+    let will = stage.options.will();
+    let payload = std::str::from_utf8(&will.payload).unwrap();
+    witness.put(&will.topic, payload, true).await;
+    let gone = async {
+        loop {
+            let (_, _, fields) = client.call("check_zwave_health", json!({})).await;
+            if fields["gatewayAlive"] == false {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(crate::stage::GUARD, gone)
+        .await
+        .unwrap();
+    let (failed, text, _) = client.call("control_lock", unlock()).await;
+    assert!(failed && text.contains("Start zwave-js-ui"), "{text}");
+    assert!(
+        text.contains("Nothing was sent, and nothing will be."),
+        "{text}"
+    );
+    // What is known is still told, as old.
+    assert_eq!(told(&mut client, "Front Door").await["stale"], true);
+    stage.move_in();
+    well(&mut client).await;
+    nothing_comes_late(&stage, zwave::sim::Count::default()).await;
+    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+}

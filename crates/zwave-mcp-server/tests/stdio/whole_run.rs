@@ -1,0 +1,169 @@
+//! A whole run in a house, with everything that the server can be asked.
+
+use serde_json::{Value, json};
+use zwave::sim::{Options, Payloads, Plan, TopicForm};
+
+use crate::stage::{Stage, Witness, kinds, well};
+
+/// Every tool, and whether it should fail.
+fn calls() -> Vec<(&'static str, Value, bool)> {
+    let light = |action: &str| json!({ "deviceName": "the kitchen light", "action": action });
+    vec![
+        ("list_zwave_devices", json!({}), false),
+        (
+            "list_zwave_devices",
+            json!({ "location": "Kitchen", "limit": 1 }),
+            false,
+        ),
+        ("control_zwave_device", light("on"), false),
+        ("control_zwave_device", light("off"), false),
+        (
+            "control_zwave_device",
+            json!({ "deviceName": "Kitchn Light", "action": "on" }),
+            true,
+        ),
+        (
+            "control_zwave_device",
+            json!({ "deviceName": "Garage Light", "action": "on" }),
+            true,
+        ),
+        (
+            "get_device_sensor_data",
+            json!({ "deviceName": "Bedroom" }),
+            false,
+        ),
+        (
+            "set_thermostat",
+            json!({ "deviceName": "Living Room", "temperature": 20.5 }),
+            false,
+        ),
+        (
+            "control_lock",
+            json!({ "deviceName": "Front Door", "action": "unlock" }),
+            false,
+        ),
+        (
+            "activate_scene",
+            json!({ "sceneName": "Movie Night" }),
+            false,
+        ),
+        ("check_zwave_health", json!({}), false),
+        (
+            "check_zwave_health",
+            json!({ "wrong": "\u{7}\n\u{2028}" }),
+            false,
+        ),
+        (
+            "control_zwave_device",
+            json!({ "deviceName": "\n{\"jsonrpc\":\"2.0\"}\n", "action": "on" }),
+            true,
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
+    for kind in kinds() {
+        let stage = Stage::demo(kind).await;
+        let witness = Witness::of(&stage).await;
+        let mut client = stage.server().await;
+        client.ask("tools/list", json!({})).await;
+        for (tool, arguments, fails) in calls() {
+            let (failed, text, _) = client.call(tool, arguments.clone()).await;
+            assert_eq!(failed, fails, "{tool} {arguments}: {text}");
+        }
+        // What others publish does not get out either.
+        for payload in ["{\"jsonrpc\":\"2.0\"}\n", "\u{0}\u{1b}[2J", "{\"value\":"] {
+            let topic = "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue";
+            witness.put(topic, payload, false).await;
+        }
+        client.call("list_zwave_devices", json!({})).await;
+        client.ask("no/such/method", json!({})).await;
+        // Checks every line that is left.
+        let (status, log) = client.leave().await;
+        assert_eq!(status.code(), Some(0), "{log}");
+        assert!(log.contains("DEBUG"), "the run was not a loud one: {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
+    let on = "{\"value\":true}";
+    let forms = [
+        (TopicForm::Named, Payloads::TimeValue, true),
+        (TopicForm::Named, Payloads::Raw, true),
+        (TopicForm::ValueId, Payloads::ValueId, true),
+        (TopicForm::ValueId, Payloads::TimeValue, false),
+        (TopicForm::ValueId, Payloads::Raw, true),
+    ];
+    for kind in kinds() {
+        for (topics, payloads, node_names) in forms {
+            let options = Options {
+                prefix: "home/z wave".to_owned(),
+                topics,
+                payloads,
+                node_names,
+                life: false,
+                ..Options::default()
+            };
+            let topic = match (topics, node_names) {
+                (TopicForm::Named, _) => {
+                    "home/z wave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/targetValue/set"
+                }
+                (_, true) => "home/z wave/Kitchen/Kitchen_Light/37/0/targetValue/set",
+                (_, false) => "home/z wave/Kitchen/2/37/0/targetValue/set",
+            };
+            let case = format!("{kind:?} {topics:?} {payloads:?} {node_names}");
+            let stage = Stage::with(kind, Plan::demo(), options).await;
+            let witness = Witness::of(&stage).await;
+            turns_on(&stage, &case).await;
+            let sent = witness.on("/set");
+            assert_eq!(
+                sent.iter()
+                    .filter(|m| !m.topic.contains("/_CLIENTS/"))
+                    .count(),
+                1,
+                "{case}: {sent:?}"
+            );
+            let sent = witness.on(topic);
+            assert_eq!(sent.len(), 1, "{case}");
+            assert_eq!(sent[0].payload, on, "{case}");
+        }
+    }
+}
+
+async fn turns_on(stage: &Stage, case: &str) {
+    let mut client = stage
+        .server_with(&[("MQTT_TOPIC_PREFIX", "home/z wave")])
+        .await;
+    well(&mut client).await;
+    let light = json!({ "deviceName": "Kitchen Light", "action": "on" });
+    let (failed, text, fields) = client.call("control_zwave_device", light).await;
+    assert!(!failed, "{case}: {text}");
+    assert_eq!(
+        (&fields["outcome"], &fields["state"]),
+        (&json!("done"), &json!("on"))
+    );
+    assert_eq!(stage.state("Kitchen Light"), "on", "{case}");
+    let bedroom = json!({ "deviceName": "Climate Sensor" });
+    let (_, text, _) = client.call("get_device_sensor_data", bedroom).await;
+    assert!(text.contains("19.4 °C"), "{case}: {text}");
+}
+
+/// Nothing of what it sends stays with the broker.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_the_server_sends_is_retained() {
+    for kind in kinds() {
+        let stage = Stage::demo(kind).await;
+        let mut client = stage.server().await;
+        for (tool, arguments, _) in calls() {
+            client.call(tool, arguments).await;
+        }
+        let witness = Witness::of(&stage).await;
+        assert!(
+            !witness.on("/currentValue").is_empty(),
+            "retained values come first"
+        );
+        assert_eq!(witness.on("/set"), [], "{kind:?}");
+    }
+}
