@@ -7,6 +7,8 @@
     reason = "a test that can not go on says where"
 )]
 
+mod acl;
+mod away;
 #[expect(
     dead_code,
     reason = "shared with the tests of the connection, which use more of it"
@@ -15,6 +17,8 @@
 mod brokers;
 mod client;
 mod ends;
+mod hostile;
+mod inspector;
 mod locks;
 mod stage;
 mod through_toolgate;

@@ -47,29 +47,42 @@ pub(crate) use with_each_broker;
 pub(crate) struct Stage {
     pub(crate) broker: Running,
     pub(crate) house: Option<House>,
-    plan: Plan,
+    pub(crate) plan: Plan,
     pub(crate) options: Options,
+    /// As whom the gateway connects.
+    pub(crate) gateway: Option<(&'static str, &'static str)>,
 }
 
 impl Stage {
     /// The house of the demo, in which nothing happens by itself.
     pub(crate) async fn demo(kind: Kind) -> Self {
-        let options = Options {
-            life: false,
-            ..Options::default()
-        };
-        Self::with(kind, Plan::demo(), options).await
+        let mut stage = Self::empty(kind).await;
+        stage.move_in();
+        stage
     }
 
     pub(crate) async fn with(kind: Kind, plan: Plan, options: Options) -> Self {
         let mut stage = Self {
-            broker: Running::start(kind).await,
-            house: None,
             plan,
             options,
+            ..Self::empty(kind).await
         };
         stage.move_in();
         stage
+    }
+
+    /// A broker without a gateway.
+    pub(crate) async fn empty(kind: Kind) -> Self {
+        Self {
+            broker: Running::start(kind).await,
+            house: None,
+            plan: Plan::demo(),
+            options: Options {
+                life: false,
+                ..Options::default()
+            },
+            gateway: None,
+        }
     }
 
     /// Starts the gateway and its devices, as they were at first.
@@ -77,6 +90,8 @@ impl Stage {
         let mut settings = Settings::new(&self.broker.url()).unwrap();
         settings.will = Some(self.options.will());
         settings.client_id = ClientId::Exactly(self.options.client_id());
+        settings.username = self.gateway.map(|user| user.0.to_owned());
+        settings.password = self.gateway.map(|user| user.1.to_owned());
         let connection = Arc::new(Connection::open(settings));
         let house = House::start(connection, self.plan.clone(), self.options.clone());
         self.house = Some(house);
@@ -159,18 +174,23 @@ pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
 pub(crate) struct Witness {
     seen: Arc<Mutex<Vec<Message>>>,
     task: JoinHandle<()>,
-    pub(crate) connection: Arc<Connection>,
+    connection: Connection,
 }
 
 impl Witness {
-    pub(crate) async fn of(stage: &Stage) -> Self {
-        let connection = Arc::new(Connection::open(
-            Settings::new(&stage.broker.url()).unwrap(),
-        ));
-        let mut messages = connection.subscribe("#");
+    /// A connection without a name.
+    pub(crate) async fn connected(stage: &Stage) -> Connection {
+        let settings = Settings::new(&stage.broker.url()).unwrap();
+        let connection = Connection::open(settings);
         let mut state = connection.state();
         let online = state.wait_for(|state| *state == State::Online);
         timeout(GUARD, online).await.unwrap().unwrap();
+        connection
+    }
+
+    pub(crate) async fn of(stage: &Stage) -> Self {
+        let connection = Self::connected(stage).await;
+        let mut messages = connection.subscribe("#");
         let seen = Arc::<Mutex<Vec<Message>>>::default();
         let writes = Arc::clone(&seen);
         let task = tokio::spawn(async move {

@@ -1,0 +1,191 @@
+//! What others publish, and what devices are called.
+
+use serde_json::{Value, json};
+use zwave::sim::{Options, Plan};
+
+use crate::brokers::Kind;
+use crate::stage::{Stage, Witness, eventually, told, well, with_each_broker};
+
+const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
+
+with_each_broker!(
+    garbage_makes_nothing_known_and_nothing_lost,
+    names_that_want_to_be_topics,
+    a_flood_while_tools_are_called,
+);
+
+async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
+    let stage = Stage::demo(kind).await;
+    let witness = Witness::of(&stage).await;
+    let mut client = stage.server().await;
+    let deep = "[".repeat(50_000);
+    let long = "9".repeat(70_000);
+    for payload in [
+        "not json",
+        "NaN",
+        "{\"value\":NaN}",
+        "{\"value\":1e999}",
+        "{\"value\":",
+        "\u{0}",
+        "null",
+        "{}",
+        &deep,
+        &long,
+        "{\"value\":\"locked\"}",
+        "{\"value\":{\"value\":255}}",
+        "{\"value\":3}",
+    ] {
+        witness.put(LOCK, payload, false).await;
+        witness
+            .put(
+                "zwave/_CLIENTS/ZWAVE_GATEWAY-Simulated_House/api/getNodes",
+                payload,
+                false,
+            )
+            .await;
+        witness
+            .put(
+                "zwave/_EVENTS/ZWAVE_GATEWAY-Simulated_House/node/node_value_updated",
+                payload,
+                false,
+            )
+            .await;
+        witness
+            .put("zwave/Hall/Front_Door/nodeinfo", payload, false)
+            .await;
+        witness.put("zwave/driver/status2", payload, false).await;
+    }
+    // Everything above was read before this.
+    witness
+        .put(
+            "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue",
+            "{\"value\":true}",
+            false,
+        )
+        .await;
+    let seen = async {
+        while told(&mut client, "Kitchen Light").await["state"] != "on" {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(crate::stage::GUARD, seen)
+        .await
+        .unwrap();
+    let state = told(&mut client, "Front Door").await["state"].clone();
+    assert_ne!(state, "unlocked");
+    let (failed, text, _) = client
+        .call(
+            "control_lock",
+            json!({ "deviceName": "Front Door", "action": "unlock" }),
+        )
+        .await;
+    assert!(!failed, "{text}");
+    assert_eq!(stage.state("Front Door"), "unlocked");
+    assert_eq!(client.leave().await.0.code(), Some(0));
+}
+
+async fn names_that_want_to_be_topics(kind: Kind) {
+    let switch = json!([{ "switch": { "on": false } }]);
+    let lock = json!([{ "lock": { "locked": true } }]);
+    let long = "x".repeat(70_000);
+    let names: [(&str, &Value); 8] = [
+        ("a/targetValue/set", &switch),
+        ("+", &switch),
+        ("#", &switch),
+        ("nul\u{0}", &switch),
+        (&long, &switch),
+        ("Lamp", &switch),
+        ("Lamp", &switch),
+        // The second letter is Cyrillic.
+        ("Dоor", &lock),
+    ];
+    let nodes = names
+        .iter()
+        .zip(2..)
+        .map(|((name, parts), id)| json!({ "id": id, "name": name, "parts": parts }));
+    let plan = json!({ "nodes": nodes.collect::<Vec<_>>() }).to_string();
+    let options = Options {
+        life: false,
+        ..Options::default()
+    };
+    let stage = Stage::with(kind, Plan::from_json(&plan).unwrap(), options).await;
+    let mut client = stage.server_with(&[]).await;
+    well(&mut client).await;
+    let witness = Witness::of(&stage).await;
+    for said in [
+        "+",
+        "#",
+        "a/targetValue/set",
+        "../Lamp",
+        "nul\u{0}",
+        "zwave/#",
+    ] {
+        // It may be done or refused; the server lives, and tells nobody else.
+        client
+            .call(
+                "control_zwave_device",
+                json!({ "deviceName": said, "action": "on" }),
+            )
+            .await;
+    }
+    let (failed, text, _) = client
+        .call(
+            "control_zwave_device",
+            json!({ "deviceName": "Lamp", "action": "on" }),
+        )
+        .await;
+    assert!(failed && text.contains("could be any of several"), "{text}");
+    let (failed, _, _) = client
+        .call(
+            "control_lock",
+            json!({ "deviceName": "Door", "action": "unlock" }),
+        )
+        .await;
+    assert!(failed);
+    assert_eq!(
+        (
+            stage.count(7).heard,
+            stage.count(8).heard,
+            stage.count(9).heard
+        ),
+        (0, 0, 0)
+    );
+    for message in witness.on("/set") {
+        let fits = message.topic.starts_with("zwave/") && !message.topic.contains(['+', '#', '\0']);
+        assert!(fits, "{message:?}");
+    }
+    let (failed, text, _) = client.call("list_zwave_devices", json!({})).await;
+    assert!(!failed && text.len() < 100_000, "{} bytes", text.len());
+    assert_eq!(client.leave().await.0.code(), Some(0));
+}
+
+async fn a_flood_while_tools_are_called(kind: Kind) {
+    let stage = Stage::demo(kind).await;
+    let witness = Witness::of(&stage).await;
+    let mut client = stage.server().await;
+    let flood = async {
+        for number in 0..20_000_u32 {
+            let topic = match number % 3 {
+                0 => format!("zwave/Nowhere/Device_{number}/37/0/currentValue"),
+                1 => "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue".to_owned(),
+                _ => format!("zwave/{}", "deep/".repeat(100)),
+            };
+            witness.put(&topic, "{\"value\":17}", false).await;
+        }
+    };
+    let calls = async {
+        for _ in 0..20 {
+            let (failed, text, fields) = client
+                .call("list_zwave_devices", json!({ "limit": 20 }))
+                .await;
+            assert!(!failed && fields["total"].as_u64().unwrap() >= 13, "{text}");
+        }
+        let fan = json!({ "deviceName": "Bathroom Fan", "action": "on" });
+        let (failed, text, _) = client.call("control_zwave_device", fan).await;
+        assert!(!failed, "{text}");
+    };
+    tokio::join!(flood, calls);
+    eventually("the fan", async || stage.state("Bathroom Fan") == "on").await;
+    assert_eq!(stage.count(12).heard, 1);
+    assert_eq!(client.leave().await.0.code(), Some(0));
+}

@@ -1,0 +1,78 @@
+//! The MCP inspector, which others wrote.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::brokers::Kind;
+use crate::stage::{GUARD, Stage};
+
+/// Where `./test.sh` puts it. Nothing if it is missing, after saying so; with `CI=true` that is a failure.
+fn inspector() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = variable("TOOLGATE_TEST_CACHE").unwrap_or_else(|| {
+        let home = variable("HOME").unwrap_or_default();
+        let cache = variable("XDG_CACHE_HOME").unwrap_or(home.join(".cache"));
+        cache.join("toolgate-tests")
+    });
+    let path = cache.join("mcp-clients/node_modules/.bin/mcp-inspector");
+    if path.exists() {
+        return Some(path);
+    }
+    let why = format!("{} is not there; ./test.sh installs it", path.display());
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    // Past the test harness, which hides what passing tests print.
+    drop(writeln!(std::io::stderr(), "skipped: {why}"));
+    None
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_lists_the_tools_and_turns_a_light_on() {
+    let Some(inspector) = inspector() else {
+        return;
+    };
+    let stage = Stage::demo(Kind::Embedded).await;
+    drop(stage.server().await);
+    let run = async |method: &[&str]| -> Value {
+        let output = Command::new(&inspector)
+            .args(["--cli", env!("CARGO_BIN_EXE_zwave-mcp-server")])
+            .args(["--broker", &stage.broker.url(), "--method"])
+            .args(method)
+            .output();
+        let output = timeout(GUARD, output).await.unwrap().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let listed = run(&["tools/list"]).await;
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let names = tools.map(|tool| tool["name"].as_str().unwrap());
+    let mut names = names.collect::<Vec<_>>();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "activate_scene",
+            "check_zwave_health",
+            "control_zwave_device",
+            "get_device_sensor_data",
+            "list_zwave_devices",
+            "set_thermostat",
+        ]
+    );
+    let called = run(&[
+        "tools/call",
+        "--tool-name",
+        "control_zwave_device",
+        "--tool-arg",
+        "deviceName=Kitchen Light",
+        "--tool-arg",
+        "action=on",
+    ])
+    .await;
+    assert_eq!(called["structuredContent"]["state"], "on", "{called}");
+    assert_eq!(stage.state("Kitchen Light"), "on");
+}
