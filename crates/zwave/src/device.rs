@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::node::{Node, Source, Value};
+use crate::node::{Node, Source, Value, one_line};
 use crate::value::{NodeId, NodeStatus, ValueId};
 
 /// The command classes that matter to people.
@@ -105,9 +105,9 @@ impl Device {
     /// Name and location, as people say it.
     pub fn title(&self) -> String {
         if self.location.is_empty() {
-            self.name.clone()
+            one_line(&self.name)
         } else {
-            format!("{} in {}", self.name, self.location)
+            one_line(&format!("{} in {}", self.name, self.location))
         }
     }
 }

@@ -91,9 +91,14 @@ impl Node {
         if self.name.trim().is_empty() {
             format!("{}{}", crate::topic::UNNAMED, self.id)
         } else {
-            self.name.clone()
+            one_line(&self.name)
         }
     }
+}
+
+/// A name as it can be shown: whoever named a device does not write the rest of the text.
+pub(crate) fn one_line(name: &str) -> String {
+    name.replace(char::is_control, " ")
 }
 
 /// Whether a number is that of a device, and not everybody's or a group's.
