@@ -1,5 +1,6 @@
 //! What others publish, and what devices are called.
 
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use zwave::sim::{Options, Plan};
 
@@ -162,16 +163,16 @@ async fn a_flood_while_tools_are_called(kind: Kind) {
     let stage = Stage::demo(kind).await;
     let witness = Witness::of(&stage).await;
     let mut client = stage.server().await;
-    let flood = async {
-        for number in 0..20_000_u32 {
-            let topic = match number % 3 {
-                0 => format!("zwave/Nowhere/Device_{number}/37/0/currentValue"),
-                1 => "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue".to_owned(),
-                _ => format!("zwave/{}", "deep/".repeat(100)),
-            };
-            witness.put(&topic, "{\"value\":17}", false).await;
-        }
-    };
+    let witness = &witness;
+    let flood = stream::iter(0..20_000_u32).map(|number| async move {
+        let topic = match number % 3 {
+            0 => format!("zwave/Nowhere/Device_{number}/37/0/currentValue"),
+            1 => "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue".to_owned(),
+            _ => format!("zwave/{}", "deep/".repeat(100)),
+        };
+        witness.put(&topic, "{\"value\":17}", false).await;
+    });
+    let flood = flood.buffer_unordered(64).for_each(async |()| {});
     let calls = async {
         for _ in 0..20 {
             let (failed, text, fields) = client

@@ -1,5 +1,6 @@
 //! A whole run in a house, with everything that the server can be asked.
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use zwave::sim::{Options, Payloads, Plan, TopicForm};
 
@@ -63,7 +64,7 @@ fn calls() -> Vec<(&'static str, Value, bool)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
-    for kind in kinds() {
+    let each = kinds().into_iter().map(|kind| async move {
         let stage = Stage::demo(kind).await;
         let witness = Witness::of(&stage).await;
         let mut client = stage.server().await;
@@ -83,7 +84,8 @@ async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
         let (status, log) = client.leave().await;
         assert_eq!(status.code(), Some(0), "{log}");
         assert!(log.contains("DEBUG"), "the run was not a loud one: {log}");
-    }
+    });
+    join_all(each).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +98,7 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
         (TopicForm::ValueId, Payloads::TimeValue, false),
         (TopicForm::ValueId, Payloads::Raw, true),
     ];
-    for kind in kinds() {
+    let each = kinds().into_iter().map(|kind| async move {
         for (topics, payloads, node_names) in forms {
             let options = Options {
                 prefix: "home/z wave".to_owned(),
@@ -129,7 +131,8 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
             assert_eq!(sent.len(), 1, "{case}");
             assert_eq!(sent[0].payload, on, "{case}");
         }
-    }
+    });
+    join_all(each).await;
 }
 
 async fn turns_on(stage: &Stage, case: &str) {
@@ -153,7 +156,7 @@ async fn turns_on(stage: &Stage, case: &str) {
 /// Nothing of what it sends stays with the broker.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_the_server_sends_is_retained() {
-    for kind in kinds() {
+    let each = kinds().into_iter().map(|kind| async move {
         let stage = Stage::demo(kind).await;
         let mut client = stage.server().await;
         for (tool, arguments, _) in calls() {
@@ -165,5 +168,6 @@ async fn nothing_that_the_server_sends_is_retained() {
             "retained values come first"
         );
         assert_eq!(witness.on("/set"), [], "{kind:?}");
-    }
+    });
+    join_all(each).await;
 }
