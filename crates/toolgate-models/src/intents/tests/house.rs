@@ -83,6 +83,10 @@ async fn sentences_about_the_house_become_calls() {
             r#"activate_scene {"sceneName":"dinner"}"#,
         ),
         (
+            "activate movie night",
+            r#"activate_scene {"sceneName":"movie night"}"#,
+        ),
+        (
             "activate scene Movie Night",
             r#"activate_scene {"sceneName":"Movie Night"}"#,
         ),
