@@ -17,30 +17,61 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
-use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings};
+use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, State};
 use zwave::sim::{House, Options, Plan};
 
 const DEVICES: u16 = 1_000;
-const CALLS: usize = 300;
+const CALLS: usize = 25;
 const RATE: usize = 10_000;
 const SECONDS: usize = 10;
 
 #[tokio::main]
 async fn main() {
-    let broker = Broker::start(BrokerSettings::default()).await.unwrap();
-    let connect = || Arc::new(Client::open(Settings::new(&broker.url()).unwrap()));
-    let options = Options {
-        life: false,
-        ..Options::default()
-    };
-    let house = House::start(connect(), Plan::building(DEVICES), options);
-    let mut server = Server::start(&broker.url()).await;
-    server.wait_for_devices().await;
-    println!("memory with {DEVICES} devices: {}", server.memory());
-    list(&mut server).await;
-    publish(&mut server, &*connect()).await;
-    drop(house);
-    digest(&mut server, &*connect()).await;
+    let small = Stage::new(12).await;
+    publish(small).await;
+    let mut large = Stage::new(DEVICES).await;
+    println!("memory with {DEVICES} devices: {}", large.server.memory());
+    list(&mut large.server).await;
+    let mut large = publish(large).await;
+    drop(large.house);
+    digest(&mut large.server, &*connect(&large.broker).await).await;
+}
+
+/// A building of so many devices, its broker, and a server that knows it.
+struct Stage {
+    broker: Broker,
+    house: House,
+    server: Server,
+    devices: u16,
+}
+
+impl Stage {
+    async fn new(devices: u16) -> Self {
+        let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+        let options = Options {
+            life: false,
+            ..Options::default()
+        };
+        let house = House::start(connect(&broker).await, Plan::building(devices), options);
+        let mut server = Server::start(&broker.url()).await;
+        server.wait_for_devices(devices).await;
+        Self {
+            broker,
+            house,
+            server,
+            devices,
+        }
+    }
+}
+
+async fn connect(broker: &Broker) -> Arc<Client> {
+    let client = Client::open(Settings::new(&broker.url()).unwrap());
+    let mut state = client.state();
+    state
+        .wait_for(|state| *state == State::Online)
+        .await
+        .unwrap();
+    Arc::new(client)
 }
 
 /// All devices, from the request to the whole answer.
@@ -48,7 +79,7 @@ async fn list(server: &mut Server) {
     let mut times = Vec::new();
     for _ in 0..100 {
         let start = Instant::now();
-        let devices = server.devices().await;
+        let devices = server.devices(DEVICES).await;
         times.push(start.elapsed());
         assert_eq!(devices.len(), usize::from(DEVICES));
     }
@@ -56,24 +87,29 @@ async fn list(server: &mut Server) {
 }
 
 /// From the call to the arrival of the command at another client of the broker: one way more than the publish.
-async fn publish(server: &mut Server, witness: &dyn Mqtt) {
+async fn publish(mut stage: Stage) -> Stage {
+    let witness = connect(&stage.broker).await;
     let mut commands = witness.subscribe("zwave/+/+/switch_binary/+/targetValue/set");
     sleep(Duration::from_secs(1)).await;
     let mut times = Vec::new();
-    let switches = (2..=DEVICES).filter(|id| id % 3 == 2).take(CALLS);
-    for id in switches {
-        let arguments = json!({ "deviceName": format!("Light {id}"), "action": "on" });
+    let switches = (2..=stage.devices).filter(|id| id % 3 == 2).cycle();
+    for (number, id) in switches.take(CALLS).enumerate() {
+        let action = ["on", "off"][number % 2];
+        let arguments = json!({ "deviceName": format!("Light {id}"), "action": action });
         let start = Instant::now();
-        server.call("control_zwave_device", arguments).await;
+        stage.server.call("control_zwave_device", arguments).await;
         let command = commands.next().await.unwrap();
         times.push(start.elapsed());
         assert!(command.topic.contains(&format!("Light_{id}/")));
-        sleep(Duration::from_millis(5)).await;
+        // One at a time, as the radio does.
+        stage.server.answers.recv().await.unwrap();
     }
-    for _ in &times {
-        server.answers.recv().await.unwrap();
-    }
-    print_times("tool call to command at another client", times);
+    let what = format!(
+        "tool call to command at another client, {} devices",
+        stage.devices
+    );
+    print_times(&what, times);
+    stage
 }
 
 /// Values of all sensors, again and again.
@@ -108,25 +144,17 @@ async fn digest(server: &mut Server, source: &dyn Mqtt) {
         (u64::from(*id), format!("{} °C", last % 40))
     });
     let expected = expected.collect::<HashMap<_, _>>();
-    loop {
-        let devices = server.devices().await;
-        let known = devices.iter().filter(|device| {
-            expected
-                .get(&device["node"].as_u64().unwrap())
-                .is_some_and(|state| device["state"] == **state)
-        });
-        let known = known.count();
-        if known == sensors.len() {
-            break;
-        }
-        assert!(
-            start.elapsed() < sent * 3,
-            "{known} of {} values are known: {}",
-            sensors.len(),
-            devices[700]
-        );
-        sleep(Duration::from_millis(10)).await;
+    let mut known = 0;
+    while known < sensors.len() && start.elapsed() < sent * 3 {
+        let devices = server.devices(DEVICES).await;
+        let is_known = |device: &&Value| {
+            let state = device["state"].as_str().unwrap_or_default();
+            let node = device["node"].as_u64().unwrap_or_default();
+            expected.get(&node).is_some_and(|value| state == value)
+        };
+        known = devices.iter().filter(is_known).count();
     }
+    println!("{known} of {} values are known", sensors.len());
     println!(
         "{total} values sent in {:.2} s ({:.0} a second), all known {:.0} ms later; processor {:.2} s; memory: {}",
         sent.as_secs_f64(),
@@ -210,8 +238,8 @@ impl Server {
         self.send("tools/call", params).await;
     }
 
-    async fn devices(&mut self) -> Vec<Value> {
-        self.call("list_zwave_devices", json!({ "limit": DEVICES }))
+    async fn devices(&mut self, most: u16) -> Vec<Value> {
+        self.call("list_zwave_devices", json!({ "limit": most }))
             .await;
         let mut answer = self.answers.recv().await.unwrap();
         match answer["result"]["structuredContent"]["devices"].take() {
@@ -220,9 +248,9 @@ impl Server {
         }
     }
 
-    async fn wait_for_devices(&mut self) {
+    async fn wait_for_devices(&mut self, devices: u16) {
         let start = Instant::now();
-        while self.devices().await.len() < usize::from(DEVICES) {
+        while self.devices(devices).await.len() < usize::from(devices) {
             assert!(
                 start.elapsed() < Duration::from_secs(60),
                 "the building is not known"
