@@ -100,6 +100,11 @@ impl Options {
             broker.client_id = ClientId::Prefix("zwave-mcp-server".to_owned());
             Ok(broker)
         });
+        if let Ok(broker) = &broker
+            && locks
+        {
+            oddities.extend(open_to_others(broker));
+        }
         let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| name.trim().to_owned());
         Chosen {
             broker,
@@ -117,6 +122,27 @@ impl Options {
 /// The process's environment.
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// Whoever reaches the broker moves the locks too: that should take a password, and nobody should be able to listen to it.
+fn open_to_others(broker: &Settings) -> Option<String> {
+    let address = broker.address();
+    let is_here = ["localhost", "127.", "[::1]"];
+    let is_here = is_here
+        .iter()
+        .any(|here| address.starts_with(&format!("mqtt://{here}")));
+    let missing = match (
+        broker.password.is_some(),
+        address.starts_with("mqtts://") || is_here,
+    ) {
+        (true, true) => return None,
+        (false, true) => "without a password",
+        (true, false) => "without TLS",
+        (false, false) => "without a password and without TLS",
+    };
+    Some(format!(
+        "locks can be moved by anybody who reaches the broker {address} {missing}; docs/zwave.md shows how to close it"
+    ))
 }
 
 fn checked(prefix: &str) -> Result<(), String> {
@@ -211,6 +237,38 @@ mod tests {
     }
 
     #[test]
+    fn locks_behind_a_broker_that_is_open_to_others_are_worth_a_warning() {
+        let told = |url: &str, password: &str, locks: &str| {
+            let variables = [
+                ("MQTT_BROKER_URL", url),
+                ("MQTT_PASSWORD", password),
+                ("ZWAVE_ALLOW_LOCKS", locks),
+            ];
+            chosen(&Options::default(), &variables).oddities.join(" ")
+        };
+        for (url, password, missing) in [
+            (
+                "mqtt://broker.lan",
+                "",
+                " without a password and without TLS;",
+            ),
+            ("mqtt://broker.lan", "sesame", " without TLS;"),
+            ("mqtts://broker.lan", "", " without a password;"),
+            ("mqtt://localhost", "", " without a password;"),
+        ] {
+            assert!(told(url, password, "1").contains(missing), "{url}");
+            assert_eq!(told(url, password, "0"), "", "{url}");
+        }
+        for url in [
+            "mqtts://broker.lan",
+            "mqtt://127.0.0.1",
+            "mqtt://[::1]:1883",
+        ] {
+            assert_eq!(told(url, "sesame", "1"), "", "{url}");
+        }
+    }
+
+    #[test]
     fn locks_are_off_unless_it_says_so_plainly() {
         for (value, locks, oddities) in [
             ("1", true, 0),
@@ -221,7 +279,8 @@ mod tests {
             ("off", false, 0),
             ("maybe", false, 1),
         ] {
-            let chosen = chosen(&Options::default(), &[("ZWAVE_ALLOW_LOCKS", value)]);
+            let variables = [("ZWAVE_ALLOW_LOCKS", value), ("MQTT_PASSWORD", "sesame")];
+            let chosen = chosen(&Options::default(), &variables);
             assert_eq!(
                 (chosen.locks, chosen.oddities.len()),
                 (locks, oddities),
