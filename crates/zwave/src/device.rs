@@ -114,18 +114,27 @@ impl Device {
 
 /// The device that a node is.
 pub(crate) fn device(node: &Node, stale: bool) -> Device {
-    let kind = kind(node);
+    let outline = outline(node, stale);
     let readings = readings(node);
+    Device {
+        state: state(node, outline.kind, &readings),
+        readings,
+        ..outline
+    }
+}
+
+/// What a device is, without what it measures: enough to find it by its name.
+pub(crate) fn outline(node: &Node, stale: bool) -> Device {
     Device {
         node: node.id,
         name: node.title(),
         location: node.location.clone(),
-        kind,
+        kind: kind(node),
         status: node.status,
         stale,
         last_seen: node.last_active.map(moment),
-        state: state(node, kind, &readings),
-        readings,
+        state: String::new(),
+        readings: Vec::new(),
     }
 }
 

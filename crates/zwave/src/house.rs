@@ -20,8 +20,9 @@ use tokio::time::{Instant, timeout_at};
 use toolgate_mqtt::{Mqtt, State as Link};
 
 use crate::api::{self, AskError, Function, Questions};
-use crate::device::{Device, device};
+use crate::device::{Device, device, outline};
 use crate::names::{self, Unresolved};
+use crate::node::Node;
 use crate::state::{Gateway, State};
 use crate::value::NodeId;
 
@@ -195,10 +196,14 @@ impl House {
 
     /// All devices, by name.
     pub fn devices(&self) -> Vec<Device> {
+        self.each(device)
+    }
+
+    fn each(&self, of: fn(&Node, bool) -> Device) -> Vec<Device> {
         let state = self.inner.state();
         let stale = !state.is_current();
         let shown = state.nodes.values().filter(|node| is_shown(node));
-        let mut devices = shown.map(|node| device(node, stale)).collect::<Vec<_>>();
+        let mut devices = shown.map(|node| of(node, stale)).collect::<Vec<_>>();
         devices.sort_by(|one, other| (&one.name, one.node).cmp(&(&other.name, other.node)));
         devices
     }
@@ -212,7 +217,7 @@ impl House {
 
     /// Finds the device that people mean.
     pub fn resolve(&self, said: &str) -> Result<Device, Unresolved> {
-        names::resolve(&self.devices(), said)
+        self.filled(names::resolve(&self.each(outline), said))
     }
 
     /// The devices of a room or place.
@@ -227,7 +232,22 @@ impl House {
 
     /// Finds a device by its exact name alone, for locks.
     pub fn resolve_exact(&self, said: &str) -> Result<Device, Unresolved> {
-        names::resolve_exact(&self.devices(), said)
+        self.filled(names::resolve_exact(&self.each(outline), said))
+    }
+
+    /// What was found by name, with all that is known of it.
+    fn filled(&self, found: Result<Device, Unresolved>) -> Result<Device, Unresolved> {
+        let fill = |device: Device| self.device(device.node).unwrap_or(device);
+        let fill_all = |devices: Vec<Device>| devices.into_iter().map(fill).collect();
+        match found {
+            Ok(device) => Ok(fill(device)),
+            Err(Unresolved::NotFound { nearest }) => Err(Unresolved::NotFound {
+                nearest: fill_all(nearest),
+            }),
+            Err(Unresolved::Ambiguous { candidates }) => Err(Unresolved::Ambiguous {
+                candidates: fill_all(candidates),
+            }),
+        }
     }
 }
 
