@@ -12,8 +12,8 @@ use toolgate_core::{Origin, Tool, ToolCall};
 use super::engine::{Engine, Filling};
 use super::lists::{Names, items};
 use super::matcher::ListState;
+use super::meaning::Presence;
 use super::pack::ListSource;
-use super::talk::Presence;
 use super::words::plain_words;
 use crate::{ToolList, Toolbox};
 

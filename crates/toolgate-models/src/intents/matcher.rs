@@ -13,9 +13,8 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::engine::{Compiled, Engine, Filling, On};
-use super::lists::{Found, Names, NearWords, edits};
-use super::numbers::to_json;
-use super::talk::Moment;
+use super::lists::{Names, NearWords, edits};
+use super::meaning::Moment;
 use super::words::Sentence;
 
 /// A wrong letter.
@@ -23,12 +22,12 @@ pub(super) const EDIT: u32 = 100;
 /// A name of which only some words were said.
 pub(super) const PART: u32 = 40;
 /// A name that is not in its list.
-const UNKNOWN: u32 = 1000;
+pub(super) const UNKNOWN: u32 = 1000;
 /// Each word that is skipped, or is part of a name, a calculation, any text: the more is known of it the better.
 const SKIPPED: u32 = 1;
 pub(super) const NAME: u32 = 1;
-const CALCULATION: u32 = 2;
-const TEXT: u32 = 5;
+pub(super) const CALCULATION: u32 = 2;
+pub(super) const TEXT: u32 = 5;
 
 /// The longest name, in words.
 pub(super) const LONGEST_NAME: usize = 10;
@@ -56,20 +55,20 @@ pub(crate) enum ListState {
 pub(crate) struct Reading<'a> {
     pub(super) engine: &'a Engine,
     pub(super) sentence: &'a Sentence<'a>,
-    lists: &'a HashMap<usize, ListState>,
+    pub(super) lists: &'a HashMap<usize, ListState>,
     pub(super) mercy: Mercy,
-    today: Date,
+    pub(super) today: Date,
     /// What the slots of the last calls were filled with.
     pub(super) last: &'a [Map<String, Value>],
     /// For each word the words of templates it may be, with the letters that are wrong.
     words: Vec<Vec<(u32, u32)>>,
     /// For each word how many of them may be skipped from there, and whether they are mere politeness.
     skips: Vec<Vec<(usize, bool)>>,
-    fills: RefCell<Fills>,
+    pub(super) fills: RefCell<Fills>,
     /// For each slot what was found of misspelt words.
     pub(super) near: RefCell<HashMap<usize, NearWords>>,
     /// Lists that are not known, and the least that a match would cost that needs them.
-    wanted: RefCell<HashMap<usize, u32>>,
+    pub(super) wanted: RefCell<HashMap<usize, u32>>,
 }
 
 /// What each slot can be filled with at each word.
@@ -277,204 +276,6 @@ impl<'a> Reading<'a> {
         }
         found.slots.reverse();
         found
-    }
-
-    fn fills(&self, slot: usize, at: usize) -> Rc<[Fill]> {
-        if let Some(found) = self.fills.borrow().get(&(slot, at)) {
-            return Rc::clone(found);
-        }
-        let found: Rc<[Fill]> = self.find_fills(slot, at).into();
-        self.fills
-            .borrow_mut()
-            .insert((slot, at), Rc::clone(&found));
-        found
-    }
-
-    fn find_fills(&self, slot: usize, at: usize) -> Vec<Fill> {
-        let count = self.sentence.tokens.len();
-        if at >= count {
-            return Vec::new();
-        }
-        let rest: Vec<&str> = self.sentence.tokens[at..]
-            .iter()
-            .map(|token| token.text.as_str())
-            .collect();
-        let certain = |taken: usize, cost: u32, value: Value, label: String| Fill {
-            end: at + taken,
-            cost: cost * taken as u32,
-            how: How::Certain,
-            together: false,
-            values: vec![(value, label)],
-        };
-        match &self.engine.slots[slot] {
-            Filling::Number => {
-                let number = self.engine.pack.numbers.read(&rest);
-                let fill = number
-                    .map(|(value, taken)| certain(taken, NAME, to_json(value), value.to_string()));
-                fill.into_iter().collect()
-            }
-            Filling::Range(range) => {
-                let number = self.engine.pack.numbers.read(&rest);
-                let fill = number.map(|(value, taken)| {
-                    let mut fill = certain(taken, NAME, to_json(value), value.to_string());
-                    if !(range.from..=range.to).contains(&value) {
-                        fill.how = How::Outside;
-                        fill.cost += PART;
-                    }
-                    fill
-                });
-                fill.into_iter().collect()
-            }
-            Filling::Date => {
-                let date = self.engine.pack.dates.read(&rest, self.today);
-                let fill = date.map(|(date, taken)| {
-                    certain(taken, NAME, date.to_string().into(), date.to_string())
-                });
-                fill.into_iter().collect()
-            }
-            Filling::Expression => {
-                let spans = (at + 1..=count).filter_map(|end| {
-                    let text = self.sentence.around(at, end);
-                    let pack = &self.engine.pack;
-                    let read = pack.maths.read(text, &pack.numbers)?;
-                    let mut fill = certain(
-                        end - at,
-                        CALCULATION,
-                        read.written.into(),
-                        read.said.unwrap_or_default(),
-                    );
-                    if read.unsure {
-                        fill.how = How::Free;
-                    }
-                    Some(fill)
-                });
-                spans.collect()
-            }
-            Filling::Text => {
-                let spans = (at + 1..=count).filter_map(|end| {
-                    let text = self.sentence.around(at, end);
-                    let text = text
-                        .trim_start_matches([':', ',', ';', '-', ' '])
-                        .trim_end_matches(['.', '?', '!', ',', ' ']);
-                    let mut fill = certain(end - at, TEXT, text.into(), text.to_owned());
-                    fill.how = How::Free;
-                    (!text.is_empty()).then_some(fill)
-                });
-                spans.collect()
-            }
-            Filling::Values(names) => {
-                let mut fills = self.names(slot, names, at, false);
-                let twice = self.twice(names, at, &fills);
-                fills.extend(twice);
-                fills
-            }
-            Filling::List(_) => match self.lists.get(&slot) {
-                Some(ListState::Known(names)) => {
-                    let mut fills = self.names(slot, names, at, self.mercy >= Mercy::Unknown);
-                    fills.extend(self.groups(slot, names, at));
-                    fills
-                }
-                Some(ListState::Unreadable(_)) if self.mercy >= Mercy::Unknown => self.unknown(at),
-                Some(ListState::Unreadable(_)) => Vec::new(),
-                None => Vec::new(),
-            },
-        }
-    }
-
-    fn names(&self, slot: usize, names: &Names, at: usize, or_unknown: bool) -> Vec<Fill> {
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
-        let words: Vec<String> = self.sentence.tokens[at..at + longest]
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
-        let mut fills: Vec<Fill> = if or_unknown {
-            self.unknown(at)
-        } else {
-            Vec::new()
-        };
-        let mut kept = self.near.borrow_mut();
-        let is_forgiven = self.mercy >= Mercy::Spelling;
-        let mut near = is_forgiven.then(|| kept.entry(slot).or_default());
-        for length in 1..=longest {
-            let near = near.as_deref_mut();
-            let found = names.find(&words[..length], &self.engine.spoken(), near);
-            let Some((found, entries)) = found else {
-                continue;
-            };
-            let (more, how) = match found {
-                Found::Whole => (0, How::Certain),
-                Found::Part => (PART, How::Part),
-                Found::Near(edits) => (EDIT * edits, How::Misspelt),
-            };
-            fills.push(Fill {
-                end: at + length,
-                cost: NAME * length as u32 + more,
-                how,
-                together: false,
-                values: entries
-                    .iter()
-                    .map(|entry| (Value::from(entry.value.clone()), entry.label.clone()))
-                    .collect(),
-            });
-        }
-        fills
-    }
-
-    /// `tokyo japan`: two names that mean the same, or of which one tells what the other means.
-    fn twice(&self, names: &Names, at: usize, once: &[Fill]) -> Vec<Fill> {
-        let first: Vec<&Fill> = once
-            .iter()
-            .filter(|fill| fill.how == How::Certain)
-            .collect();
-        if first.is_empty() {
-            return Vec::new();
-        }
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
-        let words: Vec<String> = self.sentence.tokens[at..at + longest]
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
-        let whole = |words: &[String]| {
-            let found = names.find(words, &self.engine.spoken(), None)?;
-            (found.0 == Found::Whole).then_some(found.1)
-        };
-        let mut fills = Vec::new();
-        for first in first {
-            let middle = first.end - at;
-            for end in middle + 1..=longest {
-                let second = whole(&words[middle..end]).unwrap_or_default();
-                let is_both = |(value, _): &&(Value, String)| {
-                    second.iter().any(|entry| *value == entry.value.as_str())
-                };
-                let values: Vec<_> = first.values.iter().filter(is_both).cloned().collect();
-                if !values.is_empty() {
-                    fills.push(Fill {
-                        end: at + end,
-                        cost: NAME * end as u32,
-                        how: How::Certain,
-                        together: false,
-                        values,
-                    });
-                }
-            }
-        }
-        fills
-    }
-
-    fn unknown(&self, at: usize) -> Vec<Fill> {
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
-        let fill = |length: usize| {
-            let text = self.sentence.written(at, at + length);
-            let values = vec![(Value::from(text), text.to_owned())];
-            Fill {
-                end: at + length,
-                cost: UNKNOWN + TEXT * length as u32,
-                how: How::Unknown,
-                together: false,
-                values,
-            }
-        };
-        (1..=longest).map(fill).collect()
     }
 }
 

@@ -6,13 +6,16 @@
 
 mod answer;
 mod dates;
+mod doubts;
 mod engine;
 mod fast;
+mod fills;
 mod groups;
 mod lists;
 mod live;
 mod matcher;
 mod maths;
+mod meaning;
 mod numbers;
 mod pack;
 mod talk;
@@ -33,7 +36,7 @@ use toolgate_core::{Origin, ToolDefinition};
 use self::answer::{Answer, Joining};
 use self::engine::Engine;
 use self::live::Live;
-use self::talk::{Choice, Meaning, Moment, Planned};
+use self::meaning::{Choice, Meaning, Moment, Planned};
 use crate::catalog::{CatalogCache, Dialect};
 use crate::{
     AssistantMessage, CallArguments, Catalog, Event, Listener, Message, ModelCall, ModelClient,

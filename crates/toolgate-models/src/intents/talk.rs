@@ -1,101 +1,20 @@
 //! What a sentence means: a call, a question back, or words.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use jiff::civil::Date;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, arguments, fill, listed, spoken};
+use super::answer::{arguments, fill, listed, spoken};
 use super::engine::{Engine, Filling};
-use super::lists::{Found, Names, NearWords};
-use super::matcher::{Fill, How, ListState, Match, Mercy, Reading};
+use super::matcher::{Fill, How, Match, Mercy, Reading};
+use super::meaning::{Choice, Meaning, Moment, Planned, Presence};
 use super::template::Part;
-use super::words::{Sentence, plain_words};
+use super::words::Sentence;
 
 /// The most things a person is asked to choose from.
 const MOST_CHOICES: usize = 8;
-const MOST_EXAMPLES: usize = 3;
-const MOST_NAMES: usize = 5;
 /// The most things that are done at once.
 pub(crate) const MOST_TOGETHER: usize = 32;
-
-/// What is to be done about a sentence.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Meaning {
-    /// A tool is called. `certain` if nothing was forgiven and nothing is free text.
-    Act {
-        choice: Choice,
-        certain: bool,
-    },
-    /// The person is asked which of these is meant, or whether the only one is.
-    Ask {
-        question: String,
-        choices: Vec<Choice>,
-    },
-    /// The person is asked for what is missing after these words.
-    Begun {
-        question: String,
-        words: String,
-    },
-    Say(String),
-    /// Nothing is done, and this is why.
-    Fail(String),
-}
-
-/// What may be meant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Choice {
-    /// What a person calls it.
-    pub(crate) label: String,
-    /// Several if several things were named.
-    pub(crate) calls: Vec<Planned>,
-    /// True if it must not be done by mistake.
-    pub(crate) careful: bool,
-}
-
-/// A call, and what is to be said of its result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Planned {
-    /// The name the tool is listed under.
-    pub(crate) tool: String,
-    pub(crate) arguments: Map<String, Value>,
-    pub(crate) answer: Answer,
-    pub(crate) slots: Map<String, Value>,
-}
-
-/// Whether the tool of an intent is there.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Presence {
-    /// None is needed.
-    Words,
-    Ready {
-        name: String,
-        careful: bool,
-    },
-    Absent,
-    /// Several of that name, and no way to tell which.
-    Several(Vec<String>),
-}
-
-/// What is known at the moment a sentence is heard.
-pub(crate) struct Moment<'a> {
-    /// For each intent.
-    pub(crate) tools: &'a [Presence],
-    pub(crate) lists: &'a HashMap<usize, ListState>,
-    pub(crate) today: Date,
-    /// What the slots of the last calls were filled with.
-    pub(crate) last: &'a [Map<String, Value>],
-}
-
-impl Moment<'_> {
-    fn is_ready(&self, intent: usize) -> bool {
-        matches!(
-            self.tools.get(intent),
-            Some(Presence::Ready { .. } | Presence::Words)
-        )
-    }
-}
 
 impl Engine {
     /// What a sentence means, or the lists that have to be read before that can be said.
@@ -201,7 +120,13 @@ impl Engine {
     }
 
     /// All that a match may mean, with the tool of this name.
-    fn choices(&self, found: &Match, as_sentences: bool, tool: &str, careful: bool) -> Vec<Choice> {
+    pub(super) fn choices(
+        &self,
+        found: &Match,
+        as_sentences: bool,
+        tool: &str,
+        careful: bool,
+    ) -> Vec<Choice> {
         let intent = &self.pack.intents[found.intent];
         let planned = |slots: Map<String, Value>| Planned {
             tool: tool.to_owned(),
@@ -219,7 +144,7 @@ impl Engine {
     }
 
     /// What a number may be, if it is something else.
-    fn out_of_range(&self, found: &Match) -> Option<String> {
+    pub(super) fn out_of_range(&self, found: &Match) -> Option<String> {
         let is_outside = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Outside;
         let (_, slot, _) = found.slots.iter().find(is_outside)?;
         let Filling::Range(range) = &self.slots[*slot] else {
@@ -336,118 +261,6 @@ impl Engine {
         }
     }
 
-    /// Why what was understood can not be done, or what may be meant instead.
-    fn problem(&self, found: &Match, moment: &Moment<'_>) -> Option<Meaning> {
-        let intent = &self.pack.intents[found.intent];
-        let tool = intent.tool.as_deref()?;
-        let does = intent.does.as_deref().unwrap_or(self.text("do_that"));
-        let about = [("tool", tool), ("does", does)];
-        let (name, careful) = match moment.tools.get(found.intent)? {
-            Presence::Absent => return Some(Meaning::Fail(self.filled("absent", &about))),
-            Presence::Several(names) => {
-                let names = listed(names, self.text("and"));
-                let about = [about[0], about[1], ("names", &names)];
-                return Some(Meaning::Fail(self.filled("several", &about)));
-            }
-            Presence::Ready { name, careful } => (name, *careful),
-            Presence::Words => return None,
-        };
-        if let Some(words) = self.out_of_range(found) {
-            return Some(Meaning::Fail(words));
-        }
-        let is_unknown = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Unknown;
-        let place = found.slots.iter().position(|slot| is_unknown(&slot))?;
-        let (_, slot, fill) = &found.slots[place];
-        let (Filling::List(source), (_, said)) = (&self.slots[*slot], fill.values.first()?) else {
-            return None;
-        };
-        if self.pack.pronouns.contains(&said.to_lowercase()) {
-            return Some(Meaning::Say(self.filled("what", &[("name", said)])));
-        }
-        let noun = [
-            ("noun", source.noun.as_str()),
-            ("nouns", source.nouns.as_str()),
-        ];
-        Some(match moment.lists.get(slot)? {
-            ListState::Unreadable(reason) => {
-                Meaning::Fail(self.filled("no_list", &[noun[0], noun[1], ("reason", reason)]))
-            }
-            ListState::Known(names) => {
-                let near = names.suggestions(said, MOST_NAMES);
-                if near.is_empty() {
-                    let about = [noun[0], noun[1], ("name", said)];
-                    return Some(Meaning::Fail(self.filled("unknown", &about)));
-                }
-                let names = listed(&near, self.text("or"));
-                let about = [noun[0], noun[1], ("name", said), ("names", &names)];
-                let mut meant = found.clone();
-                meant.slots[place].2.values = near
-                    .iter()
-                    .map(|name| (Value::from(name.as_str()), name.clone()))
-                    .collect();
-                Meaning::Ask {
-                    question: self.filled("unknown_near", &about),
-                    choices: self.choices(&meant, false, name, careful),
-                }
-            }
-        })
-    }
-
-    fn not_understood(&self, sentence: &Sentence<'_>, moment: &Moment<'_>) -> String {
-        // A word that few sentences have says more than one that many have.
-        const WEIGHT: usize = 60;
-        const IN_EXAMPLE: usize = 10;
-        let said: BTreeSet<&str> = sentence
-            .tokens
-            .iter()
-            .map(|token| token.text.as_str())
-            .collect();
-        let mut shared: HashMap<usize, usize> = HashMap::new();
-        for intents in said.iter().filter_map(|word| self.hints.get(*word)) {
-            for intent in intents {
-                *shared.entry(*intent).or_default() += WEIGHT / intents.len();
-            }
-        }
-        let in_example = |word: &String| match self.hints.get(word) {
-            Some(intents) if said.contains(word.as_str()) => IN_EXAMPLE * WEIGHT / intents.len(),
-            _ => 0,
-        };
-        let shared = |intent: usize, example: &str| {
-            let in_example: usize = plain_words(example).iter().map(in_example).sum();
-            in_example + shared.get(&intent).copied().unwrap_or(0)
-        };
-        let mut examples: Vec<(usize, &str)> = self
-            .examples(moment)
-            .map(|(intent, example)| (shared(intent, example), example))
-            .collect();
-        examples.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
-        if examples.first().is_some_and(|(shared, _)| *shared > 0) {
-            examples.retain(|(shared, _)| *shared > 0);
-        }
-        let quoted: Vec<String> = examples
-            .iter()
-            .take(MOST_EXAMPLES)
-            .map(|(_, example)| format!("“{example}”"))
-            .collect();
-        match quoted.is_empty() {
-            true => self.text("help_none").to_owned(),
-            false => self.filled(
-                "not_understood",
-                &[("examples", &listed(&quoted, self.text("or")))],
-            ),
-        }
-    }
-
-    fn examples(&self, moment: &Moment<'_>) -> impl Iterator<Item = (usize, &str)> {
-        let ready = self
-            .pack
-            .intents
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| moment.is_ready(*index));
-        ready.filter_map(|(index, intent)| Some((index, intent.example.as_deref()?)))
-    }
-
     /// A text of the pack with its gaps filled.
     pub(crate) fn filled(&self, key: &str, values: &[(&str, &str)]) -> String {
         let value = |name: &str| {
@@ -455,81 +268,6 @@ impl Engine {
             Some(found.map_or(String::new(), |(_, value)| (*value).to_owned()))
         };
         fill(self.text(key), value).unwrap_or_default()
-    }
-
-    /// What a sentence means as the answer to a question; `None` if it is something else.
-    pub(crate) fn answer_to(&self, text: &str, choices: &[Choice]) -> Option<Meaning> {
-        let sentence = Sentence::read(text, &self.replace)?;
-        let words: Vec<String> = sentence
-            .tokens
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
-        let replies = &self.pack.replies;
-        let is_one_of = |list: &[String]| list.iter().any(|one| plain_words(one) == words);
-        if is_one_of(&replies.no) {
-            return Some(Meaning::Say(self.text("cancelled").to_owned()));
-        }
-        if is_one_of(&replies.all) && choices.len() > 1 {
-            let choice = Choice {
-                label: String::new(),
-                calls: choices
-                    .iter()
-                    .flat_map(|choice| choice.calls.clone())
-                    .take(MOST_TOGETHER)
-                    .collect(),
-                careful: choices.iter().any(|choice| choice.careful),
-            };
-            return Some(Meaning::Act {
-                choice,
-                certain: true,
-            });
-        }
-        if is_one_of(&replies.yes) {
-            return match choices {
-                [only] => Some(Meaning::Act {
-                    choice: only.clone(),
-                    certain: true,
-                }),
-                _ => Some(self.ask(choices.to_vec())),
-            };
-        }
-        let telling: Vec<String> = words
-            .iter()
-            .filter(|word| !replies.small.contains(word))
-            .cloned()
-            .collect();
-        let telling = if telling.is_empty() { words } else { telling };
-        let labels = choices
-            .iter()
-            .map(|choice| (choice.label.clone(), None))
-            .collect();
-        let names = Names::live(labels, &self.spoken());
-        let careful = choices.iter().any(|choice| choice.careful);
-        let mut near = NearWords::default();
-        match names.find(&telling, &self.spoken(), (!careful).then_some(&mut near)) {
-            Some((Found::Whole | Found::Part | Found::Near(_), entries)) => {
-                let is_meant =
-                    |choice: &&Choice| entries.iter().any(|entry| entry.label == choice.label);
-                let meant: Vec<Choice> = choices.iter().filter(is_meant).cloned().collect();
-                match <[Choice; 1]>::try_from(meant) {
-                    Ok([choice]) => Some(Meaning::Act {
-                        choice,
-                        certain: true,
-                    }),
-                    Err(several) => Some(self.ask(several)),
-                }
-            }
-            None => {
-                let ordinal = *replies.ordinals.get(&telling.join(" "))?;
-                let index = if ordinal == 0 { choices.len() } else { ordinal }.checked_sub(1)?;
-                let choice = choices.get(index).filter(|_| choices.len() > 1)?;
-                Some(Meaning::Act {
-                    choice: choice.clone(),
-                    certain: true,
-                })
-            }
-        }
     }
 }
 

@@ -18,7 +18,9 @@ use toolgate_tools::builtin::BuiltinSettings;
 use super::*;
 use crate::Offer;
 
+mod asking_back;
 mod english;
+mod fast_path;
 mod house;
 mod talking;
 

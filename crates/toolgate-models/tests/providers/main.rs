@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod anthropic;
-mod checklist;
-mod faults;
+mod checklist; // of pitfalls: arguments and ids
+mod checklist_names;
+mod checklist_rounds;
+mod faults; // of the way to a model: E1
+mod faults_calls; // E2 to E5, D3
 mod house;
 mod ollama;
 mod openai;

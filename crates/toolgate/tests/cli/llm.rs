@@ -90,6 +90,11 @@ pub(crate) fn weekday_call() -> Answer {
     Answer::call("call_1", "datetime", &weekday())
 }
 
+/// Asks for a tool, then answers.
+pub(crate) fn weekday_script() -> [Answer; 2] {
+    [weekday_call(), Answer::text("It was a Saturday.")]
+}
+
 pub(crate) fn weekday() -> Value {
     json!({ "action": "weekday", "date": "1982-04-24" })
 }

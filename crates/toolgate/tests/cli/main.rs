@@ -1,7 +1,7 @@
 //! The program as a person or a script uses it, one module per topic.
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
-mod ask; // `ask`: each provider, none, pipes, exit codes, secrets
+mod ask; // `ask`: each provider, none, pipes, secrets
 mod call; // `call`: input in every form, envelopes, exit codes
 mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
@@ -14,7 +14,9 @@ mod endings; // Ctrl-C, timeouts, broken pipes, approvals
 mod llm; // doubles of the providers
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
+mod model; // which model: the configuration, the working folder, `doctor`
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod trust; // servers of a file in the working folder
+mod turns; // of `ask`: which tools, how they end, what is kept of them

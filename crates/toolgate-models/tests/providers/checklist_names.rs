@@ -1,0 +1,175 @@
+//! The list of pitfalls: names and schemas.
+
+use fakellm::{Answer, Script};
+use serde_json::{Value, json};
+use toolgate_core::{ToolDefinition, ToolOutput};
+
+use crate::checklist::with_arguments;
+use crate::house::House;
+use crate::talk::{APIS, Talk};
+
+#[tokio::test]
+async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
+    for api in APIS {
+        for name in ["get_wether", "get-the-weather", "weather.get"] {
+            let (ran, told) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
+            assert!(ran.is_empty(), "{api:?} {name}");
+            assert!(
+                told.contains("not found") || told.contains("nknown tool"),
+                "{api:?} {name}: {told}"
+            );
+            assert!(told.contains("get_weather"), "{api:?} {name}: {told}");
+        }
+        let (ran, told) = with_arguments(api, "x", "{}").await;
+        assert!(ran.is_empty() && told.contains("clock"), "{api:?}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_in_another_case_or_behind_a_prefix_means_the_tool() {
+    for api in APIS {
+        for name in ["Get_Weather", "functions.get_weather"] {
+            let (ran, _) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
+            assert_eq!(ran.len(), 1, "{api:?} {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
+    let long = format!("{}/status", "a".repeat(100));
+    let longer = format!("{}/state", "a".repeat(100));
+    let names = ["home.door", "home/door", "home_door", &long, &longer];
+    for api in APIS {
+        let house = names.iter().fold(House::empty(), |house, name| {
+            house.with(name, json!({ "type": "object" }), |_| {
+                Ok(ToolOutput::text("opened it"))
+            })
+        });
+        // All that is offered is called, by the names on the wire, which the double has found legal and unique.
+        let script = Script::by(move |request| {
+            let tools = request.json()["tools"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let names = tools.iter().map(|tool| {
+                tool["name"]
+                    .as_str()
+                    .or(tool["function"]["name"].as_str())
+                    .unwrap()
+                    .to_owned()
+            });
+            let called = request.json()["messages"].to_string().contains("opened it");
+            if called {
+                return Answer::text("Done.");
+            }
+            names
+                .enumerate()
+                .fold(Answer::empty(), |answer, (index, name)| {
+                    answer.and_call(&format!("call_{index}"), &name, &json!({}))
+                })
+        });
+        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        assert_eq!(talk.says("all of them").await.answer, "Done.", "{api:?}");
+        let mut ran = talk.house.names();
+        ran.sort();
+        let mut expected = names.map(str::to_owned);
+        expected.sort();
+        assert_eq!(ran, expected, "{api:?}");
+    }
+}
+
+#[tokio::test]
+async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
+    let point =
+        json!({ "type": "object", "properties": { "x": { "type": "number" } }, "required": ["x"] });
+    let referring = json!({ "type": "object", "properties": { "at": { "$ref": "#/$defs/point" } }, "required": ["at"],
+        "$defs": { "point": point } });
+    let either = json!({ "type": "object", "anyOf": [
+        { "properties": { "id": { "type": "string" } }, "required": ["id"] },
+        { "properties": { "name": { "type": "string", "minLength": 2 } }, "required": ["name"] },
+    ] });
+    let one = json!({ "type": "object", "oneOf": [
+        { "properties": { "on": { "type": "boolean" } }, "required": ["on"] },
+        { "properties": { "level": { "type": "integer" } }, "required": ["level"] },
+    ] });
+    let all = json!({ "type": "object", "allOf": [
+        { "properties": { "from": { "type": "integer" } }, "required": ["from"] },
+        { "properties": { "to": { "type": "integer" } }, "required": ["to"] },
+    ] });
+    let bare = json!({ "type": "object" });
+    for api in APIS {
+        let done = |_: &Value| Ok(ToolOutput::text("done"));
+        let house = House::empty()
+            .with("referring", referring.clone(), done)
+            .with("either", either.clone(), done)
+            .with("bare", bare.clone(), done)
+            .with("one", one.clone(), done)
+            .with("all", all.clone(), done);
+        let calls = Answer::empty()
+            .and_call(
+                "call_1",
+                "referring",
+                &json!({ "at": { "x": "no number" } }),
+            )
+            .and_call("call_2", "either", &json!({ "name": "z" }))
+            .and_call("call_3", "either", &json!({ "name": "zoe" }))
+            .and_call("call_4", "bare", &json!({}))
+            .and_call("call_5", "one", &json!({ "on": true }))
+            .and_call("call_6", "all", &json!({ "from": 1, "to": 2 }))
+            .and_call("call_7", "one", &json!({ "on": true, "level": 1 }))
+            .and_call("call_8", "all", &json!({ "from": 1 }));
+        let mut talk = Talk::with(
+            api,
+            Script::new([calls, Answer::text("Done.")]),
+            house,
+            |_| {},
+        )
+        .await;
+        talk.says("go").await;
+        assert_eq!(talk.offered().len(), 5, "{api:?}: nothing is left out");
+        let texts = talk.texts();
+        assert!(
+            texts[0].contains("'at.x' must be number"),
+            "{api:?}: {texts:?}"
+        );
+        assert!(
+            texts[1].contains("Invalid parameters"),
+            "{api:?}: {texts:?}"
+        );
+        assert_eq!(texts[2..6], ["done"; 4], "{api:?}");
+        for text in &texts[6..] {
+            assert!(text.contains("Invalid parameters"), "{api:?}: {texts:?}");
+        }
+        // Each has all the parameters of its alternatives, at the root, where a provider looks for them.
+        let parameters = [
+            ("either", ["id", "name"]),
+            ("one", ["on", "level"]),
+            ("all", ["from", "to"]),
+        ];
+        let offered = talk.offered();
+        for (tool, names) in parameters {
+            let schema = &offered.iter().find(|(name, _)| name == tool).unwrap().1;
+            for name in names {
+                assert!(schema["properties"][name].is_object(), "{api:?}: {schema}");
+            }
+        }
+    }
+}
+
+/// A root that is no object never gets as far as a model.
+#[test]
+fn a_root_that_is_no_object_is_refused_at_registration() {
+    for schema in [
+        json!({ "type": "array" }),
+        json!(true),
+        json!({ "type": "string" }),
+    ] {
+        assert!(
+            ToolDefinition::builder("bad", "Bad", schema.clone())
+                .build()
+                .is_err(),
+            "{schema}"
+        );
+    }
+}

@@ -1,0 +1,256 @@
+use fakellm::{Answer, Script};
+use serde_json::json;
+
+use crate::llm::{KEY, Llm, alone};
+use crate::run::Run;
+
+#[test]
+fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed() {
+    for (arguments, config, expected) in [
+        (&["ask"][..], "{}", "ask what?"),
+        (&["ask", "-"], "{}", "ask what?"),
+        (
+            &["ask", "-p", "chatgpt", "x"],
+            "{}",
+            "invalid value 'chatgpt'",
+        ),
+        (
+            &["ask", "-p", "anthropic", "x"],
+            "{}",
+            "anthropic needs a key: set ANTHROPIC_API_KEY",
+        ),
+        (
+            &["ask", "-p", "openai", "x"],
+            "{}",
+            "openai needs a key: set OPENAI_API_KEY",
+        ),
+        (
+            &["ask", "-p", "openai", "-m", "ollama:x", "x"],
+            "{}",
+            "are two providers",
+        ),
+        (
+            &["ask", "-m", "gpt-9", "x"],
+            "{}",
+            "nobody here has the model 'gpt-9'",
+        ),
+        (
+            &["ask", "--resume", "nowhere.json", "x"],
+            "{}",
+            "cannot read nowhere.json",
+        ),
+        (
+            &["ask", "--resume", "toolgate.json", "x"],
+            "{}",
+            "toolgate.json can not be resumed",
+        ),
+        (
+            &["ask", "x"],
+            r#"{ "model": { "provider": "olama" } }"#,
+            "toolgate.json:1: model.provider: unknown variant `olama`",
+        ),
+        (
+            &["ask", "x"],
+            r#"{ "model": { "maxToolRound": 1 } }"#,
+            "unknown key 'model.maxToolRound'; did you mean 'maxToolRounds'?",
+        ),
+        (
+            &["ask", "x"],
+            r#"{ "model": { "key": "${NOPE}" } }"#,
+            "toolgate.json:1: model.key: the variable NOPE is not set",
+        ),
+        (
+            &["ask", "x"],
+            r#"{ "model": { "url": "http://127.0.0.1:1" } }"#,
+            "model.url needs model.provider",
+        ),
+        (
+            &["ask", "x"],
+            r#"{ "model": { "provider": "openai", "url": "nowhere" } }"#,
+            "model.url: ",
+        ),
+        (&["chat", "-p", "anthropic"], "{}", "anthropic needs a key"),
+        (
+            &["ask", "-m", "", "x"],
+            "{}",
+            "a value is required for '--model <NAME>'",
+        ),
+        (
+            &["ask", "--save", "/dev/null", "x"],
+            "{}",
+            "cannot write /dev/null: it is a folder, a device or a pipe",
+        ),
+        (
+            &["ask", "--save", "no/such/folder/c.json", "x"],
+            "{}",
+            "cannot write no/such/folder/c.json",
+        ),
+        (
+            &["ask", "--save", "toolgate.json", "x"],
+            "{}",
+            "toolgate.json is there and holds no saved conversation",
+        ),
+    ] {
+        let done = alone(Run::new([]).args(arguments)).config(config).done();
+        assert!(done.stderr.contains(expected), "{arguments:?} {done:?}");
+        assert_eq!(
+            (done.stdout.as_str(), done.code),
+            ("", Some(2)),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
+    let config = r#"{ "model": { "key": "${NOPE}" } }"#;
+    for arguments in [&["list"][..], &["call", "echo"], &["mcp"]] {
+        let done = Run::new([]).args(arguments).config(config).done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(!done.stderr.contains("NOPE"), "{done:?}");
+    }
+}
+
+#[test]
+fn a_file_in_the_working_folder_sends_nothing_elsewhere() {
+    let config = r#"{ "model": { "provider": "anthropic", "url": "http://models.invalid/" } }"#;
+    for arguments in [&["ask", "x"][..], &["chat"], &["doctor"]] {
+        let done = Run::new([])
+            .args(arguments)
+            .config(config)
+            .env("ANTHROPIC_API_KEY", KEY)
+            .done();
+        let told = format!("{}{}", done.stdout, done.stderr);
+        assert!(
+            told.contains("model.url: a file that lies in the working folder must not send"),
+            "{done:?}"
+        );
+        assert!(told.contains("--config toolgate.json"), "{done:?}");
+    }
+    // Nor does it once the model is changed, nor say which secret is the key.
+    let llm = Llm::new([]);
+    let key = r#"{ "model": { "provider": "openai", "key": "${ANTHROPIC_API_KEY}" } }"#;
+    let login = r#"{ "model": { "provider": "openai", "url": "http://${ANTHROPIC_API_KEY}@127.0.0.1:1" } }"#;
+    let elsewhere = r#"{ "model": { "provider": "openai", "url": "http://models.invalid/" } }"#;
+    for (config, expected) in [
+        (key, "model.key: a file that lies in the working folder"),
+        (login, "model.url: a file that lies in the working folder"),
+        (
+            elsewhere,
+            "model.url: a file that lies in the working folder",
+        ),
+    ] {
+        let run = Run::new(["chat", "-p", "intents"])
+            .config(config)
+            .env("ANTHROPIC_API_KEY", KEY)
+            .stdin("/model openai\nhello\n");
+        let done = llm.known_to(run, "openai").done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert!(!format!("{done:?}").contains(KEY), "{done:?}");
+        let run = Run::new(["ask", "x"])
+            .config(config)
+            .env("ANTHROPIC_API_KEY", KEY);
+        let done = llm.known_to(run, "openai").done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!(done.code, Some(2), "{done:?}");
+    }
+    assert!(llm.requests().is_empty());
+    let done = Run::new(["--config", "toolgate.json", "ask", "x"])
+        .config(config)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .done();
+    assert!(
+        done.stderr.contains("anthropic can not be reached"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
+    let named =
+        r#"{ "search": { "url": "http://127.0.0.1:1" }, "model": { "provider": "openai" } }"#;
+    let nobody = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
+    for (config, word, code) in [(named, "FAILED", 1), (nobody, "warning", 0)] {
+        let done = alone(Run::new(["doctor"]))
+            .config(config)
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+            .done();
+        let expected = format!("{word:<8} openai         openai can not be reached");
+        assert!(done.stdout.contains(&expected), "{done:?}");
+        assert_eq!(done.code, Some(code), "{done:?}");
+    }
+    let llm = Llm::new([]);
+    let other = named.replace(r#""openai" }"#, r#""openai", "name": "qwen3:0.7b" }"#);
+    let run = Run::new(["doctor"]).config(&other);
+    let done = llm.known_to(run, "openai").done();
+    let expected = "FAILED   openai         it has no model 'qwen3:0.7b'; it has qwen3:0.6b";
+    assert!(done.stdout.contains(expected), "{done:?}");
+    assert_eq!(done.code, Some(1), "{done:?}");
+}
+
+#[test]
+fn the_configuration_names_the_model_and_the_command_line_wins() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let config =
+        json!({ "model": { "provider": "ollama", "name": "qwen3:0.6b", "url": llm.url() } })
+            .to_string();
+    let record = Run::new(["ask", "--json", "x"]).config(&config).json();
+    assert_eq!(
+        (&record["provider"], &record["why"]),
+        (&json!("ollama"), &json!("the configuration says so"))
+    );
+    let run = Run::new(["ask", "--json", "-p", "openai", "x"]).config(&config);
+    let record = llm.known_to(run, "openai").json();
+    assert_eq!(record["provider"], "openai");
+    let record = llm
+        .known_to(Run::new(["ask", "--json", "x"]), "ollama")
+        .json();
+    assert_eq!(record["model"], "qwen3:0.6b", "found by itself");
+}
+
+#[test]
+fn doctor_tells_of_the_model() {
+    let search = r#""search": { "url": "http://127.0.0.1:1" }"#;
+    let done = alone(Run::new(["doctor"]))
+        .config(&format!("{{ {search} }}"))
+        .done();
+    assert!(
+        done.stdout
+            .contains("ok       model          intents en: no model is configured or reachable"),
+        "{done:?}"
+    );
+    assert!(
+        done.stdout
+            .contains("passed over: ollama: nobody answers at http://127.0.0.1:1"),
+        "{done:?}"
+    );
+    assert_eq!(done.code, Some(0), "{done:?}");
+
+    let llm = Llm::new([]);
+    let run = Run::new(["doctor"]).config(&format!("{{ {search} }}"));
+    let done = llm.known_to(run, "ollama").done();
+    assert!(
+        done.stdout
+            .contains("ok       model          ollama qwen3:0.6b: it answers at"),
+        "{done:?}"
+    );
+    assert!(done.stdout.contains("ok       ollama"), "{done:?}");
+
+    let config = format!(
+        r#"{{ {search}, "model": {{ "provider": "ollama", "url": "http://127.0.0.1:1" }} }}"#
+    );
+    let done = Run::new(["doctor"]).config(&config).done();
+    assert!(done.stdout.contains("FAILED   ollama"), "{done:?}");
+    assert_eq!(done.code, Some(1));
+
+    let done = alone(Run::new(["doctor"]))
+        .config(&format!(
+            r#"{{ {search}, "model": {{ "provider": "anthropic" }} }}"#
+        ))
+        .done();
+    assert!(
+        done.stdout
+            .contains("FAILED   model          anthropic needs a key"),
+        "{done:?}"
+    );
+}

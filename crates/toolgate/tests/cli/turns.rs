@@ -1,0 +1,245 @@
+use std::process::Command;
+
+use fakellm::{Answer, Script};
+use serde_json::json;
+
+use crate::llm::{Llm, PROVIDERS, alone, weekday_call, weekday_script};
+use crate::run::{Done, Run};
+
+#[test]
+fn the_record_of_tools_that_ran_survives_a_model_that_fails_after_them() {
+    for provider in PROVIDERS {
+        let llm = Llm::new([
+            weekday_call(),
+            Answer::fails(400, "invalid_request_error", "no"),
+        ]);
+        let done = llm.ask(provider, &["--json", "which day"]).done();
+        let record = done.json();
+        assert_eq!(done.code, Some(1), "{provider}");
+        assert!(done.stderr.contains("refused the request"), "{done:?}");
+        assert_eq!(record["end"], "failed");
+        assert!(record["error"].is_string(), "{record}");
+        let call = &record["rounds"][0]["calls"][0];
+        assert_eq!(call["result"]["weekday"], "Saturday", "{provider}");
+    }
+}
+
+#[test]
+fn a_model_that_can_not_be_had_is_a_failure() {
+    for (provider, answer, expected) in [
+        (
+            "anthropic",
+            Answer::fails(401, "authentication_error", "invalid x-api-key"),
+            "does not accept the key",
+        ),
+        (
+            "openai",
+            Answer::fails(400, "invalid_request_error", "no"),
+            "refused the request",
+        ),
+        (
+            "ollama",
+            Answer::fails(404, "", "model 'x' not found"),
+            "ollama pull",
+        ),
+    ] {
+        let llm = Llm::new([answer]);
+        let done = llm.ask(provider, &["x"]).done();
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!(llm.requests().len(), 1, "asked once: {provider}");
+    }
+    let done = alone(Run::new(["ask", "-p", "ollama", "x"])).done();
+    assert!(
+        done.stderr.contains("ollama can not be reached"),
+        "{done:?}"
+    );
+    assert_eq!(done.code, Some(1));
+    let llm = Llm::new([Answer::fails(400, "invalid_request_error", "no")]);
+    let record = llm.ask("openai", &["--json", "x"]).done();
+    assert!(
+        record.json()["error"].as_str().unwrap().contains("refused"),
+        "{record:?}"
+    );
+    assert_eq!(record.code, Some(1));
+}
+
+#[test]
+fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
+    for provider in PROVIDERS {
+        let llm = Llm::new([Answer::black_hole()]);
+        let (child, _folder) = llm.ask(provider, &["x"]).start();
+        llm.asked(1);
+        let killed = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(
+            (done.stdout.as_str(), done.code),
+            ("", Some(130)),
+            "{provider}: {done:?}"
+        );
+        llm.left(1);
+    }
+}
+
+#[test]
+fn only_the_tools_that_were_chosen_are_offered() {
+    let llm = Llm::new([Answer::text("ok")]);
+    let done = llm
+        .ask("ollama", &["-t", "date*", "--tools", "echo", "x"])
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let request = llm.requests()[0].json();
+    let tools = request["tools"].as_array().unwrap();
+    let names: Vec<_> = tools
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["datetime", "echo"]);
+}
+
+#[test]
+fn a_tool_that_needs_approval_is_denied_without_it() {
+    for (flags, expected) in [(&[][..], "needs approval"), (&["--yes"], "hello")] {
+        let llm = Llm::new([
+            Answer::call("c", "echo", &json!({ "text": "hello" })),
+            Answer::text("ok"),
+        ]);
+        let done = llm
+            .ask("ollama", &["x"])
+            .args(flags)
+            .config(r#"{ "policy": { "ask": ["echo"] } }"#)
+            .done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let result = llm.requests()[1].json()["messages"].to_string();
+        assert!(result.contains(expected), "{result}");
+    }
+}
+
+#[test]
+fn a_conversation_is_saved_and_resumed_by_another_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let llm = Llm::new(weekday_script());
+    let done = llm
+        .ask("ollama", &["--save", "c.json", "which day"])
+        .within(folder.path())
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let llm = Llm::new([Answer::text("As I said.")]);
+    let done = llm
+        .ask(
+            "anthropic",
+            &["--resume", "c.json", "--save", "c.json", "sure?"],
+        )
+        .within(folder.path())
+        .done();
+    assert_eq!(
+        (done.stdout.as_str(), done.code),
+        ("As I said.\n", Some(0)),
+        "{done:?}"
+    );
+    let messages = llm.requests()[0].json()["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().len(), 5, "{messages}");
+    assert!(messages.to_string().contains("Saturday"));
+    let saved = std::fs::read_to_string(folder.path().join("c.json")).unwrap();
+    assert!(saved.contains("As I said."), "{saved}");
+}
+
+#[test]
+fn a_conversation_goes_on_with_whom_it_was_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let ollama = Llm::scripted(Script::always(Answer::text("ok")));
+    let done = ollama
+        .ask("ollama", &["--save", "c.json", "a secret"])
+        .within(folder.path())
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let resumed = |arguments: &[&str]| {
+        let run = Run::new(["ask", "--json", "--resume", "c.json"]);
+        run.args(arguments).within(folder.path())
+    };
+    let openai = Llm::scripted(Script::always(Answer::text("ok")));
+    // Ollama is not there now, and somebody else is.
+    let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.stderr.contains("ollama can not be reached"),
+        "{done:?}"
+    );
+    assert!(openai.requests().is_empty());
+    let run = ollama.known_to(openai.known_to(resumed(&["x"]), "openai"), "ollama");
+    let record = run.json();
+    assert_eq!(
+        (&record["provider"], &record["model"], &record["why"]),
+        (
+            &json!("ollama"),
+            &json!("qwen3:0.6b"),
+            &json!("the saved conversation was with it")
+        )
+    );
+    let run = resumed(&["-p", "openai", "-m", "qwen3:0.6b", "x"]);
+    let record = openai.known_to(run, "openai").json();
+    assert_eq!(record["provider"], "openai");
+    let saved = std::fs::read_to_string(folder.path().join("c.json")).unwrap();
+    let saved = saved.replace("\"ollama\"", "\"anthropic\"");
+    std::fs::write(folder.path().join("c.json"), saved).unwrap();
+    let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(
+        done.stderr.contains("anthropic needs a key") && done.stderr.contains("--provider goes on"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn tools_that_nobody_has_are_said() {
+    for (pattern, expected) in [
+        (
+            "datetme",
+            "--tools datetme: no tool is like that; near it: datetime",
+        ),
+        (
+            "zzz/*",
+            "--tools zzz/*: no tool is like that; 'toolgate list' shows",
+        ),
+        ("echo,nope__*", "--tools nope__*: no tool is like that"),
+    ] {
+        let llm = Llm::new([]);
+        let done = llm.ask("ollama", &["-t", pattern, "x"]).done();
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+        assert!(llm.requests().is_empty());
+    }
+}
+
+#[test]
+fn a_signal_to_terminate_is_seen_in_the_exit_code() {
+    let llm = Llm::new([Answer::black_hole()]);
+    let (child, _folder) = llm.ask("ollama", &["x"]).start();
+    llm.asked(1);
+    let killed = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(143)));
+}
+
+#[test]
+fn a_turn_that_takes_too_long_ends() {
+    let llm = Llm::new([Answer::black_hole()]);
+    let done = llm.ask("ollama", &["--timeout", "300ms", "x"]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+    assert!(done.stderr.contains("ollama did not"), "{done:?}");
+}
+
+#[test]
+fn a_model_that_says_nothing_has_not_answered() {
+    let llm = Llm::scripted(Script::always(Answer::empty()));
+    let done = llm.ask("ollama", &["x"]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+    assert!(
+        done.stderr.starts_with("error: The model gave no answer"),
+        "{done:?}"
+    );
+}
