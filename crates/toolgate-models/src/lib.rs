@@ -28,6 +28,8 @@ mod provider;
 mod ranking;
 mod rescue;
 mod retry;
+#[cfg(test)]
+mod samples;
 mod settings;
 mod think;
 mod tokens;

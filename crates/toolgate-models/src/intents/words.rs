@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use toolgate_core::fold;
+
 /// The longest sentence that is looked at, in bytes.
 pub(crate) const LONGEST: usize = 600;
 
@@ -144,44 +146,6 @@ fn has_thousands(rest: &str) -> bool {
 /// True for an accent that is a character of its own.
 fn is_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
-}
-
-/// Appends a letter in lower case and without its accent.
-fn fold(letter: char, to: &mut String) {
-    for lower in letter.to_lowercase() {
-        let plain = match lower {
-            'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",
-            'æ' => "ae",
-            'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => "c",
-            'ð' | 'ď' | 'đ' => "d",
-            'è'..='ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => "e",
-            'ĝ' | 'ğ' | 'ġ' | 'ģ' => "g",
-            'ĥ' | 'ħ' => "h",
-            'ì'..='ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' | 'ı' => "i",
-            'ĵ' => "j",
-            'ķ' => "k",
-            'ĺ' | 'ļ' | 'ľ' | 'ł' => "l",
-            'ñ' | 'ń' | 'ņ' | 'ň' => "n",
-            'ò'..='ö' | 'ø' | 'ō' | 'ŏ' | 'ő' => "o",
-            'œ' => "oe",
-            'ŕ' | 'ŗ' | 'ř' => "r",
-            'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => "s",
-            'ß' => "ss",
-            'ţ' | 'ť' | 'ŧ' | 'ț' => "t",
-            'þ' => "th",
-            'ù'..='ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => "u",
-            'ŵ' => "w",
-            'ý' | 'ÿ' | 'ŷ' => "y",
-            'ź' | 'ż' | 'ž' => "z",
-            '\u{2019}' | '\u{2bc}' => "'",
-            _ if is_mark(lower) => "",
-            _ => {
-                to.push(lower);
-                continue;
-            }
-        };
-        to.push_str(plain);
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use serde_json::json;
-use toolgate_core::{CallContext, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
+use toolgate_core::Tool;
 
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
-use crate::{CallArguments, Event, Message, ModelCall, Offer, Part, Stop, ToolResult};
+use crate::samples::{call, tool};
+use crate::{Event, Message, Offer, Stop};
 
 const KEY: &str = "sk-proj-very-secret";
 const SSE: &str = "text/event-stream; charset=utf-8";
@@ -23,44 +24,8 @@ const HELLO: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-struct Named(ToolDefinition);
-
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async { Ok(ToolOutput::text("done")) })
-    }
-}
-
-pub(super) fn tool(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
-    let definition = ToolDefinition::builder(name, description, parameters).build();
-    Arc::new(Named(definition.unwrap()))
-}
-
 pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> Offer {
     Offer::all(Arc::new(Catalog::build(tools, &tools::DIALECT)))
-}
-
-pub(super) fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(ModelCall {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        arguments: CallArguments::read(arguments),
-    })
-}
-
-pub(super) fn result(id: &str, text: &str) -> ToolResult {
-    ToolResult {
-        id: id.to_owned(),
-        name: String::new(),
-        text: text.to_owned(),
-        images: Vec::new(),
-        is_error: false,
-        call_id: None,
-    }
 }
 
 fn settings(url: &str) -> ModelSettings {

@@ -1,5 +1,7 @@
 //! The words of a name, without what does not matter in speech.
 
+use toolgate_core::fold;
+
 /// Nobody is told apart by these.
 const SMALL: [&str; 8] = ["the", "a", "an", "my", "our", "in", "of", "at"];
 
@@ -61,9 +63,7 @@ fn split(text: &str) -> Vec<String> {
             words.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
-            for small in c.to_lowercase() {
-                fold(small, &mut word);
-            }
+            fold(c, &mut word);
         }
     }
     if !word.is_empty() {
@@ -75,39 +75,6 @@ fn split(text: &str) -> Vec<String> {
 /// Apostrophes, accents that stand alone, and what has no width.
 fn is_silent(c: char) -> bool {
     matches!(c, '\'' | '’' | '`' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
-}
-
-/// Without its accent.
-fn fold(c: char, into: &mut String) {
-    let plain = match c {
-        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
-        'æ' => "ae",
-        'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => "c",
-        'ð' | 'ď' | 'đ' => "d",
-        'è'..='ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => "e",
-        'ĝ' | 'ğ' | 'ġ' | 'ģ' => "g",
-        'ĥ' | 'ħ' => "h",
-        'ì'..='ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' | 'ı' => "i",
-        'ĵ' => "j",
-        'ķ' => "k",
-        'ĺ' | 'ļ' | 'ľ' | 'ł' => "l",
-        'ñ' | 'ń' | 'ņ' | 'ň' => "n",
-        'ò'..='ö' | 'ø' | 'ō' | 'ŏ' | 'ő' => "o",
-        'œ' => "oe",
-        'ŕ' | 'ŗ' | 'ř' => "r",
-        'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => "s",
-        'ß' => "ss",
-        'ţ' | 'ť' | 'ŧ' | 'ț' => "t",
-        'þ' => "th",
-        'ù'..='ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => "u",
-        'ŵ' => "w",
-        'ý' | 'ÿ' | 'ŷ' => "y",
-        'ź' | 'ż' | 'ž' => "z",
-        // Left over where a capital letter had an accent of its own.
-        '\u{300}'..='\u{36f}' => "",
-        _ => return into.push(c),
-    };
-    into.push_str(plain);
 }
 
 /// `twenty one` is 21.

@@ -1,8 +1,8 @@
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::super::tests::{call, offer, result, tool};
+use super::super::tests::offer;
 use super::*;
+use crate::samples::{ask, assistant, call, result, results, said, tool, user};
 use crate::{AssistantMessage, CallArguments, Image, Message, Part, Provider, ToolResult};
 
 fn options() -> Options {
@@ -15,16 +15,6 @@ fn options() -> Options {
     }
 }
 
-fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request {
-        system,
-        messages,
-        tools,
-        words_only: false,
-        deadline: Instant::now(),
-    }
-}
-
 fn sent(options: &Options, request: &Request<'_>) -> String {
     String::from_utf8(body(options, request).unwrap()).unwrap()
 }
@@ -34,26 +24,6 @@ fn messages(history: &[Message], tools: &Offer) -> String {
     let body = sent(&options(), &ask("", history, tools));
     let start = body.find(r#""messages":"#).unwrap() + r#""messages":"#.len();
     body[start..body.len() - 1].to_owned()
-}
-
-fn user(text: &str) -> Message {
-    Message::User {
-        text: text.to_owned(),
-    }
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message::Assistant(AssistantMessage { parts })
-}
-
-fn said(text: &str) -> Part {
-    Part::Text {
-        text: text.to_owned(),
-    }
-}
-
-fn results(results: Vec<ToolResult>) -> Message {
-    Message::Tool { results }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::tests::{catalog, tool};
+use super::super::tests::catalog;
 use super::*;
+use crate::samples::tool;
 use crate::{Part, Provider};
 
 /// Events as `data` of a stream, and what came of them: the reply and what was heard.
@@ -55,7 +56,7 @@ fn piece(index: usize, partial: &str) -> String {
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Part {
-    super::super::tests::call(id, name, arguments)
+    crate::samples::call(id, name, arguments)
 }
 
 fn said(text: &str) -> Part {

@@ -1,9 +1,9 @@
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::super::tests::{call, offer, result, tool};
+use super::super::tests::offer;
 use super::*;
-use crate::{AssistantMessage, Image, Message, Part, Provider, ToolResult};
+use crate::samples::{ask, assistant, call, result, results, said, tool, user};
+use crate::{Image, Message, Part, Provider, ToolResult};
 
 fn options() -> Options {
     Options {
@@ -16,16 +16,6 @@ fn options() -> Options {
     }
 }
 
-fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request {
-        system,
-        messages,
-        tools,
-        words_only: false,
-        deadline: Instant::now(),
-    }
-}
-
 fn sent(options: &Options, request: &Request<'_>) -> String {
     String::from_utf8(body(options, Habits::new(true), request).unwrap()).unwrap()
 }
@@ -35,26 +25,6 @@ fn messages(history: &[Message]) -> serde_json::Value {
     let tools = offer(&[tool("time", "The time", json!({ "type": "object" }))]);
     let body = sent(&options(), &ask("", history, &tools));
     serde_json::from_str::<serde_json::Value>(&body).unwrap()["messages"].take()
-}
-
-fn user(text: &str) -> Message {
-    Message::User {
-        text: text.to_owned(),
-    }
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message::Assistant(AssistantMessage { parts })
-}
-
-fn said(text: &str) -> Part {
-    Part::Text {
-        text: text.to_owned(),
-    }
-}
-
-fn results(results: Vec<ToolResult>) -> Message {
-    Message::Tool { results }
 }
 
 #[test]

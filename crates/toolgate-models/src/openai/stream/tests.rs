@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use self::calls::{called, calls};
-use super::super::tests::{offer, tool};
+use super::super::tests::offer;
 use super::*;
+use crate::samples::tool;
 use crate::{AssistantMessage, CallArguments, Event, Part};
 
 fn tools() -> Offer {
