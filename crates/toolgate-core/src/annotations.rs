@@ -1,11 +1,13 @@
 //! What tools say of themselves.
 
+use serde::Serialize;
+
 /// What a tool says of its effects. Told by the tool, so never a reason to trust it.
 ///
 /// ```
 /// assert_eq!(toolgate_core::Annotations::READ_ONLY.destructive, Some(false));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Annotations {
     /// It changes nothing.

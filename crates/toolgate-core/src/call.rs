@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
-use crate::{Progress, ToolError, parse_object};
+use crate::{Progress, Scope, ToolError, parse_object};
 
 /// A request to run one tool once.
 ///
@@ -32,6 +32,7 @@ pub struct ToolCall {
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) trace_parent: Option<String>,
+    pub(crate) scope: Scope,
 }
 
 /// Arguments as they came. What is no JSON object still becomes a call, so that it too ends in an envelope and a record.
@@ -94,6 +95,7 @@ impl ToolCall {
             cancellation: None,
             progress: None,
             trace_parent: None,
+            scope: Scope::default(),
         }
     }
 
@@ -122,6 +124,13 @@ impl ToolCall {
     #[must_use]
     pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// Only these tools are there for the caller.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
         self
     }
 
@@ -227,6 +236,10 @@ impl CallId {
         let process = u128::from(*PROCESS >> 24);
         let counter = u128::from(COUNTER.fetch_add(1, Ordering::Relaxed)) & 0xff_ffff_ffff;
         Self(millis << 80 | process << 40 | counter)
+    }
+
+    pub(crate) fn as_u128(self) -> u128 {
+        self.0
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, Limits, Origin, ToolCall};
+use crate::{CallId, Limits, Origin, ToolCall, Trace};
 
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 
@@ -51,7 +51,8 @@ struct Running {
     id: CallId,
     tool_name: String,
     origin: Origin,
-    trace_parent: Option<String>,
+    trace: Trace,
+    is_traced: bool,
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
     started: Instant,
@@ -63,7 +64,12 @@ struct Running {
 
 impl CallContext {
     /// `configured` is the tool's own limit; a limit that came with the call is absolute and wins.
-    pub(crate) fn new(call: &mut ToolCall, configured: Duration, limits: &Limits) -> Self {
+    pub(crate) fn new(
+        call: &mut ToolCall,
+        configured: Duration,
+        limits: &Limits,
+        trace: (Trace, bool),
+    ) -> Self {
         let idle = call.timeout.unwrap_or(configured);
         let hard = if call.timeout.is_some() {
             idle
@@ -78,7 +84,8 @@ impl CallContext {
             id: call.id,
             tool_name: call.name.clone(),
             origin: call.origin,
-            trace_parent: call.trace_parent.take(),
+            trace: trace.0,
+            is_traced: trace.1,
             cancellation,
             progress: call.progress.take(),
             started: Instant::now(),
@@ -103,9 +110,9 @@ impl CallContext {
         self.0.origin
     }
 
-    /// The W3C `traceparent` of the caller.
-    pub fn trace_parent(&self) -> Option<&str> {
-        self.0.trace_parent.as_deref()
+    /// The W3C `traceparent` for whatever the tool asks others, if this call is part of a trace that anybody records.
+    pub fn trace_parent(&self) -> Option<String> {
+        self.0.is_traced.then(|| self.0.trace.to_string())
     }
 
     /// When the call will be cut off, unless it reports progress.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::{Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source};
@@ -175,6 +176,28 @@ impl ToolDefinition {
             name,
             ..self.clone()
         }
+    }
+}
+
+/// A tool for programs, as `list --json` and the HTTP API show it.
+impl Serialize for ToolDefinition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tool = serializer.serialize_map(None)?;
+        tool.serialize_entry("name", &self.name)?;
+        tool.serialize_entry("source", &self.source.to_string())?;
+        if let Source::Mcp(server) = &self.source {
+            tool.serialize_entry("server", server)?;
+        }
+        if let Some(title) = &self.title {
+            tool.serialize_entry("title", title)?;
+        }
+        tool.serialize_entry("description", &self.description)?;
+        tool.serialize_entry("parameters", self.parameters())?;
+        if let Some(schema) = &self.output_schema {
+            tool.serialize_entry("output_schema", schema)?;
+        }
+        tool.serialize_entry("annotations", &self.annotations)?;
+        tool.end()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::arguments::Size;
 use crate::flight::Flight;
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, LogObserver, Observer,
-    Policy, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome,
+    Policy, Scope, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome,
     ToolOutput, ValidArguments, nearest,
 };
 
@@ -42,6 +42,7 @@ struct Shared {
     approver: Option<Arc<dyn Approver>>,
     observers: Vec<Arc<dyn Observer>>,
     slots: Semaphore,
+    traced: bool,
 }
 
 impl ToolExecutor {
@@ -58,6 +59,7 @@ impl ToolExecutor {
             policy: Policy::default(),
             approver: None,
             observers: None,
+            traced: false,
         }
     }
 
@@ -75,7 +77,7 @@ impl ToolExecutor {
         mut call: ToolCall,
         flight: &mut Flight<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = flight.found(self.find(&call.name)?); // 1 find
+        let tool = flight.found(self.find_in(&call.name, &call.scope)?); // 1 find
         // Rename before validating: the schema speaks the server's names, the model may not.
         let (named, renamed) = tool.definition().names().apply(call.arguments()?)?; // 2 rename
         let arguments = self.validate(&call.name, tool.definition(), named)?; // 3 validate
@@ -89,7 +91,7 @@ impl ToolExecutor {
 
     /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
     pub fn rehearse(&self, call: &ToolCall) -> Result<Rehearsal, ToolError> {
-        let tool = self.find(&call.name)?;
+        let tool = self.find_in(&call.name, &call.scope)?;
         let (named, renamed) = tool.definition().names().apply(call.arguments()?)?;
         let arguments = self.validate(&call.name, tool.definition(), named)?;
         Ok(Rehearsal {
@@ -115,29 +117,44 @@ impl ToolExecutor {
         self.shared.policy.decide(tool) != Decision::Hide
     }
 
+    /// True if the policy and the caller's share of the tools let it see this one.
+    pub fn is_visible_in(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
+        scope.has(tool) && self.is_visible(tool)
+    }
+
+    /// True if calls are recorded as traces, so that what they ask others belongs to them.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.shared.traced
+    }
+
     pub(crate) fn observers(&self) -> &[Arc<dyn Observer>] {
         &self.shared.observers
     }
 
     /// The first step of a call: a tool by name. One that the policy hides is not found, so that nothing is learnt of it.
     pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
-        let visible = |tool: &Arc<dyn Tool>| self.is_visible(tool.definition());
+        self.find_in(name, &Scope::default())
+    }
+
+    /// The same for a caller with a share of the tools.
+    pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
+        let visible = |tool: &Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
         match self.shared.manager.find(name).filter(visible) {
             Some(tool) => Ok(tool),
-            None => self.find_among_visible(name),
+            None => self.find_among_visible(name, scope),
         }
     }
 
     #[cold]
-    fn find_among_visible(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+    fn find_among_visible(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
         let tools = self.shared.manager.tools();
-        let visible = |tool: &&Arc<dyn Tool>| self.is_visible(tool.definition());
+        let visible = |tool: &&Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
         let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
         if let [only] = sharing.as_slice() {
             return Ok(Arc::clone(only));
         }
         if sharing.is_empty()
-            && let Some(error) = self.absent(name)
+            && let Some(error) = self.absent(name, scope)
         {
             return Err(error);
         }
@@ -156,11 +173,13 @@ impl ToolExecutor {
     }
 
     /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
-    fn absent(&self, name: &str) -> Option<ToolError> {
+    fn absent(&self, name: &str, scope: &Scope) -> Option<ToolError> {
         let (server, tool, reason) = self.shared.manager.absent(name)?;
         let parameters = serde_json::json!({ "type": "object" });
         let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
-        let visible = asked.build().is_ok_and(|tool| self.is_visible(&tool));
+        let visible = asked
+            .build()
+            .is_ok_and(|tool| self.is_visible_in(&tool, scope));
         visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
     }
 
@@ -343,6 +362,7 @@ pub struct ToolExecutorBuilder {
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
     observers: Option<Vec<Arc<dyn Observer>>>,
+    traced: bool,
 }
 
 impl ToolExecutorBuilder {
@@ -378,6 +398,12 @@ impl ToolExecutorBuilder {
         self
     }
 
+    /// Somebody records traces: servers are told which one a call belongs to, also where its caller named none.
+    pub fn traced(mut self) -> Self {
+        self.traced = true;
+        self
+    }
+
     /// Puts it together.
     pub fn build(self) -> ToolExecutor {
         let log = || vec![Arc::new(LogObserver::new(self.limits.slow_after)) as Arc<dyn Observer>];
@@ -389,6 +415,7 @@ impl ToolExecutorBuilder {
                 limits: self.limits,
                 policy: self.policy,
                 approver: self.approver,
+                traced: self.traced,
             }),
         }
     }

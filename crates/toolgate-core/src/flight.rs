@@ -16,7 +16,7 @@ use crate::call::Given;
 use crate::executor::guarded;
 use crate::{
     CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Timings, Tool, ToolCall,
-    ToolError, ToolExecutor, ToolOutcome, ToolOutput, ValidArguments,
+    ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
 };
 
 /// Lands by [`land`](Flight::land); if it is dropped before, the caller is gone, and it is recorded as cancelled.
@@ -25,7 +25,8 @@ pub(crate) struct Flight<'a> {
     id: CallId,
     tool_name: String,
     origin: Origin,
-    trace_parent: Option<String>,
+    trace: Trace,
+    told_started: bool,
     started: Instant,
     started_at: SystemTime,
     asked: Arc<Value>,
@@ -47,7 +48,8 @@ impl<'a> Flight<'a> {
             id: call.id,
             tool_name: call.name.clone(),
             origin: call.origin,
-            trace_parent: call.trace_parent.clone(),
+            trace: Trace::of(call.id, call.trace_parent.as_deref()),
+            told_started: false,
             started: Instant::now(),
             started_at: SystemTime::now(),
             asked: Arc::clone(asked),
@@ -83,20 +85,27 @@ impl<'a> Flight<'a> {
     }
 
     pub(crate) fn begin(&mut self, call: &mut ToolCall, timeout: Duration) -> CallContext {
-        let context = CallContext::new(call, timeout, self.executor.limits());
+        let is_traced = self.trace.is_callers() || self.executor.is_traced();
+        let context = CallContext::new(
+            call,
+            timeout,
+            self.executor.limits(),
+            (self.trace, is_traced),
+        );
         self.context.insert(context).clone()
     }
 
-    pub(crate) async fn tell_started(&self) {
+    pub(crate) async fn tell_started(&mut self) {
         let (Some(tool), Some(executed)) = (&self.tool, &self.executed) else {
             return;
         };
+        self.told_started = true;
         let call = CallStarted {
             id: self.id,
             tool_name: self.tool_name.clone(),
             tool: Arc::clone(tool),
             origin: self.origin,
-            trace_parent: self.trace_parent.clone(),
+            trace: self.trace,
             asked: Arc::clone(&self.asked),
             executed: Arc::clone(executed),
             started_at: self.started_at,
@@ -131,7 +140,8 @@ impl<'a> Flight<'a> {
         }
         CallRecord {
             origin: self.origin,
-            trace_parent: self.trace_parent.take(),
+            trace: self.trace,
+            started: self.told_started,
             tool: self.tool.take(),
             asked: Arc::clone(&self.asked),
             executed: self.executed.take(),

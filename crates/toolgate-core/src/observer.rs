@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome};
+use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome, Trace};
 
 /// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome.
 ///
@@ -54,8 +54,8 @@ pub struct CallStarted {
     pub tool: Arc<dyn Tool>,
     /// Who asked.
     pub origin: Origin,
-    /// The W3C `traceparent` of the caller.
-    pub trace_parent: Option<String>,
+    /// Its place in a trace.
+    pub trace: Trace,
     /// The arguments as they were asked.
     pub asked: Arc<Value>,
     /// The arguments the tool gets.
@@ -78,8 +78,10 @@ pub struct CallStarted {
 pub struct CallRecord {
     /// Who asked.
     pub origin: Origin,
-    /// The W3C `traceparent` of the caller.
-    pub trace_parent: Option<String>,
+    /// Its place in a trace.
+    pub trace: Trace,
+    /// True if the tool was about to run, and [`Observer::started`] was told.
+    pub started: bool,
     /// The tool, if there was one of that name.
     pub tool: Option<Arc<dyn Tool>>,
     /// The arguments as they were asked; a text if they were no JSON.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use toolgate_core::{
     Content, HandlerKind, Limits, Origin, Tool, ToolCall, ToolError, ToolExecutor, ToolManager,
-    ToolOutput,
+    ToolOutput, Trace,
 };
 
 use crate::support::{
@@ -62,10 +62,15 @@ async fn ex1_the_tool_knows_its_call() {
     })]);
     let call = ToolCall::new("t", json!({}))
         .origin(Origin::Voice)
-        .trace_parent("00-a-b-01");
+        .trace_parent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     let id = call.id().to_string();
+    let trace = Trace::of(
+        call.id(),
+        Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    )
+    .to_string();
     let envelope = executor.execute(call).await.to_envelope();
-    assert_eq!(envelope["result"], json!(["t", id, "voice", "00-a-b-01"]));
+    assert_eq!(envelope["result"], json!(["t", id, "voice", trace]));
     assert_eq!(envelope["call_id"], id);
 }
 

@@ -19,6 +19,7 @@ mod observers;
 mod properties;
 mod ranks;
 mod real_schemas;
+mod scopes;
 mod servers;
 mod support;
 mod timeouts;

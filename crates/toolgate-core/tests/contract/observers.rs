@@ -16,13 +16,17 @@ async fn every_call_is_recorded_with_all_there_is_to_know() {
     let asked = json!({ "b": null, "a": "x" });
     let call = ToolCall::new("t", asked.clone())
         .origin(Origin::Chat)
-        .trace_parent("tp");
+        .trace_parent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     let id = call.id();
     executor.execute(call).await;
 
     let record = recorder.only();
     assert_eq!(record.origin, Origin::Chat);
-    assert_eq!(record.trace_parent.as_deref(), Some("tp"));
+    assert_eq!(
+        record.trace.parent_id().as_deref(),
+        Some("b7ad6b7169203331")
+    );
+    assert!(record.started);
     assert_eq!(record.definition().unwrap().name(), "t");
     assert_eq!(*record.asked, asked);
     assert_eq!(record.executed.as_deref(), Some(&json!({ "a": "x" })));

@@ -144,7 +144,7 @@ impl Session {
         };
         let trace = request.call.and_then(CallContext::trace_parent);
         let progress = request.call.map(|_| id);
-        let message = self.outgoing(Some(id), request, progress, trace)?;
+        let message = self.outgoing(Some(id), request, progress, trace.as_deref())?;
         if let Err(error) = self.transport()?.send(message).await {
             unanswered.tell = false;
             return Err(error.into());

@@ -34,25 +34,13 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// A tool for programs; one of an MCP server with how that is.
 fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
-    let annotations = tool.annotations();
-    let mut object = json!({
-        "name": tool.name(),
-        "source": tool.source().to_string(),
-        "description": tool.description(),
-        "parameters": tool.parameters(),
-        "annotations": {
-            "read_only": annotations.read_only,
-            "idempotent": annotations.idempotent,
-            "destructive": annotations.destructive,
-        },
-    });
-    if let Source::Mcp(server) = tool.source() {
-        object["server"] = json!(server);
-        if let Some(status) = fleet.and_then(|fleet| fleet.status(server)) {
-            object["transport"] = json!(status.transport);
-            object["era"] = json!(status.era);
-            object["state"] = json!(status.state);
-        }
+    let mut object = json!(tool);
+    if let Source::Mcp(server) = tool.source()
+        && let Some(status) = fleet.and_then(|fleet| fleet.status(server))
+    {
+        object["transport"] = json!(status.transport);
+        object["era"] = json!(status.era);
+        object["state"] = json!(status.state);
     }
     object
 }

@@ -63,7 +63,7 @@ fn manager() -> Arc<ToolManager> {
     }));
     manager.add(tool("panic", |_, _| Box::pin(async { panic!("oh no") })));
     manager.add(tool("trace", |_, context| {
-        let trace = context.trace_parent().unwrap_or("none").to_owned();
+        let trace = context.trace_parent().unwrap_or_else(|| "none".to_owned());
         let text = format!("{trace} {}", context.origin());
         Box::pin(async { Ok(ToolOutput::text(text)) })
     }));

@@ -1,0 +1,148 @@
+//! Which trace a call belongs to, in the words of the W3C: what travels as `traceparent`.
+
+use std::fmt;
+
+use crate::CallId;
+
+/// A call's place in a trace. Every call has one: where the caller named no trace, the call begins its own.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{ToolCall, Trace};
+///
+/// let call = ToolCall::new("echo", json!({}));
+/// let caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+/// let trace = Trace::of(call.id(), Some(caller));
+/// assert_eq!(trace.trace_id(), "0af7651916cd43dd8448eb211c80319c");
+/// assert_eq!(trace.parent_id().as_deref(), Some("b7ad6b7169203331"));
+/// assert!(trace.to_string().starts_with("00-0af7651916cd43dd8448eb211c80319c-"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trace {
+    trace: u128,
+    span: u64,
+    parent: Option<u64>,
+    flags: u8,
+}
+
+impl Trace {
+    /// The call as a child of its caller's span. A `traceparent` that is none counts as not given, as the standard wants.
+    pub fn of(call: CallId, caller: Option<&str>) -> Self {
+        // Sampled unless the caller says otherwise: a trace that begins here is one the operator asked for.
+        let (trace, parent, flags) = match caller.and_then(read) {
+            Some((trace, parent, flags)) => (trace, Some(parent), flags),
+            None => (call.as_u128(), None, 1),
+        };
+        Self {
+            trace,
+            // The process and its counter: unique within the trace.
+            span: (call.as_u128() as u64).max(1),
+            parent,
+            flags,
+        }
+    }
+
+    /// 32 hexadecimal digits.
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
+    /// The call's own span: 16 hexadecimal digits.
+    pub fn span_id(&self) -> String {
+        format!("{:016x}", self.span)
+    }
+
+    /// The caller's span, if it named one.
+    pub fn parent_id(&self) -> Option<String> {
+        self.parent.map(|parent| format!("{parent:016x}"))
+    }
+
+    /// The same as bytes: trace, span, parent.
+    pub fn ids(&self) -> ([u8; 16], [u8; 8], Option<[u8; 8]>) {
+        let parent = self.parent.map(u64::to_be_bytes);
+        (self.trace.to_be_bytes(), self.span.to_be_bytes(), parent)
+    }
+
+    /// True unless the caller asked not to record it.
+    pub fn is_sampled(&self) -> bool {
+        self.flags & 1 == 1
+    }
+
+    /// True if the caller named the trace.
+    pub fn is_callers(&self) -> bool {
+        self.parent.is_some()
+    }
+}
+
+/// What this call hands on as `traceparent`: itself as the parent.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{:02x}",
+            self.trace, self.span, self.flags
+        )
+    }
+}
+
+/// `version-trace-parent-flags`, in lower case; later versions may add fields.
+fn read(text: &str) -> Option<(u128, u64, u8)> {
+    let mut fields = text.split('-');
+    let version = hex(fields.next()?, 2)?;
+    let trace = hex(fields.next()?, 32)?;
+    let parent = u64::try_from(hex(fields.next()?, 16)?).ok()?;
+    let flags = u8::try_from(hex(fields.next()?, 2)?).ok()?;
+    let is_known = version != 0xff && (version > 0 || fields.next().is_none());
+    (is_known && trace != 0 && parent != 0).then_some((trace, parent, flags))
+}
+
+fn hex(field: &str, digits: usize) -> Option<u128> {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_sound = field.len() == digits && field.bytes().all(is_hex);
+    is_sound
+        .then(|| u128::from_str_radix(field, 16).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+
+    #[test]
+    fn a_call_is_a_child_of_its_caller() {
+        let id = CallId::next();
+        let trace = Trace::of(id, Some(CALLER));
+        assert_eq!(trace.trace_id(), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(trace.parent_id().as_deref(), Some("b7ad6b7169203331"));
+        assert!(trace.is_callers() && !trace.is_sampled());
+        let handed_on = trace.to_string();
+        let below = Trace::of(CallId::next(), Some(&handed_on));
+        assert_eq!(below.parent_id().as_deref(), Some(&*trace.span_id()));
+        assert_ne!(below.span_id(), trace.span_id());
+    }
+
+    #[test]
+    fn what_is_no_traceparent_counts_as_none() {
+        let id = CallId::next();
+        for text in [
+            "",
+            "tp",
+            "00-a-b-01",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+            "00-+af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ] {
+            let trace = Trace::of(id, Some(text));
+            assert_eq!(trace, Trace::of(id, None), "{text}");
+            assert_eq!(trace.trace_id(), id.to_string());
+            assert!(!trace.is_callers() && trace.is_sampled());
+        }
+        let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
+        assert!(Trace::of(id, Some(later)).is_callers());
+    }
+}
