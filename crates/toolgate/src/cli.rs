@@ -1,5 +1,6 @@
 //! What a person can type.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,6 +150,13 @@ Examples:
   toolgate trust --list
   toolgate trust --revoke")]
     Trust(TrustOptions),
+    /// Serve all tools over HTTP: an API, MCP, and a dashboard
+    #[command(after_help = "\
+Examples:
+  toolgate serve
+  toolgate serve --bind 127.0.0.1:8080
+  curl -s localhost:7460/api/tools/echo/call -d '{\"a\": 1}'")]
+    Serve(ServeOptions),
     /// Offer all tools as one MCP server on stdin and stdout
     #[command(after_help = "\
 An MCP client starts this command and talks to it; docs/clients.md has the block to paste for each client.
@@ -337,6 +345,13 @@ pub(crate) struct TrustOptions {
     /// Agree without a question
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    /// Where to listen; beyond this machine only with a token [default: 127.0.0.1:7460]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

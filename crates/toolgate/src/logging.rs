@@ -10,7 +10,10 @@ use crate::{say, spinner};
 
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
-    let serves = matches!(command, Command::Mcp(_) | Command::ZwaveMcpServer(_));
+    let serves = matches!(
+        command,
+        Command::Serve(_) | Command::Mcp(_) | Command::ZwaveMcpServer(_)
+    );
     let ours = match (
         options.quiet,
         options.verbose.saturating_add(u8::from(serves)),

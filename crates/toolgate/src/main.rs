@@ -16,6 +16,7 @@ mod questions;
 mod reload;
 mod say;
 mod servers;
+mod signals;
 mod spinner;
 mod talk;
 mod trust;
@@ -65,6 +66,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
+        Command::Serve(options) => commands::serve::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
         Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),
         Command::Init(options) => commands::init::run(options),

@@ -166,5 +166,17 @@ fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)
     Ok((watcher, changes))
 }
 
+/// Applies what is edited in the file, if there is one that can be followed.
+pub(crate) async fn followed(reload: anyhow::Result<Option<Reload>>) -> Infallible {
+    match reload {
+        Ok(Some(reload)) => reload.run().await,
+        Ok(None) => std::future::pending().await,
+        Err(error) => {
+            warn!("{error:#}: edits of it take effect at the next start");
+            std::future::pending().await
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

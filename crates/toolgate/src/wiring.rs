@@ -128,7 +128,7 @@ pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
     door(config, tools).unobserved().build()
 }
 
-fn door(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+pub(crate) fn door(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
     ToolExecutor::builder(Arc::clone(&tools.manager))
         .limits(config.limits.clone())
         .policy(config.policy.clone())

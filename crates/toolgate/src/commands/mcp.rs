@@ -1,11 +1,9 @@
 //! `toolgate mcp`: all tools as one MCP server on stdin and stdout.
 
-use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Pattern;
 use toolgate_mcp::{McpServer, ServeOptions};
@@ -13,8 +11,9 @@ use tracing::warn;
 
 use crate::cli::{Global, McpOptions};
 use crate::exit::Exit;
-use crate::reload::Reload;
+use crate::reload::{self, Reload};
 use crate::servers::{self, Fleet};
+use crate::signals::Signals;
 use crate::{say, wiring};
 
 /// How long an orderly end may take.
@@ -48,7 +47,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
         server.wait_for(fleet.servers.clone());
         let exit = tokio::select! {
             exit = serve_until_told(&server, &mut signals) => exit,
-            never = followed(reload) => match never {},
+            never = reload::followed(reload) => match never {},
         };
         fleet.stop().await;
         Ok(exit)
@@ -56,18 +55,6 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     // A thread that still reads stdin must not hold up the end.
     runtime.shutdown_background();
     exit
-}
-
-/// Applies what is edited in the file, if there is one that can be followed.
-async fn followed(reload: anyhow::Result<Option<Reload>>) -> Infallible {
-    match reload {
-        Ok(Some(reload)) => reload.run().await,
-        Ok(None) => std::future::pending().await,
-        Err(error) => {
-            warn!("{error:#}: edits of it take effect at the next start");
-            std::future::pending().await
-        }
-    }
 }
 
 /// Until the client closes stdin or no longer reads stdout, Ctrl-C, or SIGTERM, which is how clients end a server.
@@ -92,27 +79,4 @@ async fn serve_until_told(server: &McpServer, signals: &mut Signals) -> Exit {
         _ = signals.told() => {}
     }
     exit
-}
-
-/// Ctrl-C and SIGTERM, listened to before anything is started that they should end in an orderly way.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// How to end, once told to.
-    async fn told(&mut self) -> Exit {
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Success,
-        }
-    }
 }

@@ -13,6 +13,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod remove;
+pub(crate) mod serve;
 mod server;
 pub(crate) mod trust;
 pub(crate) mod zwave_mcp_server;

@@ -16,6 +16,7 @@ use serde_path_to_error::Segment;
 use toolgate_core::{Limits, Policy, escape, nearest};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
+use toolgate_server::{ServeSettings, TelemetrySettings};
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
@@ -39,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
     pub(crate) model: ModelSettings,
+    pub(crate) serve: ServeSettings,
+    pub(crate) telemetry: TelemetrySettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
     /// In the order of the file, disabled ones too.
@@ -90,7 +93,7 @@ impl fmt::Display for ConfigError {
 }
 
 /// Every key at the root.
-const ROOT_KEYS: [&str; 10] = [
+const ROOT_KEYS: [&str; 12] = [
     "$schema",
     "documents",
     "limits",
@@ -99,7 +102,9 @@ const ROOT_KEYS: [&str; 10] = [
     "policy",
     "retry",
     "search",
+    "serve",
     "servers",
+    "telemetry",
     "tools",
 ];
 
@@ -136,6 +141,8 @@ impl Config {
         config.search = sections.read("search")?;
         config.documents = sections.read("documents")?;
         config.model = sections.read("model")?;
+        config.serve = sections.read("serve")?;
+        config.telemetry = sections.read("telemetry")?;
         config.unset = sections.unset;
         let read = servers::read(&document, environment)?;
         config.servers = read.servers;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
 use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_models::ModelSettings;
+use toolgate_server::{ServeSettings, TelemetrySettings};
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 
@@ -27,6 +28,8 @@ fn schema() -> Value {
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
     let model = section::<ModelSettings>(&mut generator);
+    let serve = section::<ServeSettings>(&mut generator);
+    let telemetry = section::<TelemetrySettings>(&mut generator);
     let server = ServerSettings::entry_schema();
     let implementation = |kind: &str, key: &str, value: Value| json!({ "properties": { "type": { "const": kind }, key: value }, "required": ["type", key] });
     let name = json!({ "type": "string", "description": "Name of the handler" });
@@ -59,6 +62,8 @@ fn schema() -> Value {
             "search": search,
             "documents": documents,
             "model": model,
+            "serve": serve,
+            "telemetry": telemetry,
         },
     })
 }

@@ -1,0 +1,33 @@
+//! The gateway over HTTP: an API for programs, MCP for clients, a page for the operator, and what can be measured.
+//!
+//! ```text
+//!  listener.rs   connections, bounded      api/        one file per group of routes
+//!  guard/        who may come in           dashboard   the page and what it loads
+//!  router.rs     every route there is      feed, stats, metrics, traces   what observers see of calls
+//! ```
+//!
+//! A request passes the guard (host, origin, token, rate), then a route, and a call the same door as everywhere: the
+//! [`ToolExecutor`](toolgate_core::ToolExecutor).
+
+mod api;
+mod approvals;
+mod dashboard;
+mod feed;
+mod gateway;
+mod guard;
+mod listener;
+mod metrics;
+mod problem;
+mod router;
+mod settings;
+mod stats;
+mod traces;
+
+pub use approvals::Approvals;
+pub use feed::Feed;
+pub use gateway::{Gateway, Parts, Workshop};
+pub use listener::serve;
+pub use metrics::Metrics;
+pub use settings::{ServeSettings, TokenSettings};
+pub use stats::Stats;
+pub use traces::{TelemetrySettings, Traces};
