@@ -1,18 +1,282 @@
 //! Figures for Prometheus.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
-use toolgate_core::{CallRecord, Observer};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use toolgate_core::{CallRecord, CallStarted, ErrorKind, Observer, Source};
+use toolgate_mcp::{ServerState, ServerStatus};
+
+/// Seconds; from a call inside of the program to one that waits for a slow device.
+const BUCKETS: [f64; 14] = [
+    0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// Tools with figures of their own; the rest is counted as one.
+const MOST_TOOLS: usize = 2048;
+const OTHERS: &str = "(others)";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTool {
+    tool: String,
+    server: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfOrigin {
+    tool: String,
+    server: String,
+    origin: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    tool: String,
+    server: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfServer {
+    server: String,
+}
 
 /// Counts calls. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Metrics(Arc<AtomicU64>);
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    calls: Family<OfOrigin, Counter>,
+    failures: Family<OfKind, Counter>,
+    duration: Family<OfTool, Histogram, fn() -> Histogram>,
+    in_flight: Gauge,
+    unknown: Counter,
+    /// A call finds its figures by the tool's name, without making labels anew.
+    tools: Mutex<HashMap<String, Arc<Tool>>>,
+}
+
+struct Tool {
+    labels: OfTool,
+    calls: Mutex<Vec<(toolgate_core::Origin, Counter)>>,
+    duration: Histogram,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("toolgate");
+        let calls = Family::default();
+        let failures = Family::default();
+        let duration = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> _);
+        let (in_flight, unknown) = (Gauge::default(), Counter::default());
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "Which Toolgate this is", version);
+        registry.register("calls", "Calls of tools", Family::clone(&calls));
+        registry.register(
+            "failures",
+            "Calls that failed, by kind",
+            Family::clone(&failures),
+        );
+        registry.register_with_unit(
+            "call_duration",
+            "How long calls took",
+            Unit::Seconds,
+            Family::clone(&duration),
+        );
+        registry.register("calls_in_flight", "Calls that run now", in_flight.clone());
+        registry.register(
+            "unknown_tool_calls",
+            "Calls of tools that do not exist",
+            unknown.clone(),
+        );
+        Self(Arc::new(Inner {
+            registry,
+            calls,
+            failures,
+            duration,
+            in_flight,
+            unknown,
+            tools: Mutex::default(),
+        }))
+    }
+}
+
+impl Metrics {
+    /// Everything as Prometheus reads it, with the servers as they are now.
+    pub(crate) fn render(&self, servers: &[ServerStatus], tools: usize) -> String {
+        let mut page = String::with_capacity(16 * 1024);
+        // Writing to a string does not fail.
+        let written = text::encode_registry(&mut page, &self.0.registry)
+            .and_then(|()| text::encode_registry(&mut page, &of_servers(servers, tools)))
+            .and_then(|()| text::encode_eof(&mut page));
+        debug_assert_eq!(written, fmt::Result::Ok(()));
+        page
+    }
+
+    fn tool(&self, record: &CallRecord) -> Option<Arc<Tool>> {
+        let definition = record.definition()?;
+        let mut tools = self.0.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tool) = tools.get(definition.name()) {
+            return Some(Arc::clone(tool));
+        }
+        let labels = match tools.len() < MOST_TOOLS {
+            true => OfTool {
+                tool: definition.name().to_owned(),
+                server: match definition.source() {
+                    Source::Mcp(server) => server.clone(),
+                    local => local.to_string(),
+                },
+            },
+            false => OfTool {
+                tool: OTHERS.to_owned(),
+                server: String::new(),
+            },
+        };
+        let name = match labels.tool == OTHERS {
+            true => OTHERS,
+            false => definition.name(),
+        };
+        let made = tools.entry(name.to_owned()).or_insert_with(|| {
+            Arc::new(Tool {
+                duration: self.0.duration.get_or_create(&labels).clone(),
+                calls: Mutex::default(),
+                labels,
+            })
+        });
+        Some(Arc::clone(made))
+    }
+
+    fn failed(&self, labels: OfTool, kind: ErrorKind) {
+        let OfTool { tool, server } = labels;
+        let kind = kind.as_str();
+        let labels = OfKind { tool, server, kind };
+        self.0.failures.get_or_create(&labels).inc();
+    }
+}
+
+impl Tool {
+    fn called(&self, origin: toolgate_core::Origin, metrics: &Metrics) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = calls.iter().find(|(known, _)| *known == origin);
+        if let Some((_, counter)) = known {
+            counter.inc();
+            return;
+        }
+        let OfTool { tool, server } = self.labels.clone();
+        let origin_name = origin.to_string();
+        let labels = OfOrigin {
+            tool,
+            server,
+            origin: origin_name,
+        };
+        let counter = metrics.0.calls.get_or_create(&labels).clone();
+        counter.inc();
+        calls.push((origin, counter));
+    }
+}
 
 impl Observer for Metrics {
-    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    fn started<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        self.0.in_flight.inc();
         None
+    }
+
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        if record.started {
+            self.0.in_flight.dec();
+        }
+        let Some(tool) = self.tool(record) else {
+            self.0.unknown.inc();
+            return None;
+        };
+        tool.called(record.origin, self);
+        tool.duration.observe(record.outcome.elapsed.as_secs_f64());
+        if let Err(error) = &record.outcome.result {
+            self.failed(tool.labels.clone(), error.kind());
+        }
+        None
+    }
+}
+
+/// What the servers count themselves.
+fn of_servers(servers: &[ServerStatus], tools: usize) -> Registry {
+    let mut registry = Registry::with_prefix("toolgate");
+    registry.register(
+        "tools",
+        "Tools that can be called",
+        ConstGauge::new(tools as i64),
+    );
+    let (up, restarts, polluted) = (
+        Family::<OfServer, Gauge>::default(),
+        Family::<OfServer, Counter>::default(),
+        Family::<OfServer, Counter>::default(),
+    );
+    for status in servers {
+        let server = OfServer {
+            server: status.name.clone(),
+        };
+        let is_up = status.state == ServerState::Connected;
+        up.get_or_create(&server).set(i64::from(is_up));
+        restarts.get_or_create(&server).inc_by(status.restarts);
+        polluted.get_or_create(&server).inc_by(status.polluted);
+    }
+    registry.register("server_up", "1 if the server's tools can be called", up);
+    registry.register("server_restarts", "How often a server ended", restarts);
+    registry.register(
+        "server_polluted_lines",
+        "Lines on a server's stdout that were no messages",
+        polluted,
+    );
+    registry
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_core::{FunctionTool, Origin, ToolCall, ToolError, ToolExecutor, ToolManager};
+
+    use super::*;
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+
+    #[tokio::test]
+    async fn calls_failures_and_unknown_tools_are_counted_apart() {
+        let metrics = Metrics::default();
+        let manager = ToolManager::new();
+        let fine = async |_: Nothing, _: toolgate_core::CallContext| Ok::<_, ToolError>("fine");
+        let broken = async |_: Nothing, _: toolgate_core::CallContext| {
+            Err::<String, _>(ToolError::failed("broken"))
+        };
+        manager.add(FunctionTool::new("fine", "Works", fine).unwrap());
+        manager.add(FunctionTool::new("broken", "Does not", broken).unwrap());
+        let executor = ToolExecutor::builder(Arc::new(manager))
+            .observer(metrics.clone())
+            .build();
+        for name in ["fine", "fine", "broken", "evil\"name\n"] {
+            let call = ToolCall::new(name, json!({})).origin(Origin::Http);
+            executor.execute(call).await;
+        }
+        let page = metrics.render(&[], 2);
+        for line in [
+            r#"toolgate_calls_total{tool="fine",server="custom",origin="http"} 2"#,
+            r#"toolgate_calls_total{tool="broken",server="custom",origin="http"} 1"#,
+            r#"toolgate_failures_total{tool="broken",server="custom",kind="tool_error"} 1"#,
+            r#"toolgate_call_duration_seconds_count{tool="fine",server="custom"} 2"#,
+            "toolgate_unknown_tool_calls_total 1",
+            "toolgate_calls_in_flight 0",
+            "toolgate_tools 2",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("evil"));
     }
 }

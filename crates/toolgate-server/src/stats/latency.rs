@@ -1,0 +1,114 @@
+//! How long calls took, as counts in buckets that grow by a tenth: small, and exact enough to draw.
+
+use std::time::Duration;
+
+/// The first bucket ends here.
+const SHORTEST: f64 = 0.01;
+/// Buckets for every doubling.
+const FINENESS: f64 = 8.0;
+/// About three minutes; longer ones count as that.
+const LAST: u8 = 194;
+
+/// Milliseconds at which the histogram that is drawn is cut.
+pub(super) const BOUNDS_MS: [f64; 16] = [
+    0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0,
+    10_000.0,
+];
+
+/// Counts by bucket; few are used, so only those are kept, sorted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Latency(Vec<(u8, u32)>);
+
+impl Latency {
+    pub(super) fn count(&mut self, elapsed: Duration) {
+        self.add(bucket(elapsed.as_secs_f64() * 1e3), 1);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (bucket, count) in &other.0 {
+            self.add(*bucket, *count);
+        }
+    }
+
+    fn add(&mut self, bucket: u8, count: u32) {
+        match self.0.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+            Ok(at) => self.0[at].1 = self.0[at].1.saturating_add(count),
+            Err(at) => self.0.insert(at, (bucket, count)),
+        }
+    }
+
+    /// The time in milliseconds that this share of the calls took at most; none without calls.
+    pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
+        let total: u64 = self.0.iter().map(|(_, count)| u64::from(*count)).sum();
+        let rank = (total as f64 * share).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (bucket, count) in &self.0 {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return Some(round(middle(*bucket)));
+            }
+        }
+        None
+    }
+
+    /// How many fell between two of [`BOUNDS_MS`]; the last count is beyond all of them.
+    pub(super) fn histogram(&self) -> Vec<u64> {
+        let mut counts = vec![0; BOUNDS_MS.len() + 1];
+        for (bucket, count) in &self.0 {
+            let at = BOUNDS_MS.partition_point(|bound| *bound < middle(*bucket));
+            counts[at] += u64::from(*count);
+        }
+        counts
+    }
+}
+
+fn bucket(milliseconds: f64) -> u8 {
+    let doublings = (milliseconds / SHORTEST).max(1.0).log2();
+    ((doublings * FINENESS) as u64).min(u64::from(LAST)) as u8
+}
+
+/// The geometric middle of a bucket.
+fn middle(bucket: u8) -> f64 {
+    SHORTEST * ((f64::from(bucket) + 0.5) / FINENESS).exp2()
+}
+
+/// Three digits: more would be noise.
+fn round(milliseconds: f64) -> f64 {
+    let digits = 10f64.powf(2.0 - milliseconds.abs().log10().floor());
+    (milliseconds * digits).round() / digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_tenth() {
+        for (times, share, expected) in [
+            (vec![1.0], 0.5, 1.0),
+            ((1..=100).map(f64::from).collect(), 0.5, 50.0),
+            ((1..=100).map(f64::from).collect(), 0.95, 95.0),
+            (vec![0.02, 0.02, 900.0], 0.99, 900.0),
+            (vec![0.0, 0.000_1], 0.5, SHORTEST),
+        ] {
+            let mut latency = Latency::default();
+            for time in times {
+                latency.count(Duration::from_secs_f64(time / 1e3));
+            }
+            let found = latency.percentile(share).unwrap();
+            assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
+        }
+        assert_eq!(Latency::default().percentile(0.5), None);
+    }
+
+    #[test]
+    fn a_histogram_loses_nothing_and_centuries_fit_in() {
+        let mut latency = Latency::default();
+        for time in [0.05, 0.15, 3.0, 9000.0, 1e12] {
+            latency.count(Duration::from_secs_f64(time / 1e3));
+        }
+        let counts = latency.histogram();
+        assert_eq!(counts.iter().sum::<u64>(), 5);
+        assert_eq!((counts[0], counts[1], counts[16]), (1, 1, 1));
+    }
+}

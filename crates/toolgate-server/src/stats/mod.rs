@@ -1,0 +1,205 @@
+//! Figures for the dashboard: how often, how fast, how well. Kept in memory, of the last half hour.
+
+mod latency;
+mod series;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use indexmap::IndexMap;
+use serde::Serialize;
+use tokio::time::Instant;
+use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source};
+use utoipa::ToSchema;
+
+use series::{STEP, STEPS, Series};
+
+/// Tools with figures of their own; what comes after them is counted together with all only.
+const MOST_TOOLS: usize = 2048;
+/// The status looks back this far for its error rate and its percentile.
+const LATELY: Duration = Duration::from_secs(300);
+
+/// Counts calls and knows which are running. Cheap to clone.
+#[derive(Clone)]
+pub struct Stats(Arc<Mutex<Inner>>);
+
+struct Inner {
+    /// Steps are counted from here: the wall clock may jump.
+    start: Instant,
+    all: Series,
+    tools: IndexMap<String, Counted>,
+    running: HashMap<CallId, Running>,
+}
+
+struct Counted {
+    source: String,
+    server: Option<String>,
+    series: Series,
+}
+
+/// A call that has not ended yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    pub(crate) tool: String,
+    pub(crate) since: Instant,
+}
+
+/// All calls together, lately.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) calls_total: u64,
+    pub(crate) calls_per_minute: u64,
+    /// Of the last five minutes, if there were any calls.
+    pub(crate) error_rate: Option<f64>,
+    pub(crate) p95_ms: Option<f64>,
+    pub(crate) in_flight: usize,
+}
+
+/// What the tools did in the last half hour.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct StatsReport {
+    /// Seconds of one step of a series.
+    step_s: u64,
+    /// The busiest first.
+    tools: Vec<ToolStats>,
+}
+
+/// What one tool did.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ToolStats {
+    tool: String,
+    source: String,
+    server: Option<String>,
+    #[serde(flatten)]
+    figures: series::Figures,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Inner {
+            start: Instant::now(),
+            all: Series::default(),
+            tools: IndexMap::new(),
+            running: HashMap::new(),
+        })))
+    }
+}
+
+impl Stats {
+    /// All calls together, lately.
+    pub(crate) fn summary(&self) -> Summary {
+        let inner = self.lock();
+        let now = inner.step();
+        let minute = inner.all.recent(now, steps_in(Duration::from_secs(60)));
+        let lately = inner.all.recent(now, steps_in(LATELY));
+        let error_rate = (lately.calls > 0).then(|| lately.failures as f64 / lately.calls as f64);
+        Summary {
+            calls_total: inner.all.calls(),
+            calls_per_minute: minute.calls,
+            error_rate,
+            p95_ms: lately.latency.percentile(0.95),
+            in_flight: inner.running.len(),
+        }
+    }
+
+    /// Tool by tool, the busiest first; only those that may be shown.
+    pub(crate) fn snapshot(&self, may_show: impl Fn(&str) -> bool) -> StatsReport {
+        let inner = self.lock();
+        let (now, wall) = (inner.step(), SystemTime::now());
+        let mut tools: Vec<ToolStats> = inner
+            .tools
+            .iter()
+            .filter(|(tool, _)| may_show(tool))
+            .map(|(tool, counted)| ToolStats {
+                tool: tool.clone(),
+                source: counted.source.clone(),
+                server: counted.server.clone(),
+                figures: counted.series.figures(now, wall),
+            })
+            .collect();
+        tools.sort_by_key(|tool| std::cmp::Reverse(tool.figures.calls));
+        StatsReport {
+            step_s: STEP.as_secs(),
+            tools,
+        }
+    }
+
+    /// The calls that have not ended yet, the oldest first.
+    pub(crate) fn running(&self) -> Vec<(CallId, Running)> {
+        let inner = self.lock();
+        let mut running: Vec<_> = inner
+            .running
+            .iter()
+            .map(|(id, call)| (*id, call.clone()))
+            .collect();
+        running.sort_unstable_by_key(|(id, _)| *id);
+        running
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn steps_in(time: Duration) -> u64 {
+    (time.as_secs() / STEP.as_secs()).min(STEPS)
+}
+
+impl Inner {
+    fn step(&self) -> u64 {
+        self.start.elapsed().as_secs() / STEP.as_secs()
+    }
+
+    fn count(&mut self, record: &CallRecord) {
+        let now = self.step();
+        let elapsed = record.outcome.elapsed;
+        let failure = record
+            .outcome
+            .result
+            .as_ref()
+            .err()
+            .map(|error| error.kind());
+        self.all.count(now, elapsed, failure);
+        // A name that means no tool could be anything.
+        let Some(tool) = record.definition() else {
+            return;
+        };
+        if let Some(counted) = self.tools.get_mut(tool.name()) {
+            counted.series.count(now, elapsed, failure);
+        } else if self.tools.len() < MOST_TOOLS {
+            let mut counted = Counted {
+                source: tool.source().to_string(),
+                server: match tool.source() {
+                    Source::Mcp(server) => Some(server.clone()),
+                    _ => None,
+                },
+                series: Series::default(),
+            };
+            counted.series.count(now, elapsed, failure);
+            self.tools.insert(tool.name().to_owned(), counted);
+        }
+    }
+}
+
+impl Observer for Stats {
+    fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        let running = Running {
+            tool: call.tool_name.clone(),
+            since: Instant::now(),
+        };
+        self.lock().running.insert(call.id, running);
+        None
+    }
+
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        let mut inner = self.lock();
+        inner.running.remove(&record.outcome.call_id);
+        inner.count(record);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
