@@ -57,13 +57,7 @@ impl Redactor {
 
     /// A text without the known secrets, and without those that JSON inside of it names as such.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut text = without_named(text);
-        for secret in self.secrets.load().iter() {
-            if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
-            }
-        }
-        text
+        without(&self.secrets.load(), text)
     }
 
     /// One line of at most `longest` bytes and a little: secrets out, escaped, and its true size said where it is cut.
@@ -87,6 +81,26 @@ impl Redactor {
             Err(_) => format!("nested deeper than {DEEPEST}"),
         };
         format!("{}… ({size})", prefix(&preview.out, longest))
+    }
+
+    /// A JSON value as compact JSON, secrets out and nothing else changed, to be kept. Of what takes more than `longest` bytes
+    /// it is the beginning, and how many bytes are missing.
+    pub fn compact(&self, value: &Value, longest: usize) -> (String, u64) {
+        let mut kept = Kept {
+            secrets: &self.secrets.load(),
+            out: Vec::with_capacity(128),
+            longest,
+        };
+        kept.write(value, DEEPEST);
+        let text = String::from_utf8(kept.out).unwrap_or_default();
+        if text.len() <= longest {
+            return (text, 0);
+        }
+        let text = prefix(&text, longest).to_owned();
+        let size = Size::of(value, DEEPEST).map_or(0, |size| size.bytes);
+        // Where secrets were longer than what stands for them, the size is less than what was written.
+        let missing = size.saturating_sub(text.len() as u64).max(1);
+        (text, missing)
     }
 
     /// A JSON value of the same shape, secrets out.
@@ -194,6 +208,85 @@ impl Preview<'_> {
     fn is_full(&self) -> bool {
         self.out.len() > self.longest
     }
+}
+
+/// Writes compact JSON until there is enough of it, without a second tree.
+struct Kept<'a> {
+    secrets: &'a [String],
+    out: Vec<u8>,
+    longest: usize,
+}
+
+impl Kept<'_> {
+    fn write(&mut self, value: &Value, deeper: usize) {
+        match value {
+            _ if self.out.len() > self.longest => {}
+            Value::Array(_) | Value::Object(_) if deeper == 0 => self.quoted("…"),
+            Value::Array(array) => {
+                self.out.push(b'[');
+                for (index, value) in array.iter().enumerate() {
+                    if index > 0 {
+                        self.out.push(b',');
+                    }
+                    self.write(value, deeper - 1);
+                    if self.out.len() > self.longest {
+                        return;
+                    }
+                }
+                self.out.push(b']');
+            }
+            Value::Object(object) => {
+                self.out.push(b'{');
+                for (index, (name, value)) in object.iter().enumerate() {
+                    if index > 0 {
+                        self.out.push(b',');
+                    }
+                    self.text(name);
+                    self.out.push(b':');
+                    if is_secret(name, value) {
+                        self.quoted(HIDDEN);
+                    } else {
+                        self.write(value, deeper - 1);
+                    }
+                    if self.out.len() > self.longest {
+                        return;
+                    }
+                }
+                self.out.push(b'}');
+            }
+            Value::String(text) => self.text(text),
+            Value::Number(number) => {
+                let number = number.to_string();
+                if self.secrets.iter().any(|secret| number.contains(&**secret)) {
+                    self.quoted(HIDDEN);
+                } else {
+                    self.out.extend(number.bytes());
+                }
+            }
+            Value::Bool(true) => self.out.extend(b"true"),
+            Value::Bool(false) => self.out.extend(b"false"),
+            Value::Null => self.out.extend(b"null"),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.quoted(&without(self.secrets, text));
+    }
+
+    fn quoted(&mut self, text: &str) {
+        // Into memory, where nothing can fail.
+        drop(serde_json::to_writer(&mut self.out, text));
+    }
+}
+
+fn without<'a>(secrets: &[String], text: &'a str) -> Cow<'a, str> {
+    let mut text = without_named(text);
+    for secret in secrets {
+        if text.contains(secret.as_str()) {
+            text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
+        }
+    }
+    text
 }
 
 /// Takes out the values of secret keys in text that is JSON, was meant to be, or contains some: `"password": "…"`.
@@ -374,6 +467,7 @@ mod tests {
         ] {
             assert_eq!(redactor.json(&value, 1000), expected);
             assert_eq!(redactor.value(&value).to_string(), expected);
+            assert_eq!(redactor.compact(&value, 1000), (expected.to_owned(), 0));
         }
     }
 
@@ -410,6 +504,33 @@ mod tests {
             "{text}"
         );
         assert_eq!(cut("ééé", 3), "é… (6 bytes)");
+    }
+
+    #[test]
+    fn what_is_kept_is_the_redacted_value_to_the_byte_or_its_beginning() {
+        let redactor = Redactor::new(["s3cret".to_owned(), "4711".to_owned()]);
+        let value = json!({
+            "a s3cret": "x\n\u{202e}\"s3cret", "n": [4711.5, -3, 1e300, true, null], "pin": 1, "é": {},
+            "text": r#"{"password": "hunter2"}"#,
+        });
+        let whole = redactor.value(&value).to_string();
+        assert!(!whole.contains("s3cret") && !whole.contains("4711") && !whole.contains("hunter2"));
+        assert_eq!(redactor.compact(&value, 1000), (whole.clone(), 0));
+        for longest in 0..whole.len() {
+            let (text, missing) = redactor.compact(&value, longest);
+            assert!(whole.starts_with(&text) && text.len() <= longest, "{text}");
+            assert!(missing > 0 && missing < 200, "{missing}");
+        }
+        let mut deep = json!(1);
+        for _ in 0..2000 {
+            deep = Value::Array(vec![deep]);
+        }
+        let (text, missing) = redactor.compact(&deep, 10_000);
+        assert!(text.contains("[\"…\"]") && missing == 0);
+        // Dropping it level by level: the tree's own way would need the whole stack.
+        while let Value::Array(mut inner) = deep {
+            deep = inner.pop().unwrap_or_default();
+        }
     }
 
     #[test]

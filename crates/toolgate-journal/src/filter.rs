@@ -1,0 +1,184 @@
+//! Which calls are wanted, and the SQL that finds them.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::types::Value;
+
+/// What a call can have come to: the words of [`Filter::outcome`].
+pub const OUTCOMES: [&str; 15] = [
+    "success",
+    "failed",
+    "running",
+    "interrupted",
+    "not_found",
+    "invalid_arguments",
+    "denied",
+    "unavailable",
+    "timeout",
+    "cancelled",
+    "handler_not_found",
+    "tool_error",
+    "panicked",
+    "too_large",
+    "overloaded",
+];
+
+/// Longer texts are not looked for.
+const LONGEST_SEARCH: usize = 1000;
+/// How far the time in an id may lie from the time its call started.
+const SLACK: SignedDuration = SignedDuration::from_hours(1);
+
+/// Which calls are wanted; by default the newest.
+///
+/// ```
+/// use toolgate_journal::Filter;
+///
+/// let mut failed = Filter::default();
+/// failed.outcome = Some("failed".to_owned());
+/// assert_eq!(failed.limit, 50);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Filter {
+    /// Only of this tool.
+    pub tool: Option<String>,
+    /// Only of tools of this MCP server.
+    pub server: Option<String>,
+    /// Only from there.
+    pub origin: Option<String>,
+    /// One of [`OUTCOMES`]; `failed` is every error kind. Another word finds nothing.
+    pub outcome: Option<String>,
+    /// Only with this text in the name, the arguments or the error. Capital and small letters are the same.
+    pub search: Option<String>,
+    /// Only those that started at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only those that started before this time.
+    pub until: Option<Timestamp>,
+    /// Only those older than the call with this id: the next page of a list.
+    pub before: Option<String>,
+    /// Only those newer than the call with this id.
+    pub after: Option<String>,
+    /// At most so many; never more than 1000.
+    pub limit: usize,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            tool: None,
+            server: None,
+            origin: None,
+            outcome: None,
+            search: None,
+            since: None,
+            until: None,
+            before: None,
+            after: None,
+            limit: 50,
+        }
+    }
+}
+
+/// Conditions on the table `calls`, and the values they speak of.
+pub(crate) struct Conditions {
+    texts: Vec<String>,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Filter {
+    /// `dead` are the runs that are over without having said so.
+    pub(crate) fn conditions(&self, dead: &str) -> Conditions {
+        let mut all = Conditions {
+            texts: Vec::new(),
+            values: Vec::new(),
+        };
+        for (column, value) in [
+            ("tool", &self.tool),
+            ("server", &self.server),
+            ("origin", &self.origin),
+        ] {
+            if let Some(value) = value {
+                all.add(&format!("{column} = ?"), [value.clone().into()]);
+            }
+        }
+        match self.outcome.as_deref() {
+            None => {}
+            Some("failed") => all.add("outcome NOT IN ('success', 'interrupted')", []),
+            Some("running") => all.add(&format!("finished IS NULL AND run NOT IN ({dead})"), []),
+            Some("interrupted") => all.add(
+                &format!("(outcome = 'interrupted' OR finished IS NULL AND run IN ({dead}))"),
+                [],
+            ),
+            Some(outcome) => all.add("outcome = ?", [outcome.to_owned().into()]),
+        }
+        if let Some(search) = &self.search {
+            all.search(search);
+        }
+        self.bound(&mut all);
+        all
+    }
+
+    fn bound(&self, all: &mut Conditions) {
+        // Ids begin with the time: with them the index finds the place.
+        if let Some(since) = self.since {
+            let start = first_id(since.checked_sub(SLACK).unwrap_or(since));
+            let since = since.as_microsecond();
+            all.add("started_at >= ? AND id >= ?", [since.into(), start.into()]);
+        }
+        if let Some(until) = self.until {
+            let end = first_id(until.checked_add(SLACK).unwrap_or(until));
+            let until = until.as_microsecond();
+            all.add("started_at < ? AND id < ?", [until.into(), end.into()]);
+        }
+        if let Some(before) = &self.before {
+            all.add("id < ?", [before.clone().into()]);
+        }
+        if let Some(after) = &self.after {
+            all.add("id > ?", [after.clone().into()]);
+        }
+    }
+}
+
+impl Conditions {
+    pub(crate) fn add<const N: usize>(&mut self, condition: &str, values: [Value; N]) {
+        self.texts.push(condition.to_owned());
+        self.values.extend(values);
+    }
+
+    fn search(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(LONGEST_SEARCH)];
+        let plain = contains(text);
+        // Arguments are kept as JSON, where quotes and line breaks are written differently.
+        let json = serde_json::Value::from(text).to_string();
+        let json = contains(&json[1..json.len() - 1]);
+        self.add(
+            r"(tool LIKE ? ESCAPE '\' OR error LIKE ? ESCAPE '\' OR asked LIKE ? ESCAPE '\' OR executed LIKE ? ESCAPE '\')",
+            [plain.clone().into(), plain.into(), json.clone().into(), json.into()],
+        );
+    }
+
+    /// As SQL that follows `WHERE`.
+    pub(crate) fn sql(&self) -> String {
+        if self.texts.is_empty() {
+            return "TRUE".to_owned();
+        }
+        self.texts.join(" AND ")
+    }
+}
+
+/// A pattern for LIKE.
+fn contains(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in text.chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// The smallest id of this time.
+fn first_id(time: Timestamp) -> String {
+    format!("{:012x}", time.as_millisecond().max(0))
+}

@@ -1,0 +1,126 @@
+//! The journal of one process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::oneshot;
+use toolgate_core::Redactor;
+
+use crate::health::Health;
+use crate::queue::{Job, Queue};
+use crate::runs::{self, Run};
+use crate::writer::{Backlog, Writer};
+use crate::{JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store};
+
+/// Longer commands are cut.
+const LONGEST_COMMAND: usize = 200;
+
+/// Records the calls of this process. Cheap to clone; clones are the same journal.
+///
+/// [`close`](Self::close) it before the program ends, or calls that were not yet written are lost.
+#[derive(Clone)]
+pub struct Journal {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    file: PathBuf,
+    pub(crate) sync: Sync,
+    pub(crate) redactor: Redactor,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) health: Arc<Health>,
+}
+
+impl Journal {
+    /// Opens the file, or makes it with its folder. `command` says what this process is, for people.
+    ///
+    /// A damaged file is set aside with a warning and a new one begun. Calls that were left open by processes that are gone
+    /// are marked as interrupted.
+    pub fn open(
+        file: &Path,
+        settings: &JournalSettings,
+        redactor: Redactor,
+        command: &str,
+    ) -> Result<Self, JournalError> {
+        let sqlite = |error| JournalError::Sqlite {
+            file: file.to_owned(),
+            error,
+        };
+        let io = |error| JournalError::Io {
+            file: file.to_owned(),
+            error,
+        };
+        // A path that stays the same wherever the process goes.
+        let file = &std::path::absolute(file).map_err(io)?;
+        let mut connection = store::open(file, settings.sync)?;
+        runs::mark_interrupted(&mut connection, file).map_err(sqlite)?;
+        let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
+        let run_seq = run.enter(&connection).map_err(sqlite)?;
+        let shared = Shared {
+            file: file.clone(),
+            sync: settings.sync,
+            redactor: redactor.clone(),
+            queue: Arc::default(),
+            health: Arc::default(),
+        };
+        let writer = Writer {
+            file: file.clone(),
+            settings: settings.clone(),
+            redactor,
+            run,
+            run_seq,
+            connection,
+            queue: Arc::clone(&shared.queue),
+            health: Arc::clone(&shared.health),
+            backlog: Backlog::default(),
+        };
+        thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(|| writer.run())
+            .map_err(io)?;
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Give it to the executor: it records every call that passes.
+    pub fn observer(&self) -> JournalObserver {
+        JournalObserver::of(self.clone())
+    }
+
+    /// Reads what was recorded, also by other processes.
+    pub fn reader(&self) -> Reader {
+        Reader::of(self.shared.file.clone())
+    }
+
+    /// Whether calls are recorded.
+    pub fn health(&self) -> JournalHealth {
+        self.shared.health.report()
+    }
+
+    /// Waits until everything that happened so far is written, if it can be.
+    pub async fn flush(&self) {
+        self.ask(Job::Flush).await;
+    }
+
+    /// Writes what is left and ends the run. Calls that end later are not recorded; those still open count as interrupted.
+    pub async fn close(&self) {
+        self.ask(Job::Close).await;
+    }
+
+    async fn ask(&self, job: fn(oneshot::Sender<()>) -> Job) {
+        let (done, is_done) = oneshot::channel();
+        if self.shared.queue.put(job(done)).is_ok() {
+            drop(is_done.await);
+        }
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody is left who could record a call: the run is over.
+    fn drop(&mut self) {
+        let (done, _) = oneshot::channel();
+        drop(self.queue.put(Job::Close(done)));
+    }
+}

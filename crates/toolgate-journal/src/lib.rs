@@ -1,0 +1,57 @@
+//! A record of every tool call: what was asked, what was executed, what came of it, and when.
+//!
+//! ```text
+//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ writer thread ─▶ journal.db
+//!                 ◀── waits until they are on disk ◀───────────── group commits ┘             │
+//!                                                                  Reader, RecentCalls ◀──────┘
+//! ```
+//!
+//! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` how. A call survives the end of the process once its
+//! row is committed: the start before the tool is invoked, the end before the answer leaves. A journal that can not be written
+//! costs one line in the log, never a call.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use serde_json::json;
+//! use toolgate_core::{Redactor, ToolCall, ToolExecutor, ToolManager};
+//! use toolgate_journal::{Filter, Journal, JournalSettings};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let file = folder.path().join("journal.db");
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let journal = Journal::open(&file, &JournalSettings::default(), Redactor::default(), "doc")?;
+//! let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).observer(journal.observer()).build();
+//! executor.execute(ToolCall::new("nope", json!({ "a": 1 }))).await;
+//!
+//! let calls = journal.reader().calls(&Filter::default())?;
+//! assert_eq!((calls[0].outcome.as_str(), &calls[0].arguments), ("not_found", &json!({ "a": 1 })));
+//! journal.close().await;
+//! # Ok::<_, toolgate_journal::JournalError>(())
+//! # }).unwrap();
+//! ```
+
+mod error;
+mod filter;
+mod health;
+mod journal;
+mod observer;
+mod queue;
+mod reader;
+mod recent;
+mod record;
+mod row;
+mod runs;
+mod settings;
+mod store;
+mod time;
+mod writer;
+
+pub use error::JournalError;
+pub use filter::{Filter, OUTCOMES};
+pub use health::JournalHealth;
+pub use journal::Journal;
+pub use observer::JournalObserver;
+pub use reader::{Position, Reader};
+pub use recent::RecentCalls;
+pub use record::{CallDetail, CallSummary, RunInfo, StepTimes};
+pub use settings::{JournalSettings, Sync};

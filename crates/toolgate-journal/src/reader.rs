@@ -1,0 +1,307 @@
+//! Reads the journal, also while others write it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
+use serde_json::Value;
+
+use crate::filter::Conditions;
+use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
+use crate::row::marked;
+use crate::runs::{self, INTERRUPTED};
+use crate::store::{self, Unusable};
+use crate::{Filter, JournalError, time};
+
+/// A list is at most so long.
+const MOST_CALLS: usize = 1000;
+/// Arguments in a list are cut beyond this.
+const LONGEST_ARGUMENTS: usize = 2048;
+const BUSY: Duration = Duration::from_secs(2);
+/// The columns of a summary, by number. Of long arguments only the beginning is read.
+const SUMMARY: &str = "
+    calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
+    substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked))";
+
+/// Reads calls. Cheap to make and to clone; each question opens the file anew.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    file: PathBuf,
+}
+
+/// A place in the order in which calls ended; see [`Reader::finished_after`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position(i64);
+
+impl Reader {
+    /// For a program that only reads. Nothing is made, and nothing in the file is changed.
+    pub fn open(file: &Path) -> Result<Self, JournalError> {
+        let reader = Self::of(file.to_owned());
+        reader.connect()?;
+        Ok(reader)
+    }
+
+    pub(crate) fn of(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// Calls, newest first.
+    pub fn calls(&self, filter: &Filter) -> Result<Vec<CallSummary>, JournalError> {
+        self.ask(|connection| {
+            let dead = self.dead(connection)?;
+            let conditions = filter.conditions(&dead.list());
+            let calls = select(connection, &conditions, "id DESC", filter.limit, &dead)?;
+            Ok(calls.into_iter().map(|(_, call)| call).collect())
+        })
+    }
+
+    /// One call by its id or by the beginning of it that no other call has.
+    pub fn call(&self, id: &str) -> Result<Option<CallDetail>, JournalError> {
+        let is_id = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_id {
+            return Err(JournalError::NoId(toolgate_core::escape(
+                &id[..id.floor_char_boundary(100)],
+            )));
+        }
+        let id = id.to_ascii_lowercase();
+        let found: Vec<String> = self.ask(|connection| {
+            let mut statement = connection
+                .prepare("SELECT id FROM calls WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2")?;
+            let ids = statement.query_map([&id], |row| row.get(0))?;
+            ids.collect()
+        })?;
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => self.ask(|connection| self.detail(connection, only)),
+            _ => Err(JournalError::Ambiguous(id)),
+        }
+    }
+
+    /// Where the order of ended calls ends now.
+    pub fn position(&self) -> Result<Position, JournalError> {
+        self.ask(|connection| {
+            let last: Option<i64> =
+                connection.query_row("SELECT max(finished) FROM calls", [], |row| row.get(0))?;
+            Ok(Position(last.unwrap_or(0)))
+        })
+    }
+
+    /// Calls that ended after a position, in the order in which they did, each with its own position. None is left out and
+    /// none comes twice, whoever ran it.
+    pub fn finished_after(
+        &self,
+        position: Position,
+        filter: &Filter,
+    ) -> Result<Vec<(Position, CallSummary)>, JournalError> {
+        self.ask(|connection| {
+            let dead = Dead::default();
+            let mut conditions = filter.conditions(&dead.list());
+            conditions.add("finished > ?", [position.0.into()]);
+            select(connection, &conditions, "finished", filter.limit, &dead)
+        })
+    }
+
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
+        let connection = self.connect()?;
+        question(&connection).map_err(|error| Unusable::from(error).of(&self.file))
+    }
+
+    fn connect(&self) -> Result<Connection, JournalError> {
+        let file = &self.file;
+        if !file.exists() {
+            return Err(JournalError::Missing(file.clone()));
+        }
+        let checked = |connection: Connection| match store::form(&connection, file) {
+            Ok(Some(_)) => Ok(connection),
+            Ok(None) => Err(JournalError::Missing(file.clone()).into()),
+            Err(error) => Err(error),
+        };
+        let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(file, read_only);
+        opened
+            .map_err(Unusable::from)
+            .and_then(|connection| {
+                connection.busy_timeout(BUSY)?;
+                checked(connection)
+            })
+            .map_err(|error| error.of(file))
+    }
+
+    fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
+        let runs = runs::dead(connection, &self.file)?;
+        Ok(Dead(runs.into_iter().map(|(seq, _)| seq).collect()))
+    }
+
+    fn detail(&self, connection: &Connection, id: &str) -> rusqlite::Result<Option<CallDetail>> {
+        let dead = self.dead(connection)?;
+        let sql = format!(
+            "SELECT {SUMMARY}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
+                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE id = ?"
+        );
+        let found = connection
+            .query_row(&sql, [id], |row| Ok((detail(row, &dead)?, row.get(11)?)))
+            .optional()?;
+        let Some((mut call, run)) = found else {
+            return Ok(None);
+        };
+        call.run = run_info(connection, run)?;
+        Ok(Some(call))
+    }
+}
+
+/// Runs that are over without having said so.
+#[derive(Default)]
+struct Dead(Vec<i64>);
+
+impl Dead {
+    fn list(&self) -> String {
+        let runs: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        runs.join(", ")
+    }
+}
+
+fn select(
+    connection: &Connection,
+    conditions: &Conditions,
+    order: &str,
+    limit: usize,
+    dead: &Dead,
+) -> rusqlite::Result<Vec<(Position, CallSummary)>> {
+    let limit = limit.min(MOST_CALLS);
+    let sql = format!(
+        "SELECT {SUMMARY} FROM calls WHERE {} ORDER BY {order} LIMIT {limit}",
+        conditions.sql()
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(&conditions.values), |row| {
+        let position = number(row, 12)?.unwrap_or(0);
+        Ok((Position(position), summary(row, dead)?))
+    })?;
+    rows.collect()
+}
+
+fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
+    let run = number(row, 11)?.unwrap_or(0);
+    let outcome = match text(row, 8)? {
+        Some(outcome) => outcome,
+        None if dead.0.contains(&run) => "interrupted".to_owned(),
+        None => "running".to_owned(),
+    };
+    let success = match outcome.as_str() {
+        "running" | "interrupted" => None,
+        outcome => Some(outcome == "success"),
+    };
+    let error = match outcome.as_str() {
+        "interrupted" => Some(INTERRUPTED.to_owned()),
+        _ => text(row, 9)?,
+    };
+    let arguments = text(row, 13)?.unwrap_or_default();
+    let bytes = number(row, 14)?.unwrap_or(0).unsigned_abs();
+    Ok(CallSummary {
+        id: text(row, 1)?.unwrap_or_default(),
+        tool: text(row, 2)?.unwrap_or_default(),
+        source: text(row, 3)?,
+        server: text(row, 4)?,
+        origin: text(row, 5)?.unwrap_or_default(),
+        started_at: time::timestamp(number(row, 6)?.unwrap_or(0)),
+        duration_ms: millis(row, 7)?,
+        outcome,
+        success,
+        error,
+        arguments: shown(&arguments, bytes),
+        result_bytes: number(row, 10)?.map(i64::unsigned_abs),
+    })
+}
+
+fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
+    let asked = json(row, 15)?.unwrap_or_default();
+    let executed = match number(row, 17)? {
+        Some(1) => Some(asked.clone()),
+        _ => json(row, 16)?,
+    };
+    Ok(CallDetail {
+        summary: summary(row, dead)?,
+        asked,
+        executed,
+        renamed: list(row, 18)?,
+        dropped: list(row, 19)?,
+        timings: StepTimes {
+            check_ms: millis(row, 20)?,
+            approval_ms: millis(row, 21)?,
+            invoke_ms: millis(row, 22)?,
+        },
+        result: json(row, 23)?,
+        result_cut: number(row, 24)? == Some(1),
+        content: json(row, 25)?,
+        hint: text(row, 26)?,
+        details: text(row, 27)?,
+        trace_id: text(row, 28)?,
+        parent_span_id: text(row, 29)?,
+        run: None,
+    })
+}
+
+fn run_info(connection: &Connection, run: i64) -> rusqlite::Result<Option<RunInfo>> {
+    let sql = "SELECT id, command, pid, version, started_at FROM runs WHERE seq = ?";
+    let info = connection.query_row(sql, [run], |row| {
+        Ok(RunInfo {
+            id: text(row, 0)?.unwrap_or_default(),
+            command: text(row, 1)?.unwrap_or_default(),
+            pid: number(row, 2)?
+                .and_then(|pid| pid.try_into().ok())
+                .unwrap_or(0),
+            version: text(row, 3)?.unwrap_or_default(),
+            started_at: time::timestamp(number(row, 4)?.unwrap_or(0)),
+        })
+    });
+    info.optional()
+}
+
+/// A column of text, whatever a damaged file has there.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+    })
+}
+
+/// A column of whole numbers, whatever a damaged file has there.
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(row.get_ref(column)?.as_i64().ok())
+}
+
+fn millis(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<f64>> {
+    Ok(number(row, column)?.map(|micros| micros as f64 / 1000.0))
+}
+
+/// A column of JSON; the text itself where it is damaged.
+fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Value>> {
+    Ok(text(row, column)?.map(|text| parsed(&text)))
+}
+
+fn list<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<T>> {
+    let text = text(row, column)?.unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// Arguments for a list: whole if they are short.
+fn shown(text: &str, bytes: u64) -> Value {
+    if bytes <= LONGEST_ARGUMENTS as u64 {
+        return parsed(text);
+    }
+    let start = &text[..text.floor_char_boundary(LONGEST_ARGUMENTS)];
+    let missing = bytes.saturating_sub(start.len() as u64);
+    marked(start.to_owned(), missing).into()
+}

@@ -1,0 +1,308 @@
+//! What is kept of a call, made on the caller's side: secrets out, everything bounded, JSON as text.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_core::{
+    CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
+};
+
+use crate::time::{micros, whole_micros};
+
+/// Arguments beyond this are cut; the usual limit of what a caller may send is the same.
+const LONGEST_ARGUMENTS: usize = 1 << 20;
+/// Results beyond this are cut.
+const LONGEST_RESULT: usize = 256 << 10;
+const LONGEST_NAME: usize = 200;
+const LONGEST_TEXT: usize = 16 << 10;
+/// Names of parameters beyond this are no names.
+const LONGEST_CHANGES: usize = 64 << 10;
+
+/// One thing to write.
+pub(crate) enum Row {
+    Start(Box<StartRow>),
+    End(Box<EndRow>),
+}
+
+/// A call that is about to run, or never did.
+pub(crate) struct StartRow {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    pub(crate) source: Option<String>,
+    pub(crate) server: Option<String>,
+    pub(crate) origin: String,
+    pub(crate) trace_id: Option<String>,
+    pub(crate) parent_span_id: Option<String>,
+    pub(crate) started_at: i64,
+    pub(crate) asked: String,
+    /// Only where they differ from what was asked.
+    pub(crate) executed: Executed,
+}
+
+/// The arguments the tool got.
+pub(crate) enum Executed {
+    /// It did not come to that.
+    Not,
+    AsAsked,
+    Otherwise(String),
+}
+
+/// How a call ended.
+pub(crate) struct EndRow {
+    pub(crate) id: String,
+    pub(crate) outcome: &'static str,
+    pub(crate) error: Option<String>,
+    pub(crate) hint: Option<String>,
+    pub(crate) details: Option<String>,
+    pub(crate) duration: i64,
+    pub(crate) check: i64,
+    pub(crate) approval: i64,
+    pub(crate) invoke: i64,
+    pub(crate) renamed: Option<String>,
+    pub(crate) dropped: Option<String>,
+    pub(crate) result: Option<String>,
+    pub(crate) result_bytes: Option<i64>,
+    pub(crate) result_cut: bool,
+    pub(crate) content: Option<String>,
+    pub(crate) start: Start,
+}
+
+/// How the row of a call comes to be that has none yet.
+pub(crate) enum Start {
+    /// It never started.
+    Made(Box<StartRow>),
+    /// It did; this is for the case that the start was lost.
+    Known(Box<Known>),
+}
+
+/// What a start row is made of.
+pub(crate) struct Known {
+    id: CallId,
+    tool_name: String,
+    tool: Option<Arc<dyn Tool>>,
+    origin: Origin,
+    trace_parent: Option<String>,
+    asked: Arc<Value>,
+    executed: Option<Arc<Value>>,
+    started_at: SystemTime,
+}
+
+impl Row {
+    pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
+        let row = StartRow::new(redactor, call.id, &call.tool_name, call.origin)
+            .of(Some(call.tool.definition()))
+            .traced(call.trace_parent.as_deref())
+            .with(redactor, &call.asked, Some(&call.executed))
+            .at(call.started_at);
+        Self::Start(Box::new(row))
+    }
+
+    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
+        Self::End(Box::new(EndRow::new(record, redactor)))
+    }
+
+    /// Roughly what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        const FIELDS: usize = 512;
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        match self {
+            Self::Start(row) => FIELDS + row.bytes(),
+            Self::End(row) => {
+                let start = match &row.start {
+                    Start::Made(start) => start.bytes(),
+                    Start::Known(_) => FIELDS,
+                };
+                let texts = [&row.error, &row.details, &row.result, &row.content];
+                FIELDS + start + texts.into_iter().map(length).sum::<usize>()
+            }
+        }
+    }
+}
+
+impl Known {
+    fn of(record: &CallRecord) -> Self {
+        Self {
+            id: record.outcome.call_id,
+            tool_name: record.outcome.tool_name.clone(),
+            tool: record.tool.clone(),
+            origin: record.origin,
+            trace_parent: record.trace_parent.clone(),
+            asked: Arc::clone(&record.asked),
+            executed: record.executed.clone(),
+            started_at: record.started_at,
+        }
+    }
+
+    pub(crate) fn row(&self, redactor: &Redactor) -> StartRow {
+        StartRow::new(redactor, self.id, &self.tool_name, self.origin)
+            .of(self.tool.as_deref().map(Tool::definition))
+            .traced(self.trace_parent.as_deref())
+            .with(redactor, &self.asked, self.executed.as_ref())
+            .at(self.started_at)
+    }
+}
+
+impl StartRow {
+    fn new(redactor: &Redactor, id: CallId, tool: &str, origin: Origin) -> Self {
+        Self {
+            id: id.to_string(),
+            // Escaped: people read this column with other programs.
+            tool: redactor.line(tool, LONGEST_NAME),
+            source: None,
+            server: None,
+            origin: origin.to_string(),
+            trace_id: None,
+            parent_span_id: None,
+            started_at: 0,
+            asked: String::new(),
+            executed: Executed::Not,
+        }
+    }
+
+    fn of(mut self, tool: Option<&ToolDefinition>) -> Self {
+        if let Some(source) = tool.map(ToolDefinition::source) {
+            self.source = Some(source.to_string());
+            if let Source::Mcp(server) = source {
+                self.server = Some(server.clone());
+            }
+        }
+        self
+    }
+
+    fn traced(mut self, trace_parent: Option<&str>) -> Self {
+        if let Some((trace, span)) = trace_parent.and_then(trace_ids) {
+            self.trace_id = Some(trace.to_owned());
+            self.parent_span_id = Some(span.to_owned());
+        }
+        self
+    }
+
+    fn with(
+        mut self,
+        redactor: &Redactor,
+        asked: &Arc<Value>,
+        executed: Option<&Arc<Value>>,
+    ) -> Self {
+        self.asked = kept(redactor, asked, LONGEST_ARGUMENTS).0;
+        self.executed = match executed {
+            None => Executed::Not,
+            Some(executed) if Arc::ptr_eq(asked, executed) || asked == executed => {
+                Executed::AsAsked
+            }
+            Some(executed) => Executed::Otherwise(kept(redactor, executed, LONGEST_ARGUMENTS).0),
+        };
+        self
+    }
+
+    fn at(mut self, started_at: SystemTime) -> Self {
+        self.started_at = micros(started_at);
+        self
+    }
+
+    fn bytes(&self) -> usize {
+        let executed = match &self.executed {
+            Executed::Otherwise(text) => text.len(),
+            Executed::Not | Executed::AsAsked => 0,
+        };
+        self.asked.len() + executed
+    }
+}
+
+impl EndRow {
+    fn new(record: &CallRecord, redactor: &Redactor) -> Self {
+        let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
+        let known = Known::of(record);
+        let start = if record.executed.is_none() {
+            Start::Made(Box::new(known.row(redactor)))
+        } else {
+            Start::Known(Box::new(known))
+        };
+        let mut row = Self {
+            id: record.outcome.call_id.to_string(),
+            outcome: "success",
+            error: None,
+            hint: None,
+            details: None,
+            duration: whole_micros(record.outcome.elapsed),
+            check: whole_micros(record.timings.check),
+            approval: whole_micros(record.timings.approval),
+            invoke: whole_micros(record.timings.invoke),
+            renamed: list(redactor, &record.renamed),
+            dropped: list(redactor, &record.dropped),
+            result: None,
+            result_bytes: None,
+            result_cut: false,
+            content: None,
+            start,
+        };
+        match &record.outcome.result {
+            Ok(output) => row.answered(output, redactor),
+            Err(error) => {
+                row.outcome = error.kind().as_str();
+                row.error = Some(text(&error.to_string()));
+                row.hint = error.hint().as_deref().map(text);
+                row.details = error.details().map(text);
+            }
+        }
+        row
+    }
+
+    fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
+        let (result, missing) = match &output.structured {
+            Some(value) => kept(redactor, value, LONGEST_RESULT),
+            None => kept(redactor, &output.to_result(), LONGEST_RESULT),
+        };
+        self.result_bytes = i64::try_from(result.len() as u64 + missing).ok();
+        self.result_cut = missing > 0;
+        self.result = Some(result);
+        if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
+            let blocks = output.content.iter().map(|block| block.as_value().clone());
+            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).0);
+        }
+    }
+}
+
+/// JSON text of a value. Of one that is too long it is a JSON string of its beginning that says how much is missing.
+fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (String, u64) {
+    let (text, missing) = redactor.compact(value, longest);
+    if missing == 0 {
+        return (text, 0);
+    }
+    (Value::String(marked(text, missing)).to_string(), missing)
+}
+
+fn bounded(text: &str, longest: usize) -> String {
+    let shown = &text[..text.floor_char_boundary(longest)];
+    match text.len() - shown.len() {
+        0 => shown.to_owned(),
+        missing => marked(shown.to_owned(), missing as u64),
+    }
+}
+
+/// Says how much of a text is missing.
+pub(crate) fn marked(shown: String, missing: u64) -> String {
+    shown + &format!("… ({missing} more bytes)")
+}
+
+/// A JSON list of names; nothing if it is empty. Names that models and servers made up may be secrets too.
+fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let names = serde_json::to_value(names).unwrap_or_default();
+    Some(redactor.compact(&names, LONGEST_CHANGES).0)
+}
+
+/// The ids in a W3C `traceparent`: of the trace, and of the caller's span.
+fn trace_ids(trace_parent: &str) -> Option<(&str, &str)> {
+    let mut parts = trace_parent.trim().split('-');
+    let (_version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_id = |id: &str, length| {
+        id.len() == length
+            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && id.bytes().any(|byte| byte != b'0')
+    };
+    (is_id(trace, 32) && is_id(span, 16)).then_some((trace, span))
+}

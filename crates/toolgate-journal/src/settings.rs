@@ -1,0 +1,121 @@
+//! The configuration's `journal`.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+use toolgate_core::parse_bytes;
+
+/// Less than this holds no day of calls.
+const SMALLEST: u64 = 1 << 20;
+/// A century: more would be a mistake.
+const LONGEST: u32 = 36_500;
+
+/// Where calls are recorded and for how long. The defaults are the documented ones of the configuration's `journal`.
+///
+/// ```
+/// use toolgate_journal::{JournalSettings, Sync};
+///
+/// let settings: JournalSettings = serde_json::from_str(r#"{ "maxSize": "64MiB", "sync": "full" }"#).unwrap();
+/// assert_eq!((settings.keep_days, settings.max_size, settings.sync), (30, 64 << 20, Sync::Full));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(description = "The record of all calls")]
+#[non_exhaustive]
+pub struct JournalSettings {
+    /// The file; empty: `toolgate/journal.db` in the user's state folder.
+    #[serde(deserialize_with = "file")]
+    #[schemars(with = "String")]
+    pub file: Option<PathBuf>,
+    /// Calls older than this many days are deleted.
+    #[serde(deserialize_with = "days")]
+    #[schemars(range(min = 1, max = 36500))]
+    pub keep_days: u32,
+    /// The oldest calls are deleted when the file takes more than this.
+    #[serde(deserialize_with = "size")]
+    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
+    pub max_size: u64,
+    /// What a recorded call survives.
+    pub sync: Sync,
+}
+
+/// What a recorded call survives.
+///
+/// ```
+/// assert_eq!(toolgate_journal::Sync::default(), toolgate_journal::Sync::Normal);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Sync {
+    /// Nobody waits for it: the last calls are lost if the program is killed.
+    Relaxed,
+    /// The program may be killed at any moment. The last calls may be lost if the power fails.
+    #[default]
+    Normal,
+    /// The power may fail at any moment. Every call waits for the disk.
+    Full,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            keep_days: 30,
+            max_size: 1 << 30,
+            sync: Sync::default(),
+        }
+    }
+}
+
+fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    Ok(Some(path).filter(|path| !path.as_os_str().is_empty()))
+}
+
+fn days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        days @ 1..=LONGEST => Ok(days),
+        _ => Err(de::Error::custom(format!("must be from 1 to {LONGEST}"))),
+    }
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match parse_bytes(&text).map_err(de::Error::custom)? as u64 {
+        bytes if bytes >= SMALLEST => Ok(bytes),
+        _ => Err(de::Error::custom("must be at least 1MiB")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_strictly() {
+        let read = |json: &str| serde_json::from_str::<JournalSettings>(json);
+        assert_eq!(read("{}").unwrap(), JournalSettings::default());
+        let all = r#"{ "file": "/x/y.db", "keepDays": 7, "maxSize": "2MiB", "sync": "relaxed" }"#;
+        let all = read(all).unwrap();
+        assert_eq!(all.file, Some(PathBuf::from("/x/y.db")));
+        assert_eq!(
+            (all.keep_days, all.max_size, all.sync),
+            (7, 2 << 20, Sync::Relaxed)
+        );
+        assert_eq!(read(r#"{ "file": "" }"#).unwrap().file, None);
+        for (json, problem) in [
+            (r#"{ "keepdays": 7 }"#, "unknown field `keepdays`"),
+            (r#"{ "keepDays": 0 }"#, "must be from 1 to 36500"),
+            (r#"{ "keepDays": 1000000 }"#, "must be from 1 to 36500"),
+            (r#"{ "maxSize": "1KiB" }"#, "must be at least 1MiB"),
+            (r#"{ "maxSize": "lots" }"#, "'lots' is no size"),
+            (r#"{ "maxSize": 5 }"#, "expected a string"),
+            (r#"{ "sync": "never" }"#, "unknown variant `never`"),
+        ] {
+            let error = read(json).unwrap_err().to_string();
+            assert!(error.contains(problem), "{json}: {error}");
+        }
+    }
+}
