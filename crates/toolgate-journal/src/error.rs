@@ -50,6 +50,14 @@ pub enum JournalError {
         #[source]
         error: rusqlite::Error,
     },
+    /// The file is damaged. The next process that writes sets it aside.
+    #[error("the journal {} is damaged: {problem}", .file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// How.
+        problem: String,
+    },
     /// Several calls begin like this.
     #[error("'{0}' is the beginning of several calls; give more of it")]
     Ambiguous(String),

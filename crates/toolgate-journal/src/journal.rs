@@ -6,12 +6,16 @@ use std::thread;
 
 use tokio::sync::oneshot;
 use toolgate_core::Redactor;
+use tracing::{debug, warn};
 
 use crate::health::Health;
 use crate::queue::{Job, Queue};
 use crate::runs::{self, Run};
-use crate::writer::{Backlog, Writer};
-use crate::{JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store};
+use crate::upkeep::Upkeep;
+use crate::writer::{Backlog, Identity, Writer};
+use crate::{
+    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, wal,
+};
 
 /// Longer commands are cut.
 const LONGEST_COMMAND: usize = 200;
@@ -53,6 +57,7 @@ impl Journal {
         };
         // A path that stays the same wherever the process goes.
         let file = &std::path::absolute(file).map_err(io)?;
+        tell_of_unusable_log(file);
         let mut connection = store::open(file, settings.sync)?;
         runs::mark_interrupted(&mut connection, file).map_err(sqlite)?;
         let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
@@ -66,7 +71,7 @@ impl Journal {
         };
         let writer = Writer {
             file: file.clone(),
-            settings: settings.clone(),
+            sync: settings.sync,
             redactor,
             run,
             run_seq,
@@ -74,6 +79,8 @@ impl Journal {
             queue: Arc::clone(&shared.queue),
             health: Arc::clone(&shared.health),
             backlog: Backlog::default(),
+            upkeep: Upkeep::new(settings),
+            identity: Identity::of(file),
         };
         thread::Builder::new()
             .name("journal".to_owned())
@@ -122,5 +129,19 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
         drop(self.queue.put(Job::Close(done)));
+    }
+}
+
+/// SQLite leaves out the end of its log if it is not whole, and says nothing. While others write, it never is.
+fn tell_of_unusable_log(file: &Path) {
+    if runs::is_anyone_alive(file) {
+        return;
+    }
+    match wal::unusable_pages(&store::suffixed(file, "-wal")) {
+        Ok(0) => {}
+        Ok(pages) => {
+            warn!(file = %file.display(), pages, "the end of the journal was not completely written or is damaged, and is left out");
+        }
+        Err(error) => debug!(%error, "the log of the journal can not be looked at"),
     }
 }

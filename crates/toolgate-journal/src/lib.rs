@@ -30,6 +30,7 @@
 //! # }).unwrap();
 //! ```
 
+mod batch;
 mod error;
 mod filter;
 mod health;
@@ -39,11 +40,14 @@ mod queue;
 mod reader;
 mod recent;
 mod record;
+mod recover;
 mod row;
 mod runs;
 mod settings;
 mod store;
 mod time;
+mod upkeep;
+mod wal;
 mod writer;
 
 pub use error::JournalError;

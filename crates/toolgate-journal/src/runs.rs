@@ -3,7 +3,6 @@
 //! Each run has a row, and beside the database a file of its own that it holds locked while it lives. The lock goes with the
 //! process, however that ends: a run whose lock is free is over, and calls it left open were interrupted.
 
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior, params};
 use tracing::{debug, warn};
 
+use crate::store::suffixed;
 use crate::time;
 
 /// What is said of a call whose process ended before it did.
@@ -30,11 +30,7 @@ pub(crate) struct Run {
 impl Run {
     /// Takes a new lock. The row follows with [`enter`](Self::enter): nobody may see it before the lock is held.
     pub(crate) fn begin(database: &Path, command: &str) -> io::Result<Self> {
-        let folder = folder_of(database);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)?;
+        let folder = folder(database)?;
         let id = format!("{:016x}", fastrand::u64(..));
         let path = folder.join(&id);
         let lock = OpenOptions::new()
@@ -153,8 +149,26 @@ fn is_alive(folder: &Path, id: &str) -> bool {
     }
 }
 
+/// True if a process writes to the file now.
+pub(crate) fn is_anyone_alive(database: &Path) -> bool {
+    let folder = folder_of(database);
+    let Ok(runs) = fs::read_dir(&folder) else {
+        return false;
+    };
+    runs.flatten()
+        .any(|run| is_alive(&folder, &run.file_name().to_string_lossy()))
+}
+
+/// Where the locks are, made if it is not there.
+pub(crate) fn folder(database: &Path) -> io::Result<PathBuf> {
+    let folder = folder_of(database);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)?;
+    Ok(folder)
+}
+
 fn folder_of(database: &Path) -> PathBuf {
-    let mut folder = OsString::from(database);
-    folder.push(".runs");
-    PathBuf::from(folder)
+    suffixed(database, ".runs")
 }

@@ -7,13 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
-use toolgate_core::Redactor;
-use tracing::warn;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::row::{EndRow, Executed, Row, Start, StartRow};
-use crate::{JournalError, Sync, time};
+use crate::{JournalError, Sync, batch, recover, runs};
 
 /// "TGjo": tells our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
@@ -21,6 +17,12 @@ const APPLICATION_ID: i64 = 0x5447_6a6f;
 const FORM: i64 = 1;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
+/// What SQLite's log may keep of the disk once it has been worked off.
+const LONGEST_LOG: i64 = 16 << 20;
+/// Checked in a millisecond.
+const SMALL: u64 = 1 << 20;
+/// Not checked within a second.
+const HUGE: u64 = 64 << 20;
 
 /// Times are microseconds since 1970, durations microseconds. `finished` is the time of the end moved so that it never
 /// repeats nor goes back: it is the order in which calls ended, over all processes. It is NULL while a call runs, which is
@@ -39,61 +41,87 @@ const TABLES: &str = "
     );
     CREATE INDEX calls_by_end ON calls (finished);";
 
-const INSERT: &str = "
-    INSERT INTO calls (id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING";
-const UPDATE: &str = "
-    UPDATE calls SET finished = ?2, outcome = ?3, duration = ?4, check_time = ?5, approval_time = ?6, invoke_time = ?7,
-        result_bytes = ?8, result_cut = ?9, error = ?10, hint = ?11, details = ?12, renamed = ?13, dropped = ?14,
-        result = ?15, content = ?16
-    WHERE id = ?1";
-
 /// Opens the file for writing, and makes it if there is none. One that is damaged is set aside.
 pub(crate) fn open(file: &Path, sync: Sync) -> Result<Connection, JournalError> {
     match connect(file, sync) {
-        Err(Unusable::Sqlite(error)) if is_damage(&error) => {
-            set_aside(file, &error).map_err(|error| JournalError::Io {
-                file: file.to_owned(),
-                error,
-            })?;
-            connect(file, sync)
+        Err(error) if error.is_damage() => {
+            let is_damaged = || connect(file, sync).is_err_and(|error| error.is_damage());
+            let broken = recover::set_aside(file, &error, is_damaged)
+                .map_err(|error| Unusable::Io(error).of(file))?;
+            let mut connection = connect(file, sync).map_err(|error| error.of(file))?;
+            if let Some(broken) = broken {
+                recover::salvage(&broken, &mut connection);
+            }
+            Ok(connection)
         }
-        result => result,
+        result => result.map_err(|error| error.of(file)),
     }
-    .map_err(|unusable| unusable.of(file))
 }
 
 /// Why a file does not serve as it is.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
+    #[error("{0}")]
+    Damaged(String),
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl Unusable {
     pub(crate) fn of(self, file: &Path) -> JournalError {
+        let file = file.to_owned();
         match self {
-            Self::Sqlite(error) => JournalError::Sqlite {
-                file: file.to_owned(),
-                error,
-            },
+            Self::Damaged(problem) => JournalError::Damaged { file, problem },
+            Self::Sqlite(error) => JournalError::Sqlite { file, error },
+            Self::Io(error) => JournalError::Io { file, error },
             Self::Journal(error) => error,
+        }
+    }
+
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged(_) => true,
+            Self::Sqlite(error) => is_damage(error),
+            Self::Io(_) | Self::Journal(_) => false,
         }
     }
 }
 
+/// True if SQLite says that the file is not what it should be.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}
+
+/// True if our own tables or the head of the file are not understood: said of a file that is ours, that is damage too.
+fn is_nonsense(error: &rusqlite::Error) -> bool {
+    const READ_ONLY: i32 = 8; // Exactly this: those of a folder or of a lock have codes of their own.
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    error.sqlite_error_code() == Some(ErrorCode::Unknown) || code == Some(READ_ONLY)
+}
+
 fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
-    create(file).map_err(|error| JournalError::Io {
-        file: file.to_owned(),
-        error,
-    })?;
+    create(file)?;
+    match connect_to_existing(file, sync) {
+        Err(Unusable::Sqlite(error)) if is_nonsense(&error) => {
+            Err(Unusable::Damaged(error.to_string()))
+        }
+        result => result,
+    }
+}
+
+fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
-    let form = form(&connection, file)?;
-    if form.is_none() {
+    let is_new = form(&connection, file)?.is_none();
+    if is_new {
         // Only an empty file can be told to give back what is deleted.
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
     }
@@ -106,17 +134,36 @@ fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
     }
     let synchronous = if sync == Sync::Full { "full" } else { "normal" };
     connection.pragma_update(None, "synchronous", synchronous)?;
-    if form.is_none() {
+    connection.pragma_update(None, "journal_size_limit", LONGEST_LOG)?;
+    if is_new {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Looked at again: two processes may start on an empty file at once.
-        if self::form(&transaction, file)?.is_none() {
+        if form(&transaction, file)?.is_none() {
             transaction.execute_batch(TABLES)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
         transaction.commit()?;
+    } else {
+        check(&connection, file)?;
     }
+    batch::prepare(&connection)?;
     Ok(connection)
+}
+
+/// A small file is always checked, a larger one after a process did not end in good order, a huge one never: a start must
+/// not take long. Damage that is met later has the same consequences.
+fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
+    let size = fs::metadata(file)?.len();
+    let is_due = size <= SMALL || (size <= HUGE && !runs::dead(connection, file)?.is_empty());
+    if is_due {
+        let verdict: String =
+            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(Unusable::Damaged(verdict));
+        }
+    }
+    Ok(())
 }
 
 /// Nobody else may read the arguments of calls, whatever the umask. SQLite's side files follow the file.
@@ -159,135 +206,8 @@ pub(crate) fn form(connection: &Connection, file: &Path) -> Result<Option<i64>, 
     }
 }
 
-/// Renames a damaged file and what belongs to it, so that nothing of it is lost.
-fn set_aside(file: &Path, reason: &rusqlite::Error) -> io::Result<()> {
-    let broken = suffixed(
-        file,
-        &format!(
-            ".broken-{}",
-            Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ")
-        ),
-    );
-    warn!(file = %file.display(), kept_as = %broken.display(), %reason, "the journal is damaged; it is set aside, and a new one is begun");
-    for suffix in ["-wal", "-shm", ""] {
-        match fs::rename(suffixed(file, suffix), suffixed(&broken, suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn suffixed(file: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn suffixed(file: &Path, suffix: &str) -> PathBuf {
     let mut path = OsString::from(file);
     path.push(suffix);
     PathBuf::from(path)
-}
-
-pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-    )
-}
-
-/// Writes rows in one transaction: all of them or none.
-pub(crate) fn write<'a>(
-    connection: &mut Connection,
-    run: i64,
-    redactor: &Redactor,
-    rows: impl Iterator<Item = &'a Row>,
-) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    {
-        let mut batch = Batch {
-            connection: &transaction,
-            run,
-            redactor,
-            last: last_finished(&transaction)?,
-        };
-        for row in rows {
-            match row {
-                Row::Start(row) => batch.insert(row)?,
-                Row::End(row) => batch.end(row)?,
-            }
-        }
-    }
-    transaction.commit()
-}
-
-fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT max(finished) FROM calls")?;
-    let last: Option<i64> = statement.query_row([], |row| row.get(0))?;
-    Ok(last.unwrap_or(0))
-}
-
-struct Batch<'a> {
-    connection: &'a Connection,
-    run: i64,
-    redactor: &'a Redactor,
-    last: i64,
-}
-
-impl Batch<'_> {
-    fn insert(&mut self, row: &StartRow) -> rusqlite::Result<()> {
-        let (executed, is_as_asked) = match &row.executed {
-            Executed::Not => (None, false),
-            Executed::AsAsked => (None, true),
-            Executed::Otherwise(executed) => (Some(executed), false),
-        };
-        self.connection.prepare_cached(INSERT)?.execute(params![
-            row.id,
-            self.run,
-            row.tool,
-            row.source,
-            row.server,
-            row.origin,
-            row.trace_id,
-            row.parent_span_id,
-            row.started_at,
-            row.asked,
-            executed,
-            is_as_asked,
-        ])?;
-        Ok(())
-    }
-
-    fn end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
-        self.last = time::now().max(self.last + 1);
-        match &row.start {
-            Start::Made(start) => self.insert(start)?,
-            Start::Known(known) => {
-                if self.update(row)? {
-                    return Ok(());
-                }
-                self.insert(&known.row(self.redactor))?;
-            }
-        }
-        self.update(row)?;
-        Ok(())
-    }
-
-    /// False if there is no such row.
-    fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
-        let rows = self.connection.prepare_cached(UPDATE)?.execute(params![
-            row.id,
-            self.last,
-            row.outcome,
-            row.duration,
-            row.check,
-            row.approval,
-            row.invoke,
-            row.result_bytes,
-            row.result_cut,
-            row.error,
-            row.hint,
-            row.details,
-            row.renamed,
-            row.dropped,
-            row.result,
-            row.content,
-        ])?;
-        Ok(rows > 0)
-    }
 }

@@ -1,12 +1,15 @@
 //! The one thread that writes. It takes all that waits, commits it at once, and then wakes those who wait for it.
 
 use std::collections::VecDeque;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use tokio::time::Instant;
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
@@ -14,14 +17,15 @@ use crate::health::Health;
 use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue};
 use crate::row::Row;
 use crate::runs::Run;
-use crate::{JournalError, JournalSettings, store};
+use crate::upkeep::Upkeep;
+use crate::{JournalError, Sync, batch, store};
 
 /// How often it looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Writer {
     pub(crate) file: PathBuf,
-    pub(crate) settings: JournalSettings,
+    pub(crate) sync: Sync,
     pub(crate) redactor: Redactor,
     pub(crate) run: Run,
     /// The number of the run in the file.
@@ -31,6 +35,36 @@ pub(crate) struct Writer {
     pub(crate) health: Arc<Health>,
     /// Rows that could not be written yet.
     pub(crate) backlog: Backlog,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) identity: Identity,
+}
+
+/// Which file it is that is written to: SQLite does not notice when it is moved or deleted.
+pub(crate) struct Identity {
+    device_and_inode: Option<(u64, u64)>,
+    looked: Instant,
+}
+
+impl Identity {
+    pub(crate) fn of(file: &Path) -> Self {
+        let numbers = |file: Metadata| (file.dev(), file.ino());
+        Self {
+            device_and_inode: fs::metadata(file).ok().map(numbers),
+            looked: Instant::now(),
+        }
+    }
+
+    /// True if nobody has looked for a while.
+    fn is_due(&self) -> bool {
+        self.looked.elapsed() >= TICK
+    }
+
+    /// True if it is still the same file.
+    fn is_still(&mut self, file: &Path) -> bool {
+        let now = Self::of(file);
+        self.looked = now.looked;
+        self.device_and_inode == now.device_and_inode
+    }
 }
 
 /// Rows that wait for better times, bounded like the queue.
@@ -57,12 +91,18 @@ impl Writer {
     /// Until it is told to close.
     pub(crate) fn run(mut self) {
         loop {
-            let jobs = self.queue.take(TICK);
+            let is_resting = self.upkeep.is_resting();
+            let jobs = self
+                .queue
+                .take(if is_resting { TICK } else { Duration::ZERO });
             let closing = self.work(jobs);
             if let Some(done) = closing {
                 self.close();
                 done.send(()).ok();
                 return;
+            }
+            if !is_resting {
+                self.upkeep.step(&mut self.connection, &self.file);
             }
         }
     }
@@ -94,11 +134,13 @@ impl Writer {
     /// True if everything is written.
     fn write(&mut self) -> bool {
         if self.backlog.rows.is_empty() {
+            self.health.is_well();
             return true;
         }
         let written = catch_unwind(AssertUnwindSafe(|| self.commit()));
         match written {
             Ok(Ok(())) => {
+                self.upkeep.wrote(self.backlog.bytes);
                 self.backlog = Backlog::default();
                 self.health.is_well();
                 true
@@ -118,12 +160,16 @@ impl Writer {
     }
 
     fn commit(&mut self) -> Result<(), JournalError> {
+        if self.identity.is_due() && !self.identity.is_still(&self.file) {
+            warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
+            self.reopen()?;
+        }
         let rows = self.backlog.rows.iter();
-        match store::write(&mut self.connection, self.run_seq, &self.redactor, rows) {
+        match batch::write(&mut self.connection, self.run_seq, &self.redactor, rows) {
             Err(error) if store::is_damage(&error) => {
                 self.reopen()?;
                 let rows = self.backlog.rows.iter();
-                store::write(&mut self.connection, self.run_seq, &self.redactor, rows)
+                batch::write(&mut self.connection, self.run_seq, &self.redactor, rows)
             }
             result => result,
         }
@@ -131,7 +177,8 @@ impl Writer {
     }
 
     fn reopen(&mut self) -> Result<(), JournalError> {
-        self.connection = store::open(&self.file, self.settings.sync)?;
+        self.connection = store::open(&self.file, self.sync)?;
+        self.identity = Identity::of(&self.file);
         self.run_seq = self
             .run
             .enter(&self.connection)

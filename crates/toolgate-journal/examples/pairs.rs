@@ -1,0 +1,120 @@
+//! What recording a call costs: `cargo run --release -p toolgate-journal --example pairs [SECONDS]`.
+//!
+//! For each setting: one call after the other, and 32 at a time, beside the same calls without a journal. A pair is the start
+//! and the end of one call, both committed.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement that fails should stop, and its figures are for stdout"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::time::Instant;
+use toolgate_core::{
+    CallContext, Redactor, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
+    ToolOutput, ValidArguments,
+};
+use toolgate_journal::{Journal, JournalSettings, Sync};
+
+struct Echo(ToolDefinition);
+
+impl Tool for Echo {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        let message = arguments.get("message").cloned().unwrap_or_default();
+        Box::pin(std::future::ready(Ok(ToolOutput::json(message))))
+    }
+}
+
+fn arguments() -> Value {
+    json!({ "message": "hello from the benchmark", "count": 3, "loud": false })
+}
+
+fn executor(journal: Option<&Journal>) -> ToolExecutor {
+    let parameters = json!({ "type": "object", "properties": {
+        "message": { "type": "string" }, "count": { "type": "integer" }, "loud": { "type": "boolean" } } });
+    let definition = ToolDefinition::builder("echo", "Returns the message", parameters);
+    let manager = ToolManager::new();
+    manager.add(Echo(definition.build().unwrap()));
+    let builder = ToolExecutor::builder(Arc::new(manager));
+    match journal {
+        Some(journal) => builder.observer(journal.observer()).build(),
+        None => builder.unobserved().build(),
+    }
+}
+
+/// Calls per second of so many tasks that call one after the other.
+async fn rate(executor: &ToolExecutor, tasks: usize, time: Duration) -> f64 {
+    let begin = Instant::now();
+    let callers: Vec<_> = (0..tasks)
+        .map(|_| {
+            let executor = executor.clone();
+            tokio::spawn(async move {
+                let mut calls = 0_u64;
+                while begin.elapsed() < time {
+                    let outcome = executor.execute(ToolCall::new("echo", arguments())).await;
+                    assert!(outcome.is_success());
+                    calls += 1;
+                }
+                calls
+            })
+        })
+        .collect();
+    let mut calls = 0;
+    for caller in callers {
+        calls += caller.await.unwrap();
+    }
+    calls as f64 / begin.elapsed().as_secs_f64()
+}
+
+async fn measure(label: &str, executor: &ToolExecutor, time: Duration) {
+    let one = rate(executor, 1, time).await;
+    let many = rate(executor, 32, time).await;
+    println!(
+        "{label:<10} one at a time {:>7.1} µs   32 at a time {many:>8.0} pairs/s",
+        1e6 / one
+    );
+}
+
+fn main() {
+    let seconds = std::env::args()
+        .nth(1)
+        .map_or(3, |text| text.parse().unwrap());
+    let time = Duration::from_secs(seconds);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, runtime) in [
+        (
+            "one thread",
+            Builder::new_current_thread().enable_all().build(),
+        ),
+        (
+            "two threads",
+            Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build(),
+        ),
+    ] {
+        println!("{name}");
+        runtime.unwrap().block_on(async {
+            measure("none", &executor(None), time).await;
+            for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
+                let file = folder.path().join(format!("{name} {sync:?}.db"));
+                let mut settings = JournalSettings::default();
+                settings.sync = sync;
+                let journal =
+                    Journal::open(&file, &settings, Redactor::default(), "pairs").unwrap();
+                measure(&format!("{sync:?}"), &executor(Some(&journal)), time).await;
+                println!("           {:?}", journal.health());
+                journal.close().await;
+            }
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! Deletes what is too old or too much, a little at a time, so that nobody who wants to write waits for long.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use tokio::time::Instant;
+use tracing::debug;
+
+use crate::{JournalSettings, runs, time};
+
+/// How often it looks, besides after much was written.
+const PERIOD: Duration = Duration::from_secs(3600);
+/// So many bytes of rows are much.
+const MUCH: usize = 8 << 20;
+/// Rows deleted at once.
+const ROWS: i64 = 100;
+/// Pages given back at once.
+const PAGES: i64 = 256;
+/// Free pages that are kept: the next rows need them.
+const SPARE: i64 = 1024;
+const DAY: i64 = 86_400 * 1_000_000;
+
+pub(crate) struct Upkeep {
+    keep: i64,
+    max_size: i64,
+    next: Instant,
+    written: usize,
+    step: Step,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Rest,
+    /// Calls of processes that are gone.
+    Interrupted,
+    Age,
+    /// Down to so many bytes.
+    Size(i64),
+    Runs,
+    Space,
+}
+
+impl Upkeep {
+    pub(crate) fn new(settings: &JournalSettings) -> Self {
+        Self {
+            keep: i64::from(settings.keep_days) * DAY,
+            max_size: i64::try_from(settings.max_size).unwrap_or(i64::MAX),
+            next: Instant::now() + PERIOD,
+            written: 0,
+            step: Step::Age,
+        }
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        self.step == Step::Rest && self.written < MUCH && Instant::now() < self.next
+    }
+
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+    }
+
+    /// One small piece of work. What fails is left for the next time.
+    pub(crate) fn step(&mut self, connection: &mut Connection, file: &Path) {
+        let next = match self.step {
+            Step::Rest if Instant::now() >= self.next => Ok(Step::Interrupted),
+            Step::Rest if self.written >= MUCH => Ok(Step::Size(self.max_size)),
+            Step::Rest => Ok(Step::Rest),
+            Step::Interrupted => runs::mark_interrupted(connection, file).map(|_| Step::Age),
+            Step::Age => self.age(connection),
+            Step::Size(wanted) => self.size(connection, wanted),
+            Step::Runs => self.runs(connection),
+            Step::Space => self.space(connection),
+        };
+        self.step = next.unwrap_or_else(|error| {
+            debug!(%error, "the journal can not be tidied up now");
+            Step::Rest
+        });
+        if self.step == Step::Rest {
+            self.written = 0;
+            self.next = Instant::now() + PERIOD;
+        }
+    }
+
+    fn oldest(&self) -> i64 {
+        time::now() - self.keep
+    }
+
+    fn age(&self, connection: &Connection) -> rusqlite::Result<Step> {
+        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls ORDER BY seq LIMIT ?) AND started_at < ?";
+        Ok(
+            match connection.execute(sql, params![ROWS, self.oldest()])? {
+                0 => Step::Size(self.max_size),
+                _ => Step::Age,
+            },
+        )
+    }
+
+    fn size(&self, connection: &Connection, wanted: i64) -> rusqlite::Result<Step> {
+        let pages = Pages::of(connection)?;
+        if (pages.all - pages.free) * pages.size <= wanted {
+            return Ok(Step::Runs);
+        }
+        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls ORDER BY seq LIMIT ?)";
+        Ok(match connection.execute(sql, [ROWS])? {
+            0 => Step::Runs,
+            // A bit less than allowed, so that this is not needed again at once.
+            _ => Step::Size(self.max_size / 10 * 9),
+        })
+    }
+
+    /// Runs that ended before the oldest call began have none left.
+    fn runs(&self, connection: &Connection) -> rusqlite::Result<Step> {
+        connection.execute(
+            "DELETE FROM runs WHERE ended_at < coalesce((SELECT started_at FROM calls ORDER BY seq LIMIT 1), ?)
+                AND seq NOT IN (SELECT run FROM calls ORDER BY seq LIMIT 1000)",
+            [self.oldest()],
+        )?;
+        Ok(Step::Space)
+    }
+
+    fn space(&self, connection: &Connection) -> rusqlite::Result<Step> {
+        let pages = Pages::of(connection)?;
+        let spare = if pages.all * pages.size > self.max_size {
+            0
+        } else {
+            SPARE
+        };
+        if pages.free <= spare {
+            return Ok(Step::Rest);
+        }
+        let mut statement =
+            connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        drop(rows);
+        // A file that was not made for it gives nothing back.
+        Ok(if Pages::of(connection)?.free < pages.free {
+            Step::Space
+        } else {
+            Step::Rest
+        })
+    }
+}
+
+/// How the file is divided.
+struct Pages {
+    all: i64,
+    free: i64,
+    size: i64,
+}
+
+impl Pages {
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+        Ok(Self {
+            all: number("page_count")?,
+            free: number("freelist_count")?,
+            size: number("page_size")?,
+        })
+    }
+}

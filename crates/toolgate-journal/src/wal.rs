@@ -1,0 +1,104 @@
+//! Looks at what SQLite would silently leave out: the end of its write-ahead log, if that was not completely written or is
+//! damaged. SQLite keeps a checksum with every page in it and stops at the first that does not fit.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// SQLite knows none beyond this.
+const LARGEST_PAGE: usize = 65_536;
+
+/// Pages at the end of the log that do not count, if there are any.
+pub(crate) fn unusable_pages(log: &Path) -> io::Result<u64> {
+    let file = match File::open(log) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        result => result?,
+    };
+    let length = file.metadata()?.len();
+    let mut log = BufReader::new(file);
+    let mut header = [0; HEADER];
+    if length == 0 || log.read_exact(&mut header).is_err() {
+        return Ok(u64::from(length > 0));
+    }
+    let page = word(&header, 8) as usize;
+    let frames = |bytes: u64| bytes.div_ceil((FRAME_HEADER + page.max(512)) as u64);
+    let mut sums = Checksum::of(&header);
+    sums.add(&header[..24]);
+    if !(512..=LARGEST_PAGE).contains(&page) || !sums.is(&header, 24) {
+        return Ok(frames(length - HEADER as u64).max(1));
+    }
+
+    let mut frame = vec![0; FRAME_HEADER + page];
+    let mut pending = 0;
+    loop {
+        let is_whole = read(&mut log, &mut frame)?;
+        // Older than the header: left over from before the log began anew.
+        let is_current = frame[8..16] == header[16..24];
+        if is_whole == 0 || (is_whole >= 16 && !is_current) {
+            return Ok(pending);
+        }
+        sums.add(&frame[..8]);
+        sums.add(&frame[FRAME_HEADER..]);
+        if is_whole < frame.len() || !sums.is(&frame, 16) {
+            return Ok(pending + 1);
+        }
+        // The last page of a transaction says so; what follows the last of these was never committed.
+        pending = if word(&frame, 4) == 0 { pending + 1 } else { 0 };
+    }
+}
+
+/// As much as there is.
+fn read(log: &mut impl Read, frame: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < frame.len() {
+        match log.read(&mut frame[filled..])? {
+            0 => break,
+            more => filled += more,
+        }
+    }
+    Ok(filled)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4]
+        .iter()
+        .fold(0, |word, byte| word << 8 | u32::from(*byte))
+}
+
+struct Checksum {
+    is_little_endian: bool,
+    sums: (u32, u32),
+}
+
+impl Checksum {
+    fn of(header: &[u8]) -> Self {
+        Self {
+            is_little_endian: word(header, 0) & 1 == 0,
+            sums: (0, 0),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let word = |at: &[u8]| {
+            let word = word(at, 0);
+            if self.is_little_endian {
+                word.swap_bytes()
+            } else {
+                word
+            }
+        };
+        for pair in bytes.chunks_exact(8) {
+            let (first, second) = pair.split_at(4);
+            let (one, two) = self.sums;
+            let one = one.wrapping_add(word(first)).wrapping_add(two);
+            let two = two.wrapping_add(word(second)).wrapping_add(one);
+            self.sums = (one, two);
+        }
+    }
+
+    fn is(&self, bytes: &[u8], at: usize) -> bool {
+        self.sums == (word(bytes, at), word(bytes, at + 4))
+    }
+}
