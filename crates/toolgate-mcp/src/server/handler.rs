@@ -1,45 +1,21 @@
-//! Answers a client's requests, of either era and on whatever transport.
+//! One client's session as rmcp's service loop runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, ListToolsResult, MetaObject, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    DiscoverResult, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_core::{Origin, ToolCall, ToolError, ToolOutcome};
-use tracing::{debug, info};
+use tracing::debug;
 
-use super::answer::answer;
 use super::listing::Catalogue;
 use super::progress::{Reports, relayed};
-use super::request::Unusable;
-
-/// Calls that may wait for an answer at once; the executor runs fewer, and lets the rest wait.
-const MOST_CALLS: usize = 1024;
-/// The longest `traceparent` the standard allows is 55 characters; later versions may add some.
-const LONGEST_TRACE: usize = 128;
-/// Methods we know: if rmcp does not recognise one, it is its parameters that are wrong.
-const KNOWN: [&str; 4] = [
-    "initialize",
-    "server/discover",
-    "tools/list",
-    "subscriptions/listen",
-];
-
-/// When a session's work is to end.
-#[derive(Clone, Default)]
-pub(super) struct Life {
-    /// The client asks no more.
-    pub(super) ending: CancellationToken,
-    /// What still runs is stopped.
-    pub(super) calls: CancellationToken,
-}
+use super::service::{self, Call, Life, Unusable};
 
 /// One client's session.
 pub(super) struct Handler {
@@ -62,93 +38,52 @@ impl Handler {
         }
     }
 
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> ToolOutcome {
-        let name = request.name.into_owned();
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let place = Place::take(&self.catalogue);
-        tokio::select! {
-            () = self.catalogue.decided(&name) => {}
-            () = context.ct.cancelled() => {}
-        }
-        let offered = self.catalogue.executor.find(&name);
-        let offered = offered.is_ok_and(|tool| self.catalogue.offers(tool.definition()));
-        let call = match context.extensions.get::<Unusable>() {
-            _ if !offered => {
-                let error = self.catalogue.not_found(&name);
-                ToolCall::refused(name.as_str(), arguments, error)
-            }
-            Some(Unusable { arguments, error }) => {
-                ToolCall::refused(name.as_str(), arguments.clone(), error.clone())
-            }
-            None if place.is_beyond_the_limit => {
-                let (tool, limit) = (name.clone(), MOST_CALLS);
-                let error = ToolError::Overloaded { tool, limit };
-                ToolCall::refused(name.as_str(), arguments, error)
-            }
-            None => ToolCall::new(name.as_str(), arguments),
-        };
-        let mut outcome = self.execute(call, context).await;
-        if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
-            // The executor may know more tools than this client.
-            *error = self.catalogue.not_found(&name);
-        }
-        outcome
-    }
-
-    async fn execute(&self, call: ToolCall, context: &RequestContext<RoleServer>) -> ToolOutcome {
+    async fn call(&self, call: Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let modern = is_modern(context);
         let stop = context.ct.child_token();
-        let mut call = call.origin(Origin::Mcp).cancellation(stop.clone());
-        let trace = context.meta.get_traceparent();
-        if let Some(trace) = trace.filter(|trace| trace.len() <= LONGEST_TRACE) {
-            call = call.trace_parent(trace);
-        }
-        let executor = &self.catalogue.executor;
-        let running = async |call: ToolCall| {
-            let mut running = std::pin::pin!(executor.execute(call));
+        let token = call.meta.get_progress_token();
+        let reports = token.as_ref().map(|_| Arc::new(Reports::default()));
+        let running = async {
+            let call = self.catalogue.call(call, modern, &stop, reports.as_ref());
+            let mut running = std::pin::pin!(call);
             tokio::select! {
                 biased;
-                outcome = &mut running => return outcome,
+                result = &mut running => return result,
                 () = self.life.calls.cancelled() => stop.cancel(),
             }
             running.await
         };
-        let Some(token) = context.meta.get_progress_token() else {
-            return running(call).await;
+        let (Some(token), Some(reports)) = (token, &reports) else {
+            return running.await;
         };
-        let reports = Arc::new(Reports::default());
-        let sink = Arc::clone(&reports);
-        let call = call.on_progress(move |progress| sink.add(progress));
-        relayed(running(call), &reports, &context.peer, token).await
-    }
-
-    /// What 2026-07-28 wants to see in every result.
-    fn server_info(&self) -> MetaObject {
-        let mut meta = MetaObject::new();
-        let info = serde_json::to_value(self.implementation()).unwrap_or_default();
-        meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), info);
-        meta
-    }
-
-    fn implementation(&self) -> Implementation {
-        let options = &self.catalogue.options;
-        Implementation::new(options.name.as_str(), options.version.as_str())
+        let peer = &context.peer;
+        relayed(running, reports, token, |told| async {
+            peer.notify_progress(told).await.is_ok()
+        })
+        .await
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_tool_list_changed()
-            .build();
-        let mut info = ServerConfig::new(capabilities).with_server_info(self.implementation());
-        info.instructions
-            .clone_from(&self.catalogue.options.instructions);
-        info
+        self.catalogue.info()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let answer = self.catalogue.initialize(&request.protocol_version);
+        context.peer.set_peer_info(request);
+        Ok(answer)
+    }
+
+    async fn discover(
+        &self,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        Ok(self.catalogue.discover())
     }
 
     async fn list_tools(
@@ -156,28 +91,21 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if request.is_some_and(|request| request.cursor.is_some()) {
-            return Err(ErrorData::invalid_params(
-                "unknown cursor: all tools are on one page",
-                None,
-            ));
-        }
-        self.catalogue.listed().await;
-        let mut result = ListToolsResult::with_all_items(self.catalogue.tools().to_vec());
-        result.meta = is_modern(&context).then(|| self.server_info());
-        Ok(result)
+        self.catalogue.list(request, is_modern(&context)).await
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let modern = is_modern(&context);
-        let outcome = self.call(request, &context).await;
-        let mut result: CallToolResult = answer(outcome, modern);
-        result.meta = modern.then(|| self.server_info());
-        Ok(result.into())
+        let call = Call {
+            name: request.name.into_owned(),
+            arguments: request.arguments.unwrap_or_default(),
+            unusable: context.extensions.remove::<Unusable>(),
+            meta: context.meta.clone(),
+        };
+        Ok(self.call(call, &context).await.into())
     }
 
     /// Up to 2025-11-25 changes are told to every client, once it is ready.
@@ -186,9 +114,7 @@ impl ServerHandler for Handler {
             return;
         }
         if let Some(client) = context.peer.peer_info() {
-            let Implementation { name, version, .. } = &client.client_info;
-            let (name, version) = (toolgate_core::escape(name), toolgate_core::escape(version));
-            info!(client = %name, %version, protocol = %client.protocol_version, "an MCP client is connected");
+            connected(&client.client_info, &client.protocol_version);
         }
         let (mut watch, over) = (self.catalogue.watch(), self.over.clone());
         tokio::spawn(async move {
@@ -208,9 +134,7 @@ impl ServerHandler for Handler {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        let mut accepted = SubscriptionFilter::default();
-        accepted.tools_list_changed = requested.tools_list_changed;
-        Some(accepted)
+        Some(Catalogue::accepted(requested))
     }
 
     /// In 2026-07-28 changes are told to whoever listens.
@@ -234,39 +158,18 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = toolgate_core::escape(&request.method);
-        Err(if KNOWN.contains(&request.method.as_str()) {
-            ErrorData::invalid_params(format!("wrong parameters for {method}"), None)
-        } else {
-            let text = format!("unknown method '{method}'");
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
-        })
+        Err(service::unknown(&request.method))
     }
+}
+
+/// Says in the log who is there.
+pub(super) fn connected(client: &Implementation, protocol: &ProtocolVersion) {
+    let name = toolgate_core::escape(&client.name);
+    let version = toolgate_core::escape(&client.version);
+    tracing::info!(client = %name, %version, %protocol, "an MCP client is connected");
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
-
-/// One of the calls that wait for an answer.
-struct Place<'a> {
-    catalogue: &'a Catalogue,
-    is_beyond_the_limit: bool,
-}
-
-impl<'a> Place<'a> {
-    fn take(catalogue: &'a Catalogue) -> Self {
-        let before = catalogue.running.fetch_add(1, Ordering::Relaxed);
-        Self {
-            catalogue,
-            is_beyond_the_limit: before >= MOST_CALLS,
-        }
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.catalogue.running.fetch_sub(1, Ordering::Relaxed);
-    }
 }

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
-use toolgate_core::{Annotations, ToolDefinition, ToolError, ToolExecutor, nearest};
+use toolgate_core::{Annotations, Pattern, ToolDefinition, ToolError, ToolExecutor, nearest};
 
 use super::{Readiness, ServeOptions};
 
@@ -24,12 +24,15 @@ const COALESCE: Duration = Duration::from_millis(50);
 pub(super) struct Catalogue {
     pub(super) executor: ToolExecutor,
     pub(super) options: ServeOptions,
+    /// Lists of which a tool has to be in every one.
+    limits: Vec<Vec<Pattern>>,
     /// Calls of all clients that are not answered yet.
-    pub(super) running: AtomicUsize,
+    pub(super) running: Arc<AtomicUsize>,
     listing: ArcSwap<Listing>,
-    pub(super) readiness: OnceLock<Box<dyn Readiness>>,
+    pub(super) readiness: Arc<OnceLock<Box<dyn Readiness>>>,
 }
 
+#[derive(Default)]
 struct Listing {
     /// The manager's count of changes it was made at.
     version: u64,
@@ -38,22 +41,37 @@ struct Listing {
 
 impl Catalogue {
     pub(super) fn new(executor: ToolExecutor, options: ServeOptions) -> Self {
-        let catalogue = Self {
+        Self::filled(Self {
             executor,
             options,
-            running: AtomicUsize::new(0),
-            listing: ArcSwap::from_pointee(Listing {
-                version: 0,
-                tools: Arc::default(),
-            }),
-            readiness: OnceLock::new(),
-        };
-        let version = *catalogue.executor.manager().subscribe().borrow();
-        catalogue.listing.store(Arc::new(Listing {
+            limits: Vec::new(),
+            running: Arc::default(),
+            listing: ArcSwap::default(),
+            readiness: Arc::default(),
+        })
+    }
+
+    /// The same for whoever may use less of it.
+    pub(super) fn limited_to(&self, allow: Vec<Pattern>) -> Self {
+        let mut limits = self.limits.clone();
+        limits.push(allow);
+        Self::filled(Self {
+            executor: self.executor.clone(),
+            options: self.options.clone(),
+            limits,
+            running: Arc::clone(&self.running),
+            listing: ArcSwap::default(),
+            readiness: Arc::clone(&self.readiness),
+        })
+    }
+
+    fn filled(self) -> Self {
+        let version = *self.executor.manager().subscribe().borrow();
+        self.listing.store(Arc::new(Listing {
             version,
-            tools: Arc::new(catalogue.convert()),
+            tools: Arc::new(self.convert()),
         }));
-        catalogue
+        self
     }
 
     /// All tools a client may see, in the manager's order. They are converted once for every change of the tool set; a
@@ -107,8 +125,9 @@ impl Catalogue {
     pub(super) fn offers(&self, tool: &ToolDefinition) -> bool {
         let ServeOptions { allow, deny, .. } = &self.options;
         self.executor.is_visible(tool)
-            && (allow.is_empty() || allow.iter().any(|pattern| pattern.matches(tool)))
-            && !deny.iter().any(|pattern| pattern.matches(tool))
+            && (allow.is_empty() || matches(allow, tool))
+            && !matches(deny, tool)
+            && self.limits.iter().all(|allow| matches(allow, tool))
     }
 
     /// For a tool that does not exist here, whatever else the executor knows.
@@ -155,6 +174,10 @@ impl Watch {
             }
         }
     }
+}
+
+fn matches(patterns: &[Pattern], tool: &ToolDefinition) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(tool))
 }
 
 fn convert(tool: &ToolDefinition) -> Tool {

@@ -1,10 +1,11 @@
 //! An executor as an MCP server: what a client is offered, and how bytes become calls.
 //!
 //! ```text
-//!  lines.rs    bytes → bounded lines        handler.rs  requests of either era → tools and calls
-//!  request.rs  a line → a request           listing.rs  tools, as MCP lists them
-//!  pipe.rs     rmcp's transport over both   answer.rs   outcomes, as MCP answers them
-//!  stdio.rs    stdin and stdout             progress.rs what a running tool reports
+//!  request.rs  bytes → a request                service.rs  what is answered, in either era
+//!  lines.rs    a stream → bounded lines         listing.rs  tools, as MCP lists them
+//!  pipe.rs     rmcp's transport over lines      answer.rs   outcomes, as MCP answers them
+//!  stdio.rs    stdin and stdout                 progress.rs what a running tool reports
+//!  handler.rs  a session in rmcp's service loop
 //! ```
 
 mod answer;
@@ -14,6 +15,7 @@ mod listing;
 mod pipe;
 mod progress;
 mod request;
+mod service;
 mod stdio;
 
 use std::io;
@@ -28,9 +30,10 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Pattern, ToolExecutor};
 use tracing::{debug, info};
 
-use handler::{Handler, Life};
+use handler::Handler;
 use listing::Catalogue;
 use pipe::Pipe;
+use service::Life;
 
 /// How long calls may still take once the client has closed its end. SDKs wait 2 s before they send a signal.
 const GRACE: Duration = Duration::from_secs(1);
@@ -114,6 +117,15 @@ impl McpServer {
     pub fn new(executor: ToolExecutor, options: ServeOptions) -> Self {
         Self {
             catalogue: Arc::new(Catalogue::new(executor, options)),
+        }
+    }
+
+    /// The same executor for a client that may use less: of what is offered here, only the tools that these patterns name. No
+    /// patterns, no tools.
+    #[must_use]
+    pub fn limited_to(&self, allow: Vec<Pattern>) -> Self {
+        Self {
+            catalogue: Arc::new(self.catalogue.limited_to(allow)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -107,7 +107,13 @@ impl<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + Unpin + 'stat
             };
             match line {
                 Line::Whole(line) => match request::read(&line) {
-                    Incoming::Message(message) => return Some(message),
+                    Incoming::Call { id, call } => return Some(call.into_message(id)),
+                    Incoming::Request { id, request } => {
+                        return Some(ClientJsonRpcMessage::request(request, id));
+                    }
+                    Incoming::Notification(notification) => {
+                        return Some(ClientJsonRpcMessage::notification(notification));
+                    }
                     Incoming::Refused { id, error } => {
                         warn!(line = %shown(&line), problem = %error.message, "the client sent what is no request");
                         self.refuse(id, error);

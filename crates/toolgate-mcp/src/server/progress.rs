@@ -1,10 +1,9 @@
 //! What a running tool reports, on its way to the client that asked for it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::{Peer, RoleServer};
 use tokio::sync::Notify;
 use toolgate_core::Progress;
 
@@ -35,17 +34,17 @@ impl Reports {
     }
 }
 
-/// Runs `call` while its reports go to the client. Nothing is under way any more when it returns: a report after the
-/// answer would be about a request that is over.
-pub(super) async fn relayed<T>(
+/// Runs `call` while its reports go to the client, by `tell`, which says whether there still is one. Nothing is under way any
+/// more when it returns: a report after the answer would be about a request that is over.
+pub(super) async fn relayed<T, F: Future<Output = bool>>(
     call: impl Future<Output = T>,
-    reports: &Arc<Reports>,
-    peer: &Peer<RoleServer>,
+    reports: &Reports,
     token: ProgressToken,
+    tell: impl Fn(ProgressNotificationParam) -> F,
 ) -> T {
     let mut relay = Relay {
         reports,
-        peer,
+        tell,
         token,
         last: f64::NEG_INFINITY,
     };
@@ -76,14 +75,18 @@ pub(super) async fn relayed<T>(
     }
 }
 
-struct Relay<'a> {
+struct Relay<'a, T> {
     reports: &'a Reports,
-    peer: &'a Peer<RoleServer>,
+    tell: T,
     token: ProgressToken,
     last: f64,
 }
 
-impl Relay<'_> {
+impl<T, F> Relay<'_, T>
+where
+    T: Fn(ProgressNotificationParam) -> F,
+    F: Future<Output = bool>,
+{
     async fn send_waiting(&mut self) {
         while let Some(progress) = self.reports.take() {
             // MCP wants it to grow with every notification; what is no number has no place in JSON.
@@ -94,7 +97,7 @@ impl Relay<'_> {
             let mut told = ProgressNotificationParam::new(self.token.clone(), progress.done);
             told.total = progress.total.filter(|total| total.is_finite());
             told.message = progress.message;
-            if self.peer.notify_progress(told).await.is_err() {
+            if !(self.tell)(told).await {
                 return; // The client is gone; the call ends by itself.
             }
         }

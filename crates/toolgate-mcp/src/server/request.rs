@@ -1,4 +1,4 @@
-//! A line becomes a request, or the reason why it is none. Duplicate keys are found here, where bytes become JSON.
+//! Bytes become a request, or the reason why they are none. Duplicate keys are found here, where bytes become JSON.
 
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData,
@@ -7,15 +7,24 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 use toolgate_core::{JsonError, ToolError, parse_json};
 
-/// What a line says.
+use super::service::{Call, Unusable};
+
+/// What a message says.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "nearly every line is a message, and it moves once"
+    reason = "nearly every message is a request, and it moves once"
 )]
 pub(super) enum Incoming {
-    /// A request or a notification.
-    Message(ClientJsonRpcMessage),
+    /// A `tools/call`.
+    Call { id: RequestId, call: Call },
+    /// Any other request.
+    Request {
+        id: RequestId,
+        request: ClientRequest,
+    },
+    /// Nothing to answer.
+    Notification(ClientNotification),
     /// Neither; to be answered with this error, under the request's id if there is one.
     Refused {
         id: Option<RequestId>,
@@ -25,14 +34,23 @@ pub(super) enum Incoming {
     Ignored(&'static str),
 }
 
-/// Travels with a `tools/call` whose arguments are unusable: the call is recorded, and ends in this error.
-#[derive(Debug, Clone)]
-pub(super) struct Unusable {
-    pub(super) arguments: Value,
-    pub(super) error: ToolError,
+impl Call {
+    /// As rmcp has it.
+    pub(super) fn into_message(self, id: RequestId) -> ClientJsonRpcMessage {
+        let mut params = CallToolRequestParams::new(self.name);
+        params.arguments = Some(self.arguments);
+        let mut request = ClientRequest::CallToolRequest(Request::new(params));
+        if !self.meta.is_empty() {
+            *request.get_meta_mut() = self.meta;
+        }
+        if let Some(unusable) = self.unusable {
+            request.extensions_mut().insert(unusable);
+        }
+        ClientJsonRpcMessage::request(request, id)
+    }
 }
 
-/// Reads one line.
+/// Reads one message.
 pub(super) fn read(line: &[u8]) -> Incoming {
     let line = line.trim_ascii();
     if line.is_empty() {
@@ -40,7 +58,10 @@ pub(super) fn read(line: &[u8]) -> Incoming {
     }
     match parse_json(line) {
         Ok(Value::Object(message)) => read_message(message, None),
-        Ok(Value::Array(_)) => invalid(None, "batches are not supported; send one message a line"),
+        Ok(Value::Array(_)) => invalid(
+            None,
+            "batches are not supported; send one message at a time",
+        ),
         Ok(_) => invalid(None, "a message is a JSON object"),
         Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
             Ok(Value::Object(message)) => read_message(message, Some(twice)),
@@ -86,30 +107,32 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
     let Some(Value::String(name)) = params.remove("name") else {
         return bad_params(id, "tools/call needs the name of a tool");
     };
-    let mut call = CallToolRequestParams::new(name);
-    let unusable = match (params.remove("arguments"), twice) {
-        (arguments, Some(twice)) => Some(Unusable {
-            arguments: arguments.unwrap_or_default(),
-            error: twice.into(),
-        }),
-        (None | Some(Value::Null), None) => None,
-        (Some(Value::Object(arguments)), None) => {
-            call.arguments = Some(arguments);
-            None
-        }
-        (Some(arguments), None) => Some(Unusable {
-            arguments,
-            error: ToolError::invalid("arguments", "must be object"),
-        }),
+    let mut call = Call {
+        name,
+        arguments: Map::new(),
+        unusable: None,
+        meta: RequestMetaObject::default(),
     };
-    let mut request = ClientRequest::CallToolRequest(Request::new(call));
+    match (params.remove("arguments"), twice) {
+        (arguments, Some(twice)) => {
+            call.unusable = Some(Unusable {
+                arguments: arguments.unwrap_or_default(),
+                error: twice.into(),
+            });
+        }
+        (None | Some(Value::Null), None) => {}
+        (Some(Value::Object(arguments)), None) => call.arguments = arguments,
+        (Some(arguments), None) => {
+            call.unusable = Some(Unusable {
+                arguments,
+                error: ToolError::invalid("arguments", "must be object"),
+            });
+        }
+    }
     if let Some(Value::Object(meta)) = params.remove("_meta") {
-        *request.get_meta_mut() = RequestMetaObject::from(meta);
+        call.meta = RequestMetaObject::from(meta);
     }
-    if let Some(unusable) = unusable {
-        request.extensions_mut().insert(unusable);
-    }
-    Incoming::Message(ClientJsonRpcMessage::request(request, id))
+    Incoming::Call { id, call }
 }
 
 fn read_request(id: RequestId, mut message: Map<String, Value>) -> Incoming {
@@ -118,14 +141,14 @@ fn read_request(id: RequestId, mut message: Map<String, Value>) -> Incoming {
         message.remove("params");
     }
     match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
-        Ok(request) => Incoming::Message(ClientJsonRpcMessage::request(request, id)),
+        Ok(request) => Incoming::Request { id, request },
         Err(error) => bad_params(id, error.to_string()),
     }
 }
 
 fn read_notification(message: Map<String, Value>) -> Incoming {
     match serde_json::from_value::<ClientNotification>(Value::Object(message)) {
-        Ok(notification) => Incoming::Message(ClientJsonRpcMessage::notification(notification)),
+        Ok(notification) => Incoming::Notification(notification),
         Err(_) => Incoming::Ignored("a notification of unknown shape"),
     }
 }
@@ -156,17 +179,15 @@ mod tests {
                 let id = id.map_or("-".to_owned(), |id| id.to_string());
                 format!("{id} {} {}", error.code.0, error.message)
             }
-            Incoming::Message(message) => {
-                let unusable = match &message {
-                    ClientJsonRpcMessage::Request(request) => {
-                        request.request.extensions().get::<Unusable>().cloned()
-                    }
-                    _ => None,
-                };
-                match unusable {
-                    Some(unusable) => format!("call: {}", unusable.error),
-                    None => serde_json::to_string(&message).unwrap(),
-                }
+            Incoming::Call { call, .. } if call.unusable.is_some() => {
+                format!("call: {}", call.unusable.unwrap().error)
+            }
+            Incoming::Call { id, call } => serde_json::to_string(&call.into_message(id)).unwrap(),
+            Incoming::Request { id, request } => {
+                serde_json::to_string(&ClientJsonRpcMessage::request(request, id)).unwrap()
+            }
+            Incoming::Notification(notification) => {
+                serde_json::to_string(&ClientJsonRpcMessage::notification(notification)).unwrap()
             }
         }
     }
@@ -188,7 +209,7 @@ mod tests {
             ("5", "- -32600 a message is a JSON object"),
             (
                 "[]",
-                "- -32600 batches are not supported; send one message a line",
+                "- -32600 batches are not supported; send one message at a time",
             ),
             ("{}", r#"- -32600 a message says "jsonrpc": "2.0""#),
             (
@@ -233,7 +254,7 @@ mod tests {
             ),
             (
                 r#"{"name":"echo","arguments":null}"#,
-                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}"#,
             ),
             (
                 r#"{"name":"echo","arguments":{"a":1,"a":2}}"#,
