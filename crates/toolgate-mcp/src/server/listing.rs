@@ -1,15 +1,19 @@
 //! The tools an executor has for a client, as MCP lists them.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use http::HeaderMap;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_core::{Annotations, Pattern, ToolDefinition, ToolError, ToolExecutor, nearest};
 
+use super::http::Mirrored;
+use super::service::Call;
 use super::{Readiness, ServeOptions};
 
 /// How long a list waits for tools that are on their way; later ones are told as a change.
@@ -37,6 +41,22 @@ struct Listing {
     /// The manager's count of changes it was made at.
     version: u64,
     tools: Arc<Vec<Tool>>,
+    /// By the tool's name, only of tools that have any.
+    mirrored: HashMap<String, Vec<Mirrored>>,
+}
+
+impl Listing {
+    fn new(version: u64, tools: Arc<Vec<Tool>>) -> Self {
+        let mirrored = tools.iter().map(|tool| {
+            let schema = &tool.input_schema;
+            (tool.name.to_string(), Mirrored::of(schema))
+        });
+        Self {
+            version,
+            mirrored: mirrored.filter(|(_, all)| !all.is_empty()).collect(),
+            tools,
+        }
+    }
 }
 
 impl Catalogue {
@@ -67,10 +87,8 @@ impl Catalogue {
 
     fn filled(self) -> Self {
         let version = *self.executor.manager().subscribe().borrow();
-        self.listing.store(Arc::new(Listing {
-            version,
-            tools: Arc::new(self.convert()),
-        }));
+        let tools = Arc::new(self.convert());
+        self.listing.store(Arc::new(Listing::new(version, tools)));
         self
     }
 
@@ -89,10 +107,8 @@ impl Catalogue {
         } else {
             Arc::new(tools)
         };
-        self.listing.store(Arc::new(Listing {
-            version,
-            tools: Arc::clone(&tools),
-        }));
+        let listing = Listing::new(version, Arc::clone(&tools));
+        self.listing.store(Arc::new(listing));
         tools
     }
 
@@ -143,10 +159,32 @@ impl Catalogue {
 
     /// Follows the list from now on.
     pub(super) fn watch(self: &Arc<Self>) -> Watch {
+        let version = self.executor.manager().subscribe();
         Watch {
-            version: self.executor.manager().subscribe(),
+            version,
             seen: self.tools(),
             catalogue: Arc::clone(self),
+        }
+    }
+
+    /// Follows it from an earlier list on.
+    pub(super) fn watch_from(self: &Arc<Self>, seen: Arc<Vec<Tool>>) -> Watch {
+        let mut watch = self.watch();
+        if !Arc::ptr_eq(&watch.seen, &seen) {
+            watch.seen = seen;
+            watch.version.mark_changed();
+        }
+        watch
+    }
+
+    /// In 2026-07-28 some arguments stand in headers too, where a tool's schema says so.
+    pub(super) fn check_mirrored(&self, headers: &HeaderMap, call: &Call) -> Result<(), String> {
+        self.tools(); // Up to date from here on.
+        match self.listing.load().mirrored.get(&call.name) {
+            None => Ok(()),
+            Some(mirrored) => mirrored
+                .iter()
+                .try_for_each(|one| one.check(headers, &call.arguments)),
         }
     }
 }
@@ -159,6 +197,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// The list as it was last seen.
+    pub(super) fn seen(&self) -> Arc<Vec<Tool>> {
+        Arc::clone(&self.seen)
+    }
+
     /// Returns when the list is another one than before; never, if it can not change any more.
     pub(super) async fn changed(&mut self) {
         loop {

@@ -5,11 +5,12 @@
 //!  lines.rs    a stream → bounded lines         listing.rs  tools, as MCP lists them
 //!  pipe.rs     rmcp's transport over lines      answer.rs   outcomes, as MCP answers them
 //!  stdio.rs    stdin and stdout                 progress.rs what a running tool reports
-//!  handler.rs  a session in rmcp's service loop
+//!  handler.rs  a session in rmcp's service loop  http/      streamable HTTP
 //! ```
 
 mod answer;
 mod handler;
+mod http;
 mod lines;
 mod listing;
 mod pipe;
@@ -29,6 +30,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Pattern, ToolExecutor};
 use tracing::{debug, info};
+
+pub use self::http::{HttpBody, HttpOptions, McpHttp};
 
 use handler::Handler;
 use listing::Catalogue;

@@ -1,0 +1,243 @@
+//! `/mcp`: streamable HTTP in both eras. Up to 2025-11-25 a client has a session; in 2026-07-28 every request stands alone.
+//!
+//! ```text
+//!  post.rs     one message: who asks, in which era, and its answer    headers.rs  what a request's headers say
+//!  streams.rs  answers in pieces, and changes as they happen          reply.rs    responses
+//!  session.rs  clients of the older era                               body.rs     bodies, bounded
+//!  events.rs   server-sent events, kept for clients that come back
+//! ```
+//!
+//! An answer that needs no stream costs no task: the request's own future runs the call, and dropping it cancels the call.
+
+mod body;
+mod events;
+mod headers;
+mod post;
+mod reply;
+mod session;
+mod streams;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body;
+use rmcp::model::ProtocolVersion;
+use tokio_util::task::TaskTracker;
+use toolgate_core::Pattern;
+
+pub use body::HttpBody;
+pub(in crate::server) use headers::Mirrored;
+
+use super::service::Life;
+use super::{GRACE, McpServer};
+use body::Unread;
+use headers::Accepts;
+use reply::Refusal;
+use session::Sessions;
+
+/// What a message holds beside a tool's arguments.
+const ROOM: usize = 64 * 1024;
+
+/// Bounds of `/mcp`.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_mcp::HttpOptions;
+///
+/// let mut options = HttpOptions::default();
+/// options.idle = Duration::from_secs(600);
+/// assert_eq!(options.max_sessions, 10_000);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// Sessions at the same time; for one more, the one that has been unused longest goes.
+    pub max_sessions: usize,
+    /// A session that is unused for so long ends.
+    pub idle: Duration,
+    /// A stream on which nothing happens shows after this time that it is alive.
+    pub keep_alive: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            max_sessions: 10_000,
+            idle: Duration::from_secs(30 * 60),
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// A server's tools over HTTP. Cheap to clone; all clones share their sessions.
+///
+/// Whoever serves it checks `Host`, `Origin` and the token before.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::{ToolExecutor, ToolManager};
+/// use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let executor = ToolExecutor::new(Arc::new(ToolManager::new()));
+/// let server = McpServer::new(executor, ServeOptions::new("house", "1.0.0"));
+/// let mcp = server.http(HttpOptions::default());
+/// let request = http::Request::get("/mcp").body(String::new()).unwrap();
+/// assert_eq!(mcp.handle(request, 1).await.status(), 406);
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct McpHttp {
+    server: McpServer,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: HttpOptions,
+    sessions: Arc<Sessions>,
+    life: Life,
+    /// Calls under way.
+    calls: TaskTracker,
+    /// Clients of 2026-07-28 that listen.
+    listening: Arc<AtomicUsize>,
+    /// Bytes kept for clients that may come back for them.
+    kept: Arc<AtomicUsize>,
+    longest: usize,
+}
+
+impl McpServer {
+    /// Serves over HTTP, with sessions of its own.
+    pub fn http(&self, options: HttpOptions) -> McpHttp {
+        let limits = self.catalogue.executor.limits();
+        McpHttp {
+            shared: Arc::new(Shared {
+                sessions: Arc::new(Sessions::new(&options)),
+                options,
+                life: Life::default(),
+                calls: TaskTracker::new(),
+                listening: Arc::default(),
+                kept: Arc::default(),
+                longest: limits.max_arguments.saturating_add(ROOM),
+            }),
+            server: self.clone(),
+        }
+    }
+}
+
+impl McpHttp {
+    /// The same sessions for a client that may use less, as with [`McpServer::limited_to`].
+    #[must_use]
+    pub fn limited_to(&self, allow: Vec<Pattern>) -> Self {
+        Self {
+            server: self.server.limited_to(allow),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Answers one request. `owner` is whoever asks, as a number; a session is found by its owner only.
+    ///
+    /// Dropping the future or the body of the response tells that the client is gone.
+    pub async fn handle<B: Body<Data = Bytes>>(
+        &self,
+        request: Request<B>,
+        owner: u64,
+    ) -> Response<HttpBody> {
+        let (parts, body) = request.into_parts();
+        let headers = &parts.headers;
+        if self.shared.life.ending.is_cancelled() {
+            let text = "the server is shutting down; try again later";
+            return Refusal::of_http(StatusCode::SERVICE_UNAVAILABLE, text).under(None);
+        }
+        match parts.method {
+            Method::POST => match self.read(headers, body).await {
+                Ok((accepts, message)) => self.post(headers, accepts, &message, owner).await,
+                Err(refusal) => refusal.under(None),
+            },
+            Method::GET if is_modern(headers) => reply::method_not_allowed("POST"),
+            Method::DELETE if is_modern(headers) => reply::method_not_allowed("POST"),
+            Method::GET => match self.get(headers, owner) {
+                Ok(response) => response,
+                Err(refusal) => refusal.under(None),
+            },
+            Method::DELETE => match self.delete(headers, owner) {
+                Ok(response) => response,
+                Err(refusal) => refusal.under(None),
+            },
+            _ => reply::method_not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        self.shared.sessions.len()
+    }
+
+    /// Ends all streams and sessions, and answers no more. Calls that are under way have a moment to finish; then they are
+    /// cancelled.
+    pub async fn close(&self) {
+        let Shared { life, calls, .. } = &*self.shared;
+        life.ending.cancel();
+        calls.close();
+        drop(tokio::time::timeout(GRACE, calls.wait()).await);
+        life.calls.cancel();
+        self.shared.sessions.close_all();
+        drop(tokio::time::timeout(GRACE, calls.wait()).await);
+    }
+
+    async fn read<B: Body<Data = Bytes>>(
+        &self,
+        headers: &HeaderMap,
+        body: B,
+    ) -> Result<(Accepts, Bytes), Refusal> {
+        let accepts = Accepts::of(headers);
+        if accepts.nothing() {
+            let text = "Not Acceptable: accept application/json and text/event-stream";
+            return Err(Refusal::of_http(StatusCode::NOT_ACCEPTABLE, text));
+        }
+        if !headers::is_json(headers) {
+            let text = "Unsupported Media Type: the Content-Type is application/json";
+            return Err(Refusal::of_http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+        }
+        match body::read(body, self.shared.longest).await {
+            Ok(message) => Ok((accepts, message)),
+            Err(Unread::TooLarge) => {
+                let mut refusal = Refusal::of_http(StatusCode::PAYLOAD_TOO_LARGE, "");
+                let text = format!("the message is longer than {} bytes", self.shared.longest);
+                refusal.error.message = text.into();
+                Err(refusal)
+            }
+            Err(Unread::Broken) => Err(Refusal::bad_request("the message broke off")),
+        }
+    }
+
+    fn delete(&self, headers: &HeaderMap, owner: u64) -> Result<Response<HttpBody>, Refusal> {
+        known_version(headers)?;
+        let session = self.shared.sessions.find(headers, owner)?;
+        self.shared.sessions.close(&session);
+        Ok(reply::empty(StatusCode::NO_CONTENT))
+    }
+}
+
+/// True if the client says that it speaks a revision without sessions.
+fn is_modern(headers: &HeaderMap) -> bool {
+    let version = headers::version(headers).ok().flatten();
+    version.is_some_and(|version| version == ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// The revision a client says it speaks, if it says so.
+fn known_version(headers: &HeaderMap) -> Result<Option<&'static ProtocolVersion>, Refusal> {
+    let Some(said) = headers::version(headers).map_err(Refusal::bad_request)? else {
+        return Ok(None);
+    };
+    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    match known.find(|known| known.as_str() == said) {
+        Some(version) => Ok(Some(version)),
+        None => Err(post::unsupported(said)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! One message of a client: who asks, in which era, and the answer.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use rmcp::model::{
+    ClientNotification, ClientRequest, EmptyResult, ErrorCode, ErrorData, GetMeta,
+    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerResult,
+};
+use tracing::debug;
+
+use super::body::HttpBody;
+use super::headers::{self, Accepts, SESSION};
+use super::reply::{self, Refusal, answered, failed};
+use super::session::InUse;
+use super::{McpHttp, is_modern, known_version};
+use crate::server::handler::connected;
+use crate::server::request::{self, Incoming};
+use crate::server::service::{self, Call, Life};
+
+/// What a request of 2026-07-28 says about itself.
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Who asks.
+enum Asker {
+    Session(InUse),
+    /// Every request stands alone; true if its answer has the form of 2026-07-28.
+    Alone(bool),
+}
+
+impl McpHttp {
+    pub(super) async fn post(
+        &self,
+        headers: &HeaderMap,
+        accepts: Accepts,
+        message: &[u8],
+        owner: u64,
+    ) -> Response<HttpBody> {
+        match request::read(message) {
+            Incoming::Call { id, call } => {
+                match self.asker(headers, "tools/call", &call.meta, owner) {
+                    Ok(asker) => self.call(headers, accepts, id, call, asker).await,
+                    Err(refusal) => refusal.under(Some(&id)),
+                }
+            }
+            Incoming::Request { id, request } => {
+                let answered = self.request(headers, accepts, &id, request, owner);
+                let answered = answered.await;
+                answered.unwrap_or_else(|refusal| refusal.under(Some(&id)))
+            }
+            Incoming::Notification(notification) => {
+                let noted = self.note(headers, Some(&notification), owner);
+                noted.unwrap_or_else(|refusal| refusal.under(None))
+            }
+            Incoming::Ignored("a blank line") => {
+                let error = ErrorData::parse_error("the body is empty; send one message", None);
+                Refusal::new(StatusCode::BAD_REQUEST, error).under(None)
+            }
+            Incoming::Ignored(why) => {
+                debug!(why, "ignored a message");
+                let noted = self.note(headers, None, owner);
+                noted.unwrap_or_else(|refusal| refusal.under(None))
+            }
+            Incoming::Refused { id, error } => {
+                debug!(problem = %error.message, "a client sent what is no request");
+                Refusal::new(StatusCode::BAD_REQUEST, error).under(id.as_ref())
+            }
+        }
+    }
+
+    /// Finds out who asks, and refuses what contradicts itself.
+    fn asker(
+        &self,
+        headers: &HeaderMap,
+        method: &str,
+        meta: &RequestMetaObject,
+        owner: u64,
+    ) -> Result<Asker, Refusal> {
+        let in_body = meta.get(META_VERSION).and_then(serde_json::Value::as_str);
+        let stands_alone = in_body.is_some() || method == "server/discover" || is_modern(headers);
+        headers::check_method(headers, method, stands_alone).or_else(|problem| {
+            // A revision that nobody knows is the more telling problem.
+            version_alone(headers, meta, in_body).and(Err(Refusal::mismatch(problem)))
+        })?;
+        if stands_alone {
+            return version_alone(headers, meta, in_body).map(Asker::Alone);
+        }
+        known_version(headers)?;
+        let session = self.shared.sessions.find(headers, owner)?;
+        Ok(Asker::Session(session))
+    }
+
+    async fn request(
+        &self,
+        headers: &HeaderMap,
+        accepts: Accepts,
+        id: &RequestId,
+        request: ClientRequest,
+        owner: u64,
+    ) -> Result<Response<HttpBody>, Refusal> {
+        if let ClientRequest::InitializeRequest(request) = request {
+            headers::check_method(headers, "initialize", false).map_err(Refusal::mismatch)?;
+            return self.initialize(accepts, id, &request.params, owner);
+        }
+        if request.method() == "initialize" {
+            let error = service::unknown("initialize");
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, error));
+        }
+        let asker = self.asker(headers, request.method(), request.get_meta(), owner)?;
+        let catalogue = &self.server.catalogue;
+        let modern = matches!(asker, Asker::Alone(true));
+        let result = match (request, &asker) {
+            (ClientRequest::DiscoverRequest(_), _) => {
+                Ok(ServerResult::DiscoverResult(catalogue.discover()))
+            }
+            (ClientRequest::PingRequest(_), Asker::Session(_)) => {
+                Ok(ServerResult::EmptyResult(EmptyResult {}))
+            }
+            (ClientRequest::ListToolsRequest(request), asker) => {
+                if let Asker::Session(session) = asker {
+                    session.saw(catalogue.tools());
+                }
+                let listed = catalogue.list(request.params, modern).await;
+                listed.map(ServerResult::ListToolsResult)
+            }
+            (ClientRequest::SubscriptionsListenRequest(request), Asker::Alone(_)) => {
+                let requested = &request.params.notifications;
+                return self.listen(accepts, id, requested);
+            }
+            // A known method of the other era is as good as unknown.
+            (ClientRequest::SubscriptionsListenRequest(_) | ClientRequest::PingRequest(_), _) => {
+                Err(ErrorData::new(
+                    ErrorCode::METHOD_NOT_FOUND,
+                    "this method belongs to another revision of MCP",
+                    None,
+                ))
+            }
+            (ClientRequest::CustomRequest(request), _) => Err(service::unknown(&request.method)),
+            (request, _) => service::beside_tools(request.method(), modern),
+        };
+        match result {
+            Ok(result) => Ok(reply::message(accepts, answered(id, &result))),
+            Err(error) if modern && error.code == ErrorCode::METHOD_NOT_FOUND => {
+                Err(Refusal::new(StatusCode::NOT_FOUND, error))
+            }
+            Err(error) => Ok(reply::message(accepts, failed(Some(id), &error))),
+        }
+    }
+
+    /// Begins a session.
+    fn initialize(
+        &self,
+        accepts: Accepts,
+        id: &RequestId,
+        params: &InitializeRequestParams,
+        owner: u64,
+    ) -> Result<Response<HttpBody>, Refusal> {
+        let catalogue = &self.server.catalogue;
+        let answer = catalogue.initialize(&params.protocol_version);
+        let life = Life {
+            ending: self.shared.life.ending.child_token(),
+            calls: self.shared.life.calls.child_token(),
+        };
+        let version = answer.protocol_version.clone();
+        let sessions = &self.shared.sessions;
+        let Some(session) = sessions.open(owner, version, catalogue.tools(), life) else {
+            let text = "too many sessions are in use; try again later";
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Err(Refusal::of_http(status, text));
+        };
+        connected(&params.client_info, &session.version);
+        let mut response = reply::message(accepts, answered(id, &answer));
+        if let Ok(id) = HeaderValue::try_from(format!("{:032x}", session.id)) {
+            response.headers_mut().insert(SESSION, id);
+        }
+        Ok(response)
+    }
+
+    /// What asks for no answer: a notification, or an answer to nothing.
+    fn note(
+        &self,
+        headers: &HeaderMap,
+        notification: Option<&ClientNotification>,
+        owner: u64,
+    ) -> Result<Response<HttpBody>, Refusal> {
+        if is_modern(headers) {
+            // Without a session there is nothing it could be about: calls are cancelled by closing their stream.
+            return Ok(reply::empty(StatusCode::ACCEPTED));
+        }
+        known_version(headers)?;
+        let session = self.shared.sessions.find(headers, owner)?;
+        if let Some(ClientNotification::CancelledNotification(cancelled)) = notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            session.cancel(id);
+        }
+        Ok(reply::empty(StatusCode::ACCEPTED))
+    }
+
+    async fn call(
+        &self,
+        headers: &HeaderMap,
+        accepts: Accepts,
+        id: RequestId,
+        call: Call,
+        asker: Asker,
+    ) -> Response<HttpBody> {
+        let catalogue = &self.server.catalogue;
+        if matches!(asker, Asker::Alone(_))
+            && let Err(problem) = headers::check_name(headers, &call.name)
+                .and_then(|()| catalogue.check_mirrored(headers, &call))
+        {
+            return Refusal::mismatch(problem).under(Some(&id));
+        }
+        let wants_progress = call.meta.get_progress_token().is_some();
+        if accepts.events && (wants_progress || !accepts.json) {
+            return match asker {
+                Asker::Session(session) => self.resumable(id, call, session),
+                Asker::Alone(modern) => self.streamed(id, call, modern),
+            };
+        }
+        let _under_way = self.shared.calls.token();
+        let result = match asker {
+            Asker::Session(session) => {
+                let begun = session.begin(id.clone());
+                catalogue.call(call, false, &begun.stop, None).await
+            }
+            Asker::Alone(modern) => {
+                let stop = self.shared.life.calls.child_token();
+                catalogue.call(call, modern, &stop, None).await
+            }
+        };
+        reply::message(accepts, answered(&id, &result))
+    }
+
+    /// Runs a call whose answer the client may come back for: it goes on without a connection.
+    fn resumable(&self, id: RequestId, call: Call, session: InUse) -> Response<HttpBody> {
+        let begun = session.begin(id.clone());
+        let log = session.open_stream(&self.shared.kept);
+        let body = self.first_reading(&log, &session, begun.stop.clone());
+        let (shared, catalogue) = (Arc::clone(&self.shared), Arc::clone(&self.server.catalogue));
+        self.shared.calls.spawn(async move {
+            let stop = begun.stop.clone();
+            super::streams::run(&catalogue, id, call, false, &stop, &log).await;
+            shared.keep(&session);
+        });
+        reply::events(body)
+    }
+}
+
+/// The revision of a request that stands alone: whether it is at least 2026-07-28.
+fn version_alone(
+    headers: &HeaderMap,
+    meta: &RequestMetaObject,
+    in_body: Option<&str>,
+) -> Result<bool, Refusal> {
+    let in_header = headers::version(headers).map_err(Refusal::mismatch)?;
+    let Some(version) = in_body else {
+        known_version(headers)?;
+        return Err(incomplete(&[META_VERSION, META_CAPABILITIES], meta));
+    };
+    match in_header {
+        None => {
+            let text = "the header MCP-Protocol-Version is missing; the body has a revision";
+            return Err(Refusal::mismatch(text));
+        }
+        Some(said) if said != version => {
+            let text = "the header MCP-Protocol-Version names another revision than the body";
+            return Err(Refusal::mismatch(text));
+        }
+        Some(_) => {}
+    }
+    if known_version(headers).is_err() {
+        return Err(unsupported(version));
+    }
+    if !meta
+        .get(META_CAPABILITIES)
+        .is_some_and(serde_json::Value::is_object)
+    {
+        return Err(incomplete(&[META_CAPABILITIES], meta));
+    }
+    Ok(version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn incomplete(needed: &[&str], meta: &RequestMetaObject) -> Refusal {
+    let missing: Vec<&str> = needed
+        .iter()
+        .copied()
+        .filter(|key| !meta.contains_key(*key))
+        .collect();
+    let missing = if missing.is_empty() { needed } else { &missing };
+    let text = format!(
+        "request _meta is missing or has malformed required fields: {}",
+        missing.join(", ")
+    );
+    Refusal::new(
+        StatusCode::BAD_REQUEST,
+        ErrorData::invalid_params(text, None),
+    )
+}
+
+pub(super) fn unsupported(version: &str) -> Refusal {
+    let data = serde_json::json!({
+        "requested": version,
+        "supported": ProtocolVersion::KNOWN_VERSIONS,
+    });
+    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+    let error = ErrorData::new(code, "Unsupported protocol version", Some(data));
+    Refusal::new(StatusCode::BAD_REQUEST, error)
+}
