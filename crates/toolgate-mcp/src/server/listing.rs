@@ -10,7 +10,9 @@ use http::HeaderMap;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
-use toolgate_core::{Annotations, Pattern, ToolDefinition, ToolError, ToolExecutor, nearest};
+use toolgate_core::{
+    Annotations, Pattern, Scope, ToolDefinition, ToolError, ToolExecutor, nearest,
+};
 
 use super::http::Mirrored;
 use super::service::Call;
@@ -28,8 +30,8 @@ const COALESCE: Duration = Duration::from_millis(50);
 pub(super) struct Catalogue {
     pub(super) executor: ToolExecutor,
     pub(super) options: ServeOptions,
-    /// Lists of which a tool has to be in every one.
-    limits: Vec<Vec<Pattern>>,
+    /// The client's share of the tools, and then the shares that one was taken from.
+    scopes: Vec<Scope>,
     /// Calls of all clients that are not answered yet.
     pub(super) running: Arc<AtomicUsize>,
     listing: ArcSwap<Listing>,
@@ -64,7 +66,7 @@ impl Catalogue {
         Self::filled(Self {
             executor,
             options,
-            limits: Vec::new(),
+            scopes: Vec::new(),
             running: Arc::default(),
             listing: ArcSwap::default(),
             readiness: Arc::default(),
@@ -73,12 +75,12 @@ impl Catalogue {
 
     /// The same for whoever may use less of it.
     pub(super) fn limited_to(&self, allow: Vec<Pattern>) -> Self {
-        let mut limits = self.limits.clone();
-        limits.push(allow);
+        let mut scopes = vec![Scope::only(allow)];
+        scopes.extend(self.scopes.iter().cloned());
         Self::filled(Self {
             executor: self.executor.clone(),
             options: self.options.clone(),
-            limits,
+            scopes,
             running: Arc::clone(&self.running),
             listing: ArcSwap::default(),
             readiness: Arc::clone(&self.readiness),
@@ -122,7 +124,7 @@ impl Catalogue {
     /// Returns when a name that is not there will not come soon either.
     pub(super) async fn decided(&self, name: &str) {
         if let Some(readiness) = self.readiness.get()
-            && self.executor.find(name).is_err()
+            && self.executor.find_in(name, &self.scope()).is_err()
         {
             drop(tokio::time::timeout(CALLING, readiness.ready_for(name)).await);
         }
@@ -137,13 +139,18 @@ impl Catalogue {
             .collect()
     }
 
+    /// The client's share of the tools.
+    pub(super) fn scope(&self) -> Scope {
+        self.scopes.first().cloned().unwrap_or_default()
+    }
+
     /// True if clients may use this tool.
     pub(super) fn offers(&self, tool: &ToolDefinition) -> bool {
         let ServeOptions { allow, deny, .. } = &self.options;
         self.executor.is_visible(tool)
             && (allow.is_empty() || matches(allow, tool))
             && !matches(deny, tool)
-            && self.limits.iter().all(|allow| matches(allow, tool))
+            && self.scopes.iter().all(|scope| scope.has(tool))
     }
 
     /// For a tool that does not exist here, whatever else the executor knows.

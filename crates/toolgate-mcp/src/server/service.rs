@@ -134,13 +134,14 @@ impl Catalogue {
     ) -> ToolOutcome {
         let place = Place::take(self);
         let name = call.name;
-        let mut tool = self.executor.find(&name);
+        let scope = self.scope();
+        let mut tool = self.executor.find_in(&name, &scope);
         if tool.is_err() {
             tokio::select! {
                 () = self.decided(&name) => {}
                 () = stop.cancelled() => {}
             }
-            tool = self.executor.find(&name);
+            tool = self.executor.find_in(&name, &scope);
         }
         let offered = tool.is_ok_and(|tool| self.offers(tool.definition()));
         let arguments = Value::Object(call.arguments);
@@ -156,7 +157,10 @@ impl Catalogue {
             }
             None => ToolCall::new(name.as_str(), arguments),
         };
-        let mut asked = asked.origin(Origin::Mcp).cancellation(stop.clone());
+        let mut asked = asked
+            .origin(Origin::Mcp)
+            .scope(scope)
+            .cancellation(stop.clone());
         let trace = call.meta.get_traceparent();
         if let Some(trace) = trace.filter(|trace| trace.len() <= LONGEST_TRACE) {
             asked = asked.trace_parent(trace);
