@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
+    Trace,
 };
 
 use crate::time::{micros, whole_micros};
@@ -83,7 +84,7 @@ pub(crate) struct Known {
     tool_name: String,
     tool: Option<Arc<dyn Tool>>,
     origin: Origin,
-    trace_parent: Option<String>,
+    trace: Trace,
     asked: Arc<Value>,
     executed: Option<Arc<Value>>,
     started_at: SystemTime,
@@ -93,7 +94,7 @@ impl Row {
     pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
         let row = StartRow::new(redactor, call.id, &call.tool_name, call.origin)
             .of(Some(call.tool.definition()))
-            .traced(call.trace_parent.as_deref())
+            .traced(&call.trace)
             .with(redactor, &call.asked, Some(&call.executed))
             .at(call.started_at);
         Self::Start(Box::new(row))
@@ -128,7 +129,7 @@ impl Known {
             tool_name: record.outcome.tool_name.clone(),
             tool: record.tool.clone(),
             origin: record.origin,
-            trace_parent: record.trace_parent.clone(),
+            trace: record.trace,
             asked: Arc::clone(&record.asked),
             executed: record.executed.clone(),
             started_at: record.started_at,
@@ -138,7 +139,7 @@ impl Known {
     pub(crate) fn row(&self, redactor: &Redactor) -> StartRow {
         StartRow::new(redactor, self.id, &self.tool_name, self.origin)
             .of(self.tool.as_deref().map(Tool::definition))
-            .traced(self.trace_parent.as_deref())
+            .traced(&self.trace)
             .with(redactor, &self.asked, self.executed.as_ref())
             .at(self.started_at)
     }
@@ -171,11 +172,9 @@ impl StartRow {
         self
     }
 
-    fn traced(mut self, trace_parent: Option<&str>) -> Self {
-        if let Some((trace, span)) = trace_parent.and_then(trace_ids) {
-            self.trace_id = Some(trace.to_owned());
-            self.parent_span_id = Some(span.to_owned());
-        }
+    fn traced(mut self, trace: &Trace) -> Self {
+        self.trace_id = Some(trace.trace_id());
+        self.parent_span_id = trace.parent_id();
         self
     }
 
@@ -293,16 +292,4 @@ fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     }
     let names = serde_json::to_value(names).unwrap_or_default();
     Some(redactor.compact(&names, LONGEST_CHANGES).0)
-}
-
-/// The ids in a W3C `traceparent`: of the trace, and of the caller's span.
-fn trace_ids(trace_parent: &str) -> Option<(&str, &str)> {
-    let mut parts = trace_parent.trim().split('-');
-    let (_version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_id = |id: &str, length| {
-        id.len() == length
-            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && id.bytes().any(|byte| byte != b'0')
-    };
-    (is_id(trace, 32) && is_id(span, 16)).then_some((trace, span))
 }
