@@ -1,9 +1,33 @@
-//! Calls as spans, for whoever collects traces.
+//! Calls as spans, for whoever collects traces: OTLP over HTTP, in the words of the GenAI and MCP conventions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
+use opentelemetry::trace::{
+    SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
+};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
+use reqwest::Url;
+use rustls::crypto::{CryptoProvider, ring};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_core::{CallRecord, Observer};
+use tokio::sync::{mpsc, oneshot};
+use toolgate_core::{CallRecord, Observer, Redactor, Source, escape};
+use tracing::{debug, info, warn};
+
+/// Spans that wait for the collector; more are dropped and counted.
+const WAITING: usize = 4096;
+/// Spans in one request.
+const BATCH: usize = 512;
+/// A span waits for others this long.
+const GATHER: Duration = Duration::from_secs(1);
+/// A collector that does not answer by then is not there.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where traces go.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -11,16 +35,236 @@ use toolgate_core::{CallRecord, Observer};
 #[schemars(description = "Where traces go")]
 #[non_exhaustive]
 pub struct TelemetrySettings {
-    /// The address of an OpenTelemetry collector that speaks OTLP over HTTP. Empty: none.
+    /// The address of an OpenTelemetry collector that speaks OTLP over HTTP, such as http://localhost:4318. Empty: none.
     pub otlp: String,
 }
 
-/// Hands calls to a collector as spans.
-#[derive(Clone, Default)]
-pub struct Traces {}
+/// Hands calls to a collector as spans. A collector that is away costs one line in the log, and no call anything. Cheap to clone.
+#[derive(Clone)]
+pub struct Traces {
+    queue: mpsc::Sender<Order>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    redactor: Redactor,
+    dropped: AtomicU64,
+    scope: InstrumentationScope,
+}
+
+enum Order {
+    Span(Box<SpanData>),
+    /// Everything before it is to be sent now.
+    Flush(oneshot::Sender<()>),
+}
+
+impl Traces {
+    /// Starts to export; none where the settings name no collector. Call it inside of a runtime.
+    pub fn start(settings: &TelemetrySettings, redactor: Redactor) -> Result<Option<Self>, String> {
+        if settings.otlp.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |problem: &str| format!("telemetry.otlp: {problem}");
+        let address = Url::parse(&settings.otlp).ok();
+        let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let address = address.ok_or_else(|| wrong("no address; write http://host:4318"))?;
+        let exporter = exporter(&address).map_err(|problem| wrong(&problem))?;
+        let (queue, orders) = mpsc::channel(WAITING);
+        tokio::spawn(export(exporter, orders, shown(&address)));
+        let shared = Shared {
+            redactor,
+            dropped: AtomicU64::new(0),
+            scope: InstrumentationScope::builder("toolgate")
+                .with_version(env!("CARGO_PKG_VERSION"))
+                .build(),
+        };
+        Ok(Some(Self {
+            queue,
+            shared: Arc::new(shared),
+        }))
+    }
+
+    /// Sends what waits; returns when it is sent, or the collector does not take it.
+    pub async fn flush(&self) {
+        let (done, sent) = oneshot::channel();
+        let flush = async {
+            if self.queue.send(Order::Flush(done)).await.is_ok() {
+                drop(sent.await);
+            }
+        };
+        drop(tokio::time::timeout(PATIENCE, flush).await);
+        let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            warn!(dropped, "spans were not sent: the collector is too slow");
+        }
+    }
+
+    fn span(&self, record: &CallRecord) -> SpanData {
+        let (trace, span, parent) = record.trace.ids();
+        let tool = escape(&record.outcome.tool_name);
+        let server = match record.definition().map(|tool| tool.source()) {
+            Some(Source::Mcp(server)) => Some(server.clone()),
+            _ => None,
+        };
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", "execute_tool"),
+            KeyValue::new("gen_ai.tool.name", tool.clone()),
+            KeyValue::new("gen_ai.tool.call.id", record.outcome.call_id.to_string()),
+            KeyValue::new("gen_ai.tool.type", "function"),
+            KeyValue::new("toolgate.origin", record.origin.to_string()),
+        ];
+        let (name, kind) = match server {
+            Some(server) => {
+                attributes.push(KeyValue::new("mcp.method.name", "tools/call"));
+                attributes.push(KeyValue::new("toolgate.server", server));
+                (format!("tools/call {tool}"), SpanKind::Client)
+            }
+            None => (format!("execute_tool {tool}"), SpanKind::Internal),
+        };
+        let status = match &record.outcome.result {
+            Ok(_) => Status::Unset,
+            Err(error) => {
+                attributes.push(KeyValue::new("error.type", error.kind().as_str()));
+                Status::error(self.shared.redactor.line(&error.to_string(), 500))
+            }
+        };
+        let context = SpanContext::new(
+            TraceId::from_bytes(trace),
+            SpanId::from_bytes(span),
+            TraceFlags::SAMPLED,
+            false,
+            TraceState::NONE,
+        );
+        let took = record.outcome.elapsed + record.timings.approval;
+        SpanData {
+            span_context: context,
+            parent_span_id: parent.map_or(SpanId::INVALID, SpanId::from_bytes),
+            parent_span_is_remote: parent.is_some(),
+            span_kind: kind,
+            name: name.into(),
+            start_time: record.started_at,
+            end_time: record.started_at + took,
+            attributes,
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status,
+            instrumentation_scope: self.shared.scope.clone(),
+        }
+    }
+}
 
 impl Observer for Traces {
-    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        if record.trace.is_sampled() {
+            let order = Order::Span(Box::new(self.span(record)));
+            if self.queue.try_send(order).is_err() {
+                self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         None
     }
 }
+
+fn exporter(address: &Url) -> Result<SpanExporter, String> {
+    let mut endpoint = address.clone();
+    if !endpoint.path().ends_with("/v1/traces") {
+        let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
+        endpoint.set_path(&path);
+    }
+    if CryptoProvider::get_default().is_none()
+        && ring::default_provider().install_default().is_err()
+    {
+        debug!("another thread installed its TLS provider first");
+    }
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(client)
+        .with_endpoint(endpoint)
+        .with_timeout(PATIENCE)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let resource = Resource::builder_empty()
+        .with_service_name("toolgate")
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    exporter.set_resource(&resource);
+    Ok(exporter)
+}
+
+/// Without a login or a key that may be part of it.
+fn shown(address: &Url) -> String {
+    let host = address.host_str().unwrap_or_default();
+    let port = address.port_or_known_default().unwrap_or_default();
+    format!("{}://{host}:{port}", address.scheme())
+}
+
+/// Gathers spans and sends them, until nobody makes any more.
+async fn export(exporter: SpanExporter, mut orders: mpsc::Receiver<Order>, address: String) {
+    let is_well = AtomicBool::new(true);
+    while let Some(first) = orders.recv().await {
+        let (spans, waiting) = gather(first, &mut orders).await;
+        if !spans.is_empty() {
+            let sent = exporter.export(spans).await;
+            tell(
+                &is_well,
+                sent.err().map(|error| error.to_string()),
+                &address,
+            );
+        }
+        for done in waiting {
+            done.send(()).ok();
+        }
+    }
+}
+
+/// What comes within a moment, up to a batch, or until somebody wants it sent.
+async fn gather(
+    first: Order,
+    orders: &mut mpsc::Receiver<Order>,
+) -> (Vec<SpanData>, Vec<oneshot::Sender<()>>) {
+    let (mut spans, mut waiting) = (Vec::new(), Vec::new());
+    let mut take = |order| match order {
+        Order::Span(span) => {
+            spans.push(*span);
+            spans.len() >= BATCH
+        }
+        Order::Flush(done) => {
+            waiting.push(done);
+            true
+        }
+    };
+    let mut is_full = take(first);
+    let end = tokio::time::sleep(GATHER);
+    tokio::pin!(end);
+    while !is_full {
+        tokio::select! {
+            order = orders.recv() => match order {
+                Some(order) => is_full = take(order),
+                None => break,
+            },
+            () = &mut end => break,
+        }
+    }
+    (spans, waiting)
+}
+
+/// Once when it begins to fail, once when it is well again.
+fn tell(is_well: &AtomicBool, problem: Option<String>, address: &str) {
+    let was_well = is_well.swap(problem.is_none(), Ordering::Relaxed);
+    match problem {
+        Some(problem) if was_well => {
+            warn!(collector = %address, problem = %escape(&problem), "traces are not taken; calls go on without them");
+        }
+        None if !was_well => info!(collector = %address, "traces are taken again"),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;
