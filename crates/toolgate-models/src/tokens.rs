@@ -12,13 +12,10 @@
 /// A guess that is rather too high than too low.
 pub(crate) fn estimate(text: &str) -> usize {
     let mut tokens = 0;
-    let mut chars = text.chars().peekable();
-    while let Some(first) = chars.next() {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
         let kind = Kind::of(first);
-        let mut run = 1_usize;
-        while chars.next_if(|next| Kind::of(*next) == kind).is_some() {
-            run += 1;
-        }
+        let (run, bytes) = kind.run(rest);
         tokens += match kind {
             Kind::Letter => run.div_ceil(6),
             Kind::Punctuation | Kind::OtherLetter => run.div_ceil(2),
@@ -27,9 +24,21 @@ pub(crate) fn estimate(text: &str) -> usize {
             Kind::Line | Kind::Digit | Kind::Ideograph => run,
             Kind::Symbol => run * 3,
         };
+        rest = &rest[bytes..];
     }
     tokens
 }
+
+/// Of every character of one byte: prompts are looked at with each question, and most of them is ASCII.
+const ASCII: [Kind; 128] = {
+    let mut kinds = [Kind::Punctuation; 128];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        kinds[byte as usize] = Kind::of(byte as char);
+        byte += 1;
+    }
+    kinds
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -44,7 +53,18 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(c: char) -> Self {
+    /// How many characters and how many bytes of this kind a text begins with.
+    fn run(self, text: &str) -> (usize, usize) {
+        if matches!(self, Self::OtherLetter | Self::Ideograph | Self::Symbol) {
+            let same = text.chars().take_while(|c| Self::of(*c) == self);
+            return same.fold((0, 0), |(run, bytes), c| (run + 1, bytes + c.len_utf8()));
+        }
+        let is_same = |byte: &u8| ASCII.get(usize::from(*byte)) == Some(&self);
+        let run = text.bytes().take_while(is_same).count();
+        (run, run)
+    }
+
+    const fn of(c: char) -> Self {
         match c {
             'a'..='z' | 'A'..='Z' => Self::Letter,
             '0'..='9' => Self::Digit,
@@ -63,6 +83,8 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Counts of real tokenizers, the highest of those known for a text.
@@ -109,6 +131,32 @@ mod tests {
             let guess = estimate(&text);
             assert!(guess >= last, "{text}");
             last = guess;
+        }
+    }
+
+    /// The longest runs of one kind that a text can be split into.
+    fn runs(text: &str) -> Vec<&str> {
+        let mut runs = Vec::new();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let end = rest.find(|c| Kind::of(c) != Kind::of(first));
+            let (run, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            runs.push(run);
+            rest = behind;
+        }
+        runs
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_takes_what_its_runs_take(text in "[ab C19 \n\t{}\":,.éßяд漢字。🙂\u{7f}\u{80}]{0,60}") {
+            let each = runs(&text).into_iter().map(estimate);
+            prop_assert_eq!(estimate(&text), each.sum::<usize>());
+            for run in runs(&text) {
+                let kind = run.chars().next().map(Kind::of);
+                let counted = kind.map(|kind| kind.run(run));
+                prop_assert_eq!(counted, Some((run.chars().count(), run.len())));
+            }
         }
     }
 }
