@@ -16,16 +16,17 @@ pub(super) fn assign(
 ) -> Vec<String> {
     let wanted = wanted(definitions, original_names);
     let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| legal(name, longest)).collect();
-    let mut shared: HashMap<&str, Vec<usize>> = HashMap::with_capacity(legal.len());
-    for (index, name) in legal.iter().enumerate() {
-        shared.entry(name).or_default().push(index);
+    let mut shared: HashMap<&str, usize> = HashMap::with_capacity(legal.len());
+    for name in &legal {
+        *shared.entry(name).or_default() += 1;
     }
     // Of those that would have the same name, one may have it by right: no two tools want the same.
-    let keeps = |index: usize| {
-        let alone = shared.get(&*legal[index]).is_none_or(|all| all.len() == 1);
-        alone || *wanted[index] == *legal[index]
-    };
+    let keeps =
+        |index: usize| *wanted[index] == *legal[index] || shared.get(&*legal[index]) == Some(&1);
     let kept: Vec<bool> = (0..legal.len()).map(keeps).collect();
+    if kept.iter().all(|kept| *kept) {
+        return legal.into_iter().map(Cow::into_owned).collect();
+    }
     let kept_names = kept.iter().zip(&legal).filter(|(kept, _)| **kept);
     let mut taken: HashSet<String> = kept_names.map(|(_, name)| name.to_string()).collect();
     let mut names: Vec<String> = Vec::with_capacity(legal.len());

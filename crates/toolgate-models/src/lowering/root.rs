@@ -33,9 +33,9 @@ const COMBINATORS: [&str; 10] = [
 
 /// True if there is nothing to fold.
 pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
-    !COMBINATORS
-        .iter()
-        .any(|keyword| schema.contains_key(*keyword))
+    !schema
+        .keys()
+        .any(|keyword| COMBINATORS.contains(&keyword.as_str()))
 }
 
 /// The schema as one object, and the rules it can not carry.
