@@ -1,8 +1,11 @@
 //! Running the calls of a reply: all at once, each of them once, each with one result.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -145,7 +148,7 @@ impl Running<'_> {
         let left = self.left_for_tools();
         let most = self.largest_result(plan.len());
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
-        let mut running = JoinSet::new();
+        let mut running = Work::for_calls(plan.len());
         for (place, (planned, call)) in plan
             .iter()
             .zip(self.conversation.history.calls())
@@ -161,11 +164,11 @@ impl Running<'_> {
                 self.conversation.origin,
                 left,
             );
-            running.spawn(async move { (place, work.await) });
+            running.begin(place, work);
         }
-        while let Some(done) = running.join_next().await {
-            // A task that panicked or was aborted leaves its place open: it counts as interrupted.
-            if let Ok((place, outcome)) = done {
+        while let Some(done) = running.next().await {
+            // What panicked or was aborted leaves its place open: it counts as interrupted.
+            if let Some((place, outcome)) = done {
                 used[place] = self.called(place, outcome, &catalog, most);
             }
         }
@@ -229,6 +232,40 @@ impl Running<'_> {
         // In tenths of a second: it is told to people.
         let tenths = until_the_last_round.max(half).as_millis().div_ceil(100);
         Duration::from_millis(100) * u32::try_from(tenths).unwrap_or(u32::MAX)
+    }
+}
+
+/// Calls that run. Several have a task each, so that they need not share a core; for one alone that would only be a detour.
+enum Work {
+    Alone(Option<BoxFuture<'static, (usize, ToolOutcome)>>),
+    Many(JoinSet<(usize, ToolOutcome)>),
+}
+
+impl Work {
+    fn for_calls(count: usize) -> Self {
+        match count {
+            0 | 1 => Self::Alone(None),
+            _ => Self::Many(JoinSet::new()),
+        }
+    }
+
+    fn begin(&mut self, place: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
+        let work = async move { (place, work.await) };
+        match self {
+            Self::Alone(alone) => *alone = Some(Box::pin(work)),
+            Self::Many(tasks) => drop(tasks.spawn(work)),
+        }
+    }
+
+    /// The next that is done; of one that came to nothing only that it did.
+    async fn next(&mut self) -> Option<Option<(usize, ToolOutcome)>> {
+        match self {
+            Self::Alone(alone) => {
+                let work = AssertUnwindSafe(alone.take()?).catch_unwind();
+                Some(work.await.ok())
+            }
+            Self::Many(tasks) => tasks.join_next().await.map(Result::ok),
+        }
     }
 }
 
