@@ -1,5 +1,7 @@
 //! A conversation in nobody's wire format. Each client translates at its edge, history included.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{Arguments, ToolCall, parse_object};
@@ -127,10 +129,10 @@ impl CallArguments {
     }
 
     /// As a JSON object, which some providers insist on when history is replayed; unusable ones are an empty one there.
-    pub fn to_object(&self) -> Arguments {
+    pub fn as_object(&self) -> Cow<'_, Arguments> {
         match self {
-            Self::Object(object) => object.clone(),
-            Self::Unusable(_) => Arguments::new(),
+            Self::Object(object) => Cow::Borrowed(object),
+            Self::Unusable(_) => Cow::Owned(Arguments::new()),
         }
     }
 

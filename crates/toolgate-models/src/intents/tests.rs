@@ -193,7 +193,7 @@ fn shown(reply: &Reply) -> String {
         .message
         .calls()
         .map(|call| {
-            let arguments = Value::Object(call.arguments.to_object());
+            let arguments = Value::Object(call.arguments.as_object().into_owned());
             format!("{} {arguments}", call.name)
         })
         .collect();

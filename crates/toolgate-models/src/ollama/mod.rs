@@ -15,7 +15,7 @@ mod tools;
 mod window;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -67,7 +67,7 @@ pub struct OllamaClient {
     converted: Mutex<Weak<Catalog>>,
     window: Window,
     /// What the server tells of the model, once it was asked.
-    shown: Mutex<Option<Shown>>,
+    shown: OnceLock<Shown>,
     /// The model refused to be told whether to think.
     no_thinking: AtomicBool,
 }
@@ -82,7 +82,7 @@ impl OllamaClient {
             catalogs: CatalogCache::default(),
             converted: Mutex::default(),
             window: Window::new(settings.context_tokens),
-            shown: Mutex::default(),
+            shown: OnceLock::new(),
             no_thinking: AtomicBool::new(false),
         })
     }
@@ -98,11 +98,8 @@ impl OllamaClient {
         Ok(api.infos(models, deadline).await)
     }
 
-    /// Asks the server once what the model is. One that can not tell is asked the question all the same.
+    /// Asks the server what the model is, unless it told already. One that can not tell is asked the question all the same.
     async fn get_to_know(&self, deadline: Instant) {
-        if self.shown().is_some() {
-            return;
-        }
         let deadline = deadline.min(within(PATIENCE));
         let shown = match self.api.show(&self.model, deadline).await {
             Ok(shown) => shown,
@@ -113,15 +110,8 @@ impl OllamaClient {
                 Shown::default()
             }
         };
-        self.window.learn(shown.context);
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
-    }
-
-    fn shown(&self) -> Option<Shown> {
-        self.shown
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        // Two questions at once may both have asked; the first answer stays.
+        self.window.learn(self.shown.get_or_init(|| shown).context);
     }
 
     /// One attempt; two where the model does not want to be told whether to think.
@@ -151,7 +141,7 @@ impl OllamaClient {
         think: Option<bool>,
         listener: &mut dyn Listener,
     ) -> Result<Reply, ModelError> {
-        let pictures = self.shown().is_some_and(|shown| shown.can("vision"));
+        let pictures = self.shown.get().is_some_and(|shown| shown.can("vision"));
         let prompt = Prompt::new(request, pictures);
         let window = self.window.fit(prompt.tokens, self.settings.max_tokens);
         let wanted = Wanted { window, think };
@@ -251,6 +241,9 @@ impl ModelClient for OllamaClient {
     }
 
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
+        if self.shown.get().is_some() {
+            return Box::pin(std::future::ready(()));
+        }
         Box::pin(self.get_to_know(deadline))
     }
 
@@ -277,7 +270,7 @@ impl ModelClient for OllamaClient {
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            self.get_to_know(request.deadline).await;
+            self.prepare(request.deadline).await;
             let attempts = Attempts {
                 most: self.settings.attempts,
                 deadline: request.deadline,

@@ -78,7 +78,7 @@ struct WireFunction<'a> {
     index: usize,
     name: Cow<'a, str>,
     /// A text instead of an object would be refused.
-    arguments: Arguments,
+    arguments: Cow<'a, Arguments>,
 }
 
 impl<'a> Prompt<'a> {
@@ -115,7 +115,8 @@ impl<'a> Prompt<'a> {
         settings: &ModelSettings,
         wanted: Wanted,
     ) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Body {
+        let mut bytes = Vec::with_capacity(self.about_bytes());
+        let body = Body {
             model,
             messages: &self.messages,
             tools: self.tools,
@@ -129,7 +130,18 @@ impl<'a> Prompt<'a> {
                 seed: settings.seed,
             },
             keep_alive: settings.keep_alive,
-        })
+        };
+        serde_json::to_writer(&mut bytes, &body)?;
+        Ok(bytes)
+    }
+
+    /// Rather too many than too few: a body that grows is copied again and again.
+    fn about_bytes(&self) -> usize {
+        const AROUND: usize = 512;
+        let messages = self.messages.iter().map(Wire::about_bytes);
+        let tools = self.tools.into_iter().flat_map(Offer::iter);
+        let tools = tools.map(|tool| tool.json.get().len() + 1);
+        AROUND + messages.sum::<usize>() + tools.sum::<usize>()
     }
 }
 
@@ -140,6 +152,15 @@ impl<'a> Wire<'a> {
             content: content.into(),
             ..Self::default()
         }
+    }
+
+    fn about_bytes(&self) -> usize {
+        const AROUND: usize = 128;
+        const CALL: usize = 256;
+        let words = self.content.len() + self.thinking.len();
+        let images: usize = self.images.iter().map(|image| image.len() + 3).sum();
+        // Line breaks and quotes take two bytes each.
+        AROUND + words + words / 16 + images + CALL * self.tool_calls.len()
     }
 
     fn tokens(&self) -> usize {
@@ -162,7 +183,7 @@ fn assistant<'a>(said: &'a AssistantMessage, tools: &'a Offer) -> Option<Wire<'a
         function: WireFunction {
             index,
             name: tools.catalog().wire_name(&call.name),
-            arguments: call.arguments.to_object(),
+            arguments: call.arguments.as_object(),
         },
     });
     let thoughts = said.parts.iter().filter_map(|part| match part {

@@ -110,7 +110,8 @@ impl<'a> Transcript<'a> {
             kind: "function",
             function: Function {
                 name: catalog.wire_name(&call.name),
-                arguments: serde_json::Value::Object(call.arguments.to_object()).to_string(),
+                arguments: serde_json::Value::Object(call.arguments.as_object().into_owned())
+                    .to_string(),
             },
         }
     }
