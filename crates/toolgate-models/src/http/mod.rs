@@ -6,6 +6,7 @@ mod lines;
 mod retry_after;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,6 +40,8 @@ const SHOWN: usize = 500;
 pub(crate) struct Http {
     provider: Provider,
     base: Url,
+    /// The path that was asked last and its address: most often it is asked again, and putting it together takes a parser.
+    last: Mutex<Option<(String, Url)>>,
     client: Client,
     /// Everything that must never be shown.
     redactor: Redactor,
@@ -68,6 +71,7 @@ impl Http {
         Ok(Self {
             provider,
             base,
+            last: Mutex::default(),
             client,
             redactor: Redactor::new(secrets),
             first_byte: settings.first_byte,
@@ -158,8 +162,15 @@ impl Http {
     }
 
     fn url(&self, path: &str) -> Url {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, url)) = &*last
+            && of == path
+        {
+            return url.clone();
+        }
         let mut url = self.base.clone();
         url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        *last = Some((path.to_owned(), url.clone()));
         url
     }
 
