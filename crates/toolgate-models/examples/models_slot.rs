@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! models_slot double                a model that answers at once; prints its address, ends when stdin closes
-//! models_slot rounds SECONDS URL    {"wall_us": …, "cpu_us": …}: one round with 30 tools, a call in every second one
+//! models_slot rounds SECONDS URL    {"wall_us": …, "cpu_us": …, "user_us": …, "system_us": …}: one round with 30 tools, a call in every second one
 //! models_slot convert SECONDS       {"new_ms": …, "again_ms": …}: 1,000 tools into Qwen form, ready to be sent, and once more
 //! models_slot first_token COUNT     {"p50_us": …, "p99_us": …}: from the server's write of a first word to the listener
 //! ```
@@ -128,18 +128,21 @@ async fn rounds(seconds: f64, url: &str) -> Result<Value, Failure> {
     while warm.elapsed() < WARM_UP {
         turn().await?;
     }
-    let (cpu, start, mut count) = (cpu_us()?, Instant::now(), 0);
+    let ((user, system), start, mut count) = (cpu_us()?, Instant::now(), 0);
     while start.elapsed().as_secs_f64() < seconds {
         count += turn().await?;
     }
     let each = |whole: f64| (whole / count as f64 * 10.0).round() / 10.0;
+    let wall = start.elapsed().as_secs_f64() * 1e6;
+    let (user_now, system_now) = cpu_us()?;
+    let (user, system) = (user_now - user, system_now - system);
     Ok(
-        json!({ "wall_us": each(start.elapsed().as_secs_f64() * 1e6), "cpu_us": each(cpu_us()? - cpu), "rounds": count }),
+        json!({ "wall_us": each(wall), "cpu_us": each(user + system), "user_us": each(user), "system_us": each(system), "rounds": count }),
     )
 }
 
-/// The processor's time of this process so far.
-fn cpu_us() -> Result<f64, Failure> {
+/// The processor's time of this process so far: its own, and the system's for it.
+fn cpu_us() -> Result<(f64, f64), Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // Behind the name, which may have spaces: the 14th and 15th field of all are those of user and system.
     let fields: Vec<&str> = stat
@@ -156,7 +159,7 @@ fn cpu_us() -> Result<f64, Failure> {
     let (user, system) = ticks(11)
         .zip(ticks(12))
         .ok_or("no times in /proc/self/stat")?;
-    Ok((user + system) * TICK_US)
+    Ok((user * TICK_US, system * TICK_US))
 }
 
 /// A list that was never seen, and the same list with the next request.
