@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rmcp::model::{
-    CacheScope, CallToolResult, CompleteResult, DiscoverResult, ErrorCode, ErrorData,
-    Implementation, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    CacheScope, CallToolResult, DiscoverResult, ErrorCode, ErrorData, Implementation,
+    InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
     RequestMetaObject, ServerCapabilities, ServerConfig, ServerResult, SubscriptionFilter,
 };
 use serde_json::{Map, Value};
@@ -198,23 +197,29 @@ impl Catalogue {
     }
 }
 
-/// The answer to what is no business of tools. Clients ask for lists of anything, whatever a server says it has: those are empty.
+/// The answer to what is no business of tools.
 pub(super) fn beside_tools(method: &str, modern: bool) -> Result<ServerResult, ErrorData> {
     let mut result = match method {
-        "prompts/list" => ServerResult::ListPromptsResult(ListPromptsResult::default()),
-        "resources/list" => ServerResult::ListResourcesResult(ListResourcesResult::default()),
+        "prompts/list" => nothing(method, modern).map(ServerResult::ListPromptsResult),
+        "resources/list" => nothing(method, modern).map(ServerResult::ListResourcesResult),
         "resources/templates/list" => {
-            ServerResult::ListResourceTemplatesResult(ListResourceTemplatesResult::default())
+            nothing(method, modern).map(ServerResult::ListResourceTemplatesResult)
         }
-        "completion/complete" => ServerResult::CompleteResult(CompleteResult::default()),
-        _ => return Err(unknown(method)),
-    };
-    if modern {
-        result.fill_missing_cache_hints();
-    } else {
-        result.strip_result_type_for_legacy_peer();
-    }
+        "completion/complete" => nothing(method, modern).map(ServerResult::CompleteResult),
+        _ => Err(unknown(method)),
+    }?;
+    result.strip_result_type_for_legacy_peer();
     Ok(result)
+}
+
+/// Older clients ask for lists of anything, whatever a server says it has: those are empty. In 2026-07-28 nobody asks for
+/// what `server/discover` does not name.
+pub(super) fn nothing<T: Default>(method: &str, modern: bool) -> Result<T, ErrorData> {
+    if modern {
+        Err(unknown(method))
+    } else {
+        Ok(T::default())
+    }
 }
 
 /// For a method that rmcp does not recognise.

@@ -1,21 +1,25 @@
 //! `/mcp`: streamable HTTP in both eras. Up to 2025-11-25 a client has a session; in 2026-07-28 every request stands alone.
 //!
 //! ```text
-//!  post.rs     one message: who asks, in which era, and its answer    headers.rs  what a request's headers say
-//!  streams.rs  answers in pieces, and changes as they happen          reply.rs    responses
-//!  session.rs  clients of the older era                               body.rs     bodies, bounded
-//!  events.rs   server-sent events, kept for clients that come back
+//!  post.rs     one message and its answer                     era.rs      who asks, and in which revision
+//!  streams.rs  answers in pieces                              headers.rs  what a request's headers say
+//!  changes.rs  changes of the tools, as they happen           reply.rs    responses
+//!  session.rs  a client of the older era                      body.rs     bodies, bounded
+//!  table.rs    all of them, bounded                           events.rs   events, kept for clients that come back
 //! ```
 //!
 //! An answer that needs no stream costs no task: the request's own future runs the call, and dropping it cancels the call.
 
 mod body;
+mod changes;
+mod era;
 mod events;
 mod headers;
 mod post;
 mod reply;
 mod session;
 mod streams;
+mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -24,7 +28,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
-use rmcp::model::ProtocolVersion;
 use tokio_util::task::TaskTracker;
 use toolgate_core::Pattern;
 
@@ -34,9 +37,10 @@ pub(in crate::server) use headers::Mirrored;
 use super::service::Life;
 use super::{GRACE, McpServer};
 use body::Unread;
+use era::{is_modern, known_version};
 use headers::Accepts;
 use reply::Refusal;
-use session::Sessions;
+use table::Sessions;
 
 /// What a message holds beside a tool's arguments.
 const ROOM: usize = 64 * 1024;
@@ -220,24 +224,3 @@ impl McpHttp {
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 }
-
-/// True if the client says that it speaks a revision without sessions.
-fn is_modern(headers: &HeaderMap) -> bool {
-    let version = headers::version(headers).ok().flatten();
-    version.is_some_and(|version| version == ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// The revision a client says it speaks, if it says so.
-fn known_version(headers: &HeaderMap) -> Result<Option<&'static ProtocolVersion>, Refusal> {
-    let Some(said) = headers::version(headers).map_err(Refusal::bad_request)? else {
-        return Ok(None);
-    };
-    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
-    match known.find(|known| known.as_str() == said) {
-        Some(version) => Ok(Some(version)),
-        None => Err(post::unsupported(said)),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -5,29 +5,19 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use rmcp::model::{
     ClientNotification, ClientRequest, EmptyResult, ErrorCode, ErrorData, GetMeta,
-    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerResult,
+    InitializeRequestParams, RequestId, ServerResult,
 };
 use tracing::debug;
 
+use super::McpHttp;
 use super::body::HttpBody;
+use super::era::{Asker, is_modern, known_version};
 use super::headers::{self, Accepts, SESSION};
 use super::reply::{self, Refusal, answered, failed};
-use super::session::InUse;
-use super::{McpHttp, is_modern, known_version};
+use super::table::InUse;
 use crate::server::handler::connected;
 use crate::server::request::{self, Incoming};
 use crate::server::service::{self, Call, Life};
-
-/// What a request of 2026-07-28 says about itself.
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// Who asks.
-enum Asker {
-    Session(InUse),
-    /// Every request stands alone; true if its answer has the form of 2026-07-28.
-    Alone(bool),
-}
 
 impl McpHttp {
     pub(super) async fn post(
@@ -53,7 +43,7 @@ impl McpHttp {
                 let noted = self.note(headers, Some(&notification), owner);
                 noted.unwrap_or_else(|refusal| refusal.under(None))
             }
-            Incoming::Ignored("a blank line") => {
+            Incoming::Ignored(_) if message.trim_ascii().is_empty() => {
                 let error = ErrorData::parse_error("the body is empty; send one message", None);
                 Refusal::new(StatusCode::BAD_REQUEST, error).under(None)
             }
@@ -69,28 +59,6 @@ impl McpHttp {
         }
     }
 
-    /// Finds out who asks, and refuses what contradicts itself.
-    fn asker(
-        &self,
-        headers: &HeaderMap,
-        method: &str,
-        meta: &RequestMetaObject,
-        owner: u64,
-    ) -> Result<Asker, Refusal> {
-        let in_body = meta.get(META_VERSION).and_then(serde_json::Value::as_str);
-        let stands_alone = in_body.is_some() || method == "server/discover" || is_modern(headers);
-        headers::check_method(headers, method, stands_alone).or_else(|problem| {
-            // A revision that nobody knows is the more telling problem.
-            version_alone(headers, meta, in_body).and(Err(Refusal::mismatch(problem)))
-        })?;
-        if stands_alone {
-            return version_alone(headers, meta, in_body).map(Asker::Alone);
-        }
-        known_version(headers)?;
-        let session = self.shared.sessions.find(headers, owner)?;
-        Ok(Asker::Session(session))
-    }
-
     async fn request(
         &self,
         headers: &HeaderMap,
@@ -103,14 +71,35 @@ impl McpHttp {
             headers::check_method(headers, "initialize", false).map_err(Refusal::mismatch)?;
             return self.initialize(accepts, id, &request.params, owner);
         }
-        if request.method() == "initialize" {
+        if request.method() == "initialize" && !is_modern(headers) {
             let error = service::unknown("initialize");
             return Err(Refusal::new(StatusCode::BAD_REQUEST, error));
         }
         let asker = self.asker(headers, request.method(), request.get_meta(), owner)?;
-        let catalogue = &self.server.catalogue;
+        if let (ClientRequest::SubscriptionsListenRequest(request), Asker::Alone(_)) =
+            (&request, &asker)
+        {
+            return self.listen(accepts, id, &request.params.notifications);
+        }
         let modern = matches!(asker, Asker::Alone(true));
-        let result = match (request, &asker) {
+        match self.answer(request, &asker, modern).await {
+            Ok(result) => Ok(reply::message(accepts, answered(id, &result))),
+            Err(error) if modern && error.code == ErrorCode::METHOD_NOT_FOUND => {
+                Err(Refusal::new(StatusCode::NOT_FOUND, error))
+            }
+            Err(error) => Ok(reply::message(accepts, failed(Some(id), &error))),
+        }
+    }
+
+    /// The answer to what is no call.
+    async fn answer(
+        &self,
+        request: ClientRequest,
+        asker: &Asker,
+        modern: bool,
+    ) -> Result<ServerResult, ErrorData> {
+        let catalogue = &self.server.catalogue;
+        match (request, asker) {
             (ClientRequest::DiscoverRequest(_), _) => {
                 Ok(ServerResult::DiscoverResult(catalogue.discover()))
             }
@@ -119,32 +108,21 @@ impl McpHttp {
             }
             (ClientRequest::ListToolsRequest(request), asker) => {
                 if let Asker::Session(session) = asker {
+                    catalogue.listed().await;
                     session.saw(catalogue.tools());
                 }
                 let listed = catalogue.list(request.params, modern).await;
                 listed.map(ServerResult::ListToolsResult)
             }
-            (ClientRequest::SubscriptionsListenRequest(request), Asker::Alone(_)) => {
-                let requested = &request.params.notifications;
-                return self.listen(accepts, id, requested);
-            }
-            // A known method of the other era is as good as unknown.
-            (ClientRequest::SubscriptionsListenRequest(_) | ClientRequest::PingRequest(_), _) => {
-                Err(ErrorData::new(
-                    ErrorCode::METHOD_NOT_FOUND,
-                    "this method belongs to another revision of MCP",
-                    None,
-                ))
+            (ClientRequest::SubscriptionsListenRequest(_), _) => Err(other_era()),
+            (ClientRequest::PingRequest(_), _) => Err(other_era()),
+            (ClientRequest::CustomRequest(request), Asker::Alone(_))
+                if request.method == "initialize" =>
+            {
+                Err(other_era())
             }
             (ClientRequest::CustomRequest(request), _) => Err(service::unknown(&request.method)),
             (request, _) => service::beside_tools(request.method(), modern),
-        };
-        match result {
-            Ok(result) => Ok(reply::message(accepts, answered(id, &result))),
-            Err(error) if modern && error.code == ErrorCode::METHOD_NOT_FOUND => {
-                Err(Refusal::new(StatusCode::NOT_FOUND, error))
-            }
-            Err(error) => Ok(reply::message(accepts, failed(Some(id), &error))),
         }
     }
 
@@ -249,63 +227,8 @@ impl McpHttp {
     }
 }
 
-/// The revision of a request that stands alone: whether it is at least 2026-07-28.
-fn version_alone(
-    headers: &HeaderMap,
-    meta: &RequestMetaObject,
-    in_body: Option<&str>,
-) -> Result<bool, Refusal> {
-    let in_header = headers::version(headers).map_err(Refusal::mismatch)?;
-    let Some(version) = in_body else {
-        known_version(headers)?;
-        return Err(incomplete(&[META_VERSION, META_CAPABILITIES], meta));
-    };
-    match in_header {
-        None => {
-            let text = "the header MCP-Protocol-Version is missing; the body has a revision";
-            return Err(Refusal::mismatch(text));
-        }
-        Some(said) if said != version => {
-            let text = "the header MCP-Protocol-Version names another revision than the body";
-            return Err(Refusal::mismatch(text));
-        }
-        Some(_) => {}
-    }
-    if known_version(headers).is_err() {
-        return Err(unsupported(version));
-    }
-    if !meta
-        .get(META_CAPABILITIES)
-        .is_some_and(serde_json::Value::is_object)
-    {
-        return Err(incomplete(&[META_CAPABILITIES], meta));
-    }
-    Ok(version >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-fn incomplete(needed: &[&str], meta: &RequestMetaObject) -> Refusal {
-    let missing: Vec<&str> = needed
-        .iter()
-        .copied()
-        .filter(|key| !meta.contains_key(*key))
-        .collect();
-    let missing = if missing.is_empty() { needed } else { &missing };
-    let text = format!(
-        "request _meta is missing or has malformed required fields: {}",
-        missing.join(", ")
-    );
-    Refusal::new(
-        StatusCode::BAD_REQUEST,
-        ErrorData::invalid_params(text, None),
-    )
-}
-
-pub(super) fn unsupported(version: &str) -> Refusal {
-    let data = serde_json::json!({
-        "requested": version,
-        "supported": ProtocolVersion::KNOWN_VERSIONS,
-    });
-    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-    let error = ErrorData::new(code, "Unsupported protocol version", Some(data));
-    Refusal::new(StatusCode::BAD_REQUEST, error)
+/// For a method that we know, but not in this revision.
+fn other_era() -> ErrorData {
+    let text = "this method belongs to another revision of MCP";
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
 }

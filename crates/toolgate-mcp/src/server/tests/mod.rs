@@ -2,6 +2,7 @@
 
 mod calls;
 mod eras;
+mod http;
 mod lists;
 mod streams;
 

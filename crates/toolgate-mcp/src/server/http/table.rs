@@ -1,0 +1,192 @@
+//! All sessions of a server: found by owner and id, bounded in number and in time.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderMap;
+use rmcp::model::{ProtocolVersion, Tool};
+use tokio::time::Instant;
+
+use super::HttpOptions;
+use super::headers::{SESSION, only};
+use super::reply::Refusal;
+use super::session::Session;
+use crate::server::service::Life;
+
+/// How often sessions that nobody uses are looked for, at most.
+const SWEEP: Duration = Duration::from_secs(30);
+/// All sessions of a server.
+pub(super) struct Sessions {
+    table: Mutex<HashMap<u128, Arc<Session>>>,
+    most: usize,
+    idle: Duration,
+    started: Instant,
+    /// When it was swept last, in milliseconds after `started`.
+    swept: AtomicU64,
+}
+
+impl Sessions {
+    pub(super) fn new(options: &HttpOptions) -> Self {
+        Self {
+            table: Mutex::default(),
+            most: options.max_sessions.max(1),
+            idle: options.idle,
+            started: Instant::now(),
+            swept: AtomicU64::new(0),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<u128, Arc<Session>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let mut table = self.table();
+        self.sweep(&mut table);
+        table.len()
+    }
+
+    /// A new session. If there are too many, one that nobody uses goes for it; if all are in use, none is opened.
+    pub(super) fn open(
+        &self,
+        owner: u64,
+        version: ProtocolVersion,
+        seen: Arc<Vec<Tool>>,
+        life: Life,
+    ) -> Option<Arc<Session>> {
+        let session = Arc::new(Session::new(random()?, owner, version, seen, life));
+        session.used.store(self.now(), Ordering::Relaxed);
+        let mut table = self.table();
+        self.sweep_sometimes(&mut table);
+        if table.len() >= self.most {
+            let id = oldest_idle(&table)?;
+            if let Some(session) = table.remove(&id) {
+                session.end();
+            }
+        }
+        table.insert(session.id, Arc::clone(&session));
+        Some(session)
+    }
+
+    /// The session that a request names, in use until the guard is dropped. That of another owner is not found.
+    pub(super) fn find(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        owner: u64,
+    ) -> Result<InUse, Refusal> {
+        let Some(id) = only(headers, &SESSION).map_err(Refusal::bad_request)? else {
+            return Err(Refusal::bad_request(
+                "the header Mcp-Session-Id is missing; send initialize first",
+            ));
+        };
+        let id = parse_id(id).ok_or_else(Refusal::no_such_session)?;
+        let mut table = self.table();
+        self.sweep_sometimes(&mut table);
+        let session = table.get(&id).filter(|session| session.owner == owner);
+        let session = Arc::clone(session.ok_or_else(Refusal::no_such_session)?);
+        if self.is_forgotten(&session, self.now()) {
+            table.remove(&id);
+            session.end();
+            return Err(Refusal::no_such_session());
+        }
+        session.busy.fetch_add(1, Ordering::Relaxed);
+        let sessions = Arc::clone(self);
+        Ok(InUse { session, sessions })
+    }
+
+    pub(super) fn close(&self, session: &Session) {
+        self.table().remove(&session.id);
+        session.end();
+    }
+
+    pub(super) fn close_all(&self) {
+        for (_, session) in self.table().drain() {
+            session.end();
+        }
+    }
+
+    fn is_forgotten(&self, session: &Session, now: u64) -> bool {
+        let idle = now.saturating_sub(session.used.load(Ordering::Relaxed));
+        session.busy.load(Ordering::Relaxed) == 0 && u128::from(idle) >= self.idle.as_millis()
+    }
+
+    fn sweep_sometimes(&self, table: &mut HashMap<u128, Arc<Session>>) {
+        let since = self.now() - self.swept.load(Ordering::Relaxed).min(self.now());
+        if u128::from(since) >= SWEEP.as_millis() {
+            self.sweep(table);
+        }
+    }
+
+    fn sweep(&self, table: &mut HashMap<u128, Arc<Session>>) {
+        let now = self.now();
+        self.swept.store(now, Ordering::Relaxed);
+        table.retain(|_, session| {
+            let forgotten = self.is_forgotten(session, now);
+            if forgotten {
+                session.end();
+            }
+            !forgotten
+        });
+    }
+}
+
+/// The session that has been unused longest, of the owner that has most: nobody drives out the others.
+fn oldest_idle(table: &HashMap<u128, Arc<Session>>) -> Option<u128> {
+    let idle = || {
+        let sessions = table.values();
+        sessions.filter(|session| session.busy.load(Ordering::Relaxed) == 0)
+    };
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for session in idle() {
+        *counts.entry(session.owner).or_default() += 1;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    idle()
+        .filter(|session| session.owner == most)
+        .min_by_key(|session| session.used.load(Ordering::Relaxed))
+        .map(|session| session.id)
+}
+
+fn random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    let provider = rustls::crypto::ring::default_provider();
+    provider.secure_random.fill(&mut bytes).ok()?;
+    Some(u128::from_be_bytes(bytes))
+}
+
+fn parse_id(text: &str) -> Option<u128> {
+    let is_ours = text.len() == 32
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_ours.then(|| u128::from_str_radix(text, 16).ok())?
+}
+
+/// A session while a request or a stream uses it.
+pub(super) struct InUse {
+    session: Arc<Session>,
+    sessions: Arc<Sessions>,
+}
+
+impl Deref for InUse {
+    type Target = Arc<Session>;
+    fn deref(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.session
+            .used
+            .store(self.sessions.now(), Ordering::Relaxed);
+        self.session.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}

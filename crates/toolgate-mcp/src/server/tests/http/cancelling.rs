@@ -1,0 +1,159 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// Calls of `hold` that have begun, and those that have ended.
+#[derive(Default)]
+struct Held {
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+struct Hold(ToolDefinition, Arc<Held>);
+
+impl Tool for Hold {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        struct Ended<'a>(&'a Held);
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                self.0.ended.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Box::pin(async {
+            self.1.begun.fetch_add(1, Ordering::Relaxed);
+            let _ended = Ended(&self.1);
+            let progress = Progress {
+                done: 1.0,
+                total: None,
+                message: None,
+            };
+            context.report(&progress);
+            std::future::pending().await
+        })
+    }
+}
+
+fn holding() -> (McpHttp, Arc<Held>) {
+    let (manager, held) = (manager(), Arc::new(Held::default()));
+    let definition = ToolDefinition::builder("hold", "…", json!({ "type": "object" }));
+    manager.add(Hold(definition.build().unwrap(), Arc::clone(&held)));
+    (http(&manager), held)
+}
+
+impl Held {
+    async fn has_begun(&self) {
+        while self.begun.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Shorter than any limit of the call itself.
+    async fn has_ended(&self) -> bool {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        self.ended.load(Ordering::Relaxed) == 1
+    }
+}
+
+fn hold(token: Option<&str>) -> Value {
+    json!({ "name": "hold", "_meta": { "progressToken": token } })
+}
+
+fn cancelled() -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notification_stops_the_call_it_names_in_its_own_session_only() {
+    let (mcp, held) = holding();
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let asking = caller.clone();
+    let params = json!({ "name": "hold" });
+    let answer = tokio::spawn(async move { asking.ask("tools/call", params).await });
+    held.has_begun().await;
+    // Another client has a request of the same number.
+    let other = Caller::with_session(&mcp, "2025-11-25").await;
+    assert_eq!(other.post(cancelled()).await.status(), 202);
+    assert!(!held.has_ended().await);
+    assert_eq!(caller.post(cancelled()).await.status(), 202);
+    assert!(held.has_ended().await);
+    assert_eq!(answer.await.unwrap()["result"]["isError"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hangs_up_before_an_answer_cancels_the_call() {
+    for modern in [false, true] {
+        let (mcp, held) = holding();
+        let (caller, message) = if modern {
+            let message = asked_alone("tools/call", json!({ "name": "hold" }));
+            (Caller::modern(&mcp, "tools/call", "hold"), message)
+        } else {
+            let message = asked("tools/call", json!({ "name": "hold" }));
+            (Caller::with_session(&mcp, "2025-11-25").await, message)
+        };
+        let asking = tokio::spawn(async move { caller.post(message).await.status() });
+        held.has_begun().await;
+        asking.abort();
+        assert!(held.has_ended().await, "modern: {modern}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_newer_era_closing_the_stream_cancels_the_call() {
+    let (mcp, held) = holding();
+    let caller = Caller::modern(&mcp, "tools/call", "hold");
+    let answer = caller
+        .post(asked_alone("tools/call", hold(Some("t"))))
+        .await;
+    let mut events = Events::of(answer);
+    assert_eq!(events.message().await["method"], "notifications/progress");
+    assert_eq!(held.ended.load(Ordering::Relaxed), 0);
+    drop(events);
+    assert!(held.has_ended().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_older_era_a_lost_connection_does_not_cancel_a_call_that_can_be_resumed() {
+    let (mcp, held) = holding();
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let answer = caller.post(asked("tools/call", hold(Some("t")))).await;
+    let mut events = Events::of(answer);
+    assert_eq!(events.message().await["method"], "notifications/progress");
+    drop(events);
+    assert!(!held.has_ended().await);
+    // The client says that it is no longer interested.
+    caller.post(cancelled()).await;
+    assert!(held.has_ended().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_saw_an_event_can_not_come_back_for_the_answer() {
+    let (mcp, held) = holding();
+    let caller = Caller::with_session(&mcp, "2025-06-18").await;
+    let answer = caller.post(asked("tools/call", hold(Some("t")))).await;
+    held.has_begun().await;
+    drop(answer);
+    assert!(held.has_ended().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_stops_its_calls() {
+    for token in [None, Some("t")] {
+        let (mcp, held) = holding();
+        let caller = Caller::with_session(&mcp, "2025-11-25").await;
+        let asking = caller.clone();
+        let asking = tokio::spawn(async move {
+            let answer = asking.post(asked("tools/call", hold(token))).await;
+            text_of(answer).await
+        });
+        held.has_begun().await;
+        assert_eq!(caller.send("DELETE", "").await.status(), 204);
+        assert!(held.has_ended().await);
+        let text = asking.await.unwrap();
+        assert!(text.contains(r#""isError":true"#), "{text}");
+        assert_eq!(caller.send("DELETE", "").await.status(), 404);
+    }
+}

@@ -1,0 +1,152 @@
+use tokio::runtime::Handle;
+
+use super::*;
+
+fn bounded(most: usize) -> McpHttp {
+    let mut options = HttpOptions::default();
+    options.max_sessions = most;
+    server(&manager()).http(options)
+}
+
+async fn is_alive(caller: &Caller) -> bool {
+    match caller
+        .post(asked("ping", json!({})))
+        .await
+        .status()
+        .as_u16()
+    {
+        200 => true,
+        404 => false,
+        other => panic!("{other}"),
+    }
+}
+
+async fn wait(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_nobody_uses_ends() {
+    let mcp = bounded(10);
+    let (used, unused) = (
+        Caller::with_session(&mcp, "2025-11-25").await,
+        Caller::with_session(&mcp, "2025-11-25").await,
+    );
+    let streaming = Caller::with_session(&mcp, "2025-11-25").await;
+    let stream = streaming.get().await;
+    wait(20 * 60).await;
+    assert!(is_alive(&used).await);
+    wait(20 * 60).await;
+    assert_eq!(mcp.sessions(), 2);
+    assert!(is_alive(&used).await && !is_alive(&unused).await);
+    // A stream is use, and so is its end.
+    drop(stream);
+    wait(20 * 60).await;
+    assert!(is_alive(&streaming).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_one_session_too_many_the_one_unused_longest_goes() {
+    let mcp = bounded(3);
+    let mut callers = Vec::new();
+    for _ in 0..3 {
+        callers.push(Caller::with_session(&mcp, "2025-11-25").await);
+        wait(1).await;
+    }
+    let _stream = callers[0].get().await;
+    assert!(is_alive(&callers[1]).await);
+    wait(1).await;
+    let newest = Caller::with_session(&mcp, "2025-11-25").await;
+    assert_eq!(mcp.sessions(), 3);
+    let alive = [
+        is_alive(&callers[0]).await,
+        is_alive(&callers[1]).await,
+        is_alive(&callers[2]).await,
+        is_alive(&newest).await,
+    ];
+    assert_eq!(alive, [true, true, false, true]);
+
+    let _more = [callers[1].get().await, newest.get().await];
+    let refused = Caller::new(&mcp).post(initialize("2025-11-25")).await;
+    assert_eq!(refused.status(), 503, "all of them are in use");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_opens_many_sessions_drives_out_its_own() {
+    let mcp = bounded(10);
+    let modest = Caller::with_session(&mcp, "2025-11-25").await;
+    let greedy = Caller {
+        owner: 2,
+        ..Caller::new(&mcp)
+    };
+    for _ in 0..50 {
+        wait(1).await;
+        greedy.post(initialize("2025-11-25")).await;
+    }
+    assert_eq!(mcp.sessions(), 10);
+    assert!(is_alive(&modest).await);
+}
+
+#[tokio::test]
+async fn no_two_sessions_have_ids_that_look_alike() {
+    let mcp = bounded(1000);
+    let mut ids = std::collections::HashSet::new();
+    for _ in 0..200 {
+        let answer = Caller::new(&mcp).post(initialize("2025-11-25")).await;
+        let id = answer.headers()["mcp-session-id"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        assert!(ids.insert(id[..8].to_owned()) && ids.insert(id[24..].to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_abandoned_sessions_leave_no_task() {
+    let manager = manager();
+    let mcp = server(&manager).http(HttpOptions::default());
+    let before = Handle::current().metrics().num_alive_tasks();
+    for n in 0..1000 {
+        let caller = Caller::with_session(&mcp, "2025-11-25").await;
+        let call = json!({ "name": "steps", "_meta": { "progressToken": n } });
+        match n % 4 {
+            0 => drop(caller.get().await),
+            1 => {
+                let mut events = Events::of(caller.get().await);
+                events.next().await;
+            }
+            2 => drop(caller.post(asked("tools/call", call)).await),
+            _ => {
+                let mut events = Events::of(caller.post(asked("tools/call", call)).await);
+                events.message().await;
+            }
+        }
+    }
+    assert_eq!(mcp.sessions(), 1000);
+    wait(5).await;
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), before);
+    wait(31 * 60).await;
+    assert_eq!(mcp.sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
+    let mcp = bounded(10);
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let mut stream = Events::of(caller.get().await);
+    stream.next().await;
+    let ask = |name: &'static str| {
+        let caller = caller.clone();
+        tokio::spawn(async move { caller.ask("tools/call", json!({ "name": name })).await })
+    };
+    let (quick, slow) = (ask("steps"), ask("sleep"));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let started = tokio::time::Instant::now();
+    mcp.close().await;
+    assert!(started.elapsed() <= Duration::from_secs(2));
+    assert_eq!(quick.await.unwrap()["result"]["isError"], false);
+    assert_eq!(slow.await.unwrap()["result"]["isError"], true);
+    assert_eq!(stream.next().await, None);
+    assert_eq!(mcp.sessions(), 0);
+    assert_eq!(caller.post(asked("ping", json!({}))).await.status(), 503);
+}
