@@ -1,4 +1,4 @@
-//! What recording a call costs: `cargo run --release -p toolgate-journal --example pairs [SECONDS]`.
+//! What recording a call costs: `cargo run --release -p toolgate-journal --example pairs [SECONDS [SETTING]]`.
 //!
 //! For each setting: one call after the other, and 32 at a time, beside the same calls without a journal. A pair is the start
 //! and the end of one call, both committed.
@@ -88,6 +88,11 @@ fn main() {
         .nth(1)
         .map_or(3, |text| text.parse().unwrap());
     let time = Duration::from_secs(seconds);
+    let only = std::env::args().nth(2);
+    let is_wanted = |sync: &Sync| {
+        only.as_ref()
+            .is_none_or(|only| format!("{sync:?}") == *only)
+    };
     let folder = tempfile::tempdir().unwrap();
     for (name, runtime) in [
         (
@@ -105,7 +110,10 @@ fn main() {
         println!("{name}");
         runtime.unwrap().block_on(async {
             measure("none", &executor(None), time).await;
-            for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
+            for sync in [Sync::Relaxed, Sync::Normal, Sync::Full]
+                .into_iter()
+                .filter(is_wanted)
+            {
                 let file = folder.path().join(format!("{name} {sync:?}.db"));
                 let mut settings = JournalSettings::default();
                 settings.sync = sync;

@@ -1,19 +1,20 @@
 //! Writes rows: all that waited in one transaction.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 use toolgate_core::Redactor;
 
+use crate::place::{self, NEARBY};
 use crate::row::{EndRow, Executed, Row, Start, StartRow};
 use crate::time;
 
 const INSERT: &str = "
-    INSERT INTO calls (id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING";
+    INSERT INTO calls (seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
 const UPDATE: &str = "
-    UPDATE calls SET finished = ?2, outcome = ?3, duration = ?4, check_time = ?5, approval_time = ?6, invoke_time = ?7,
-        result_bytes = ?8, result_cut = ?9, error = ?10, hint = ?11, details = ?12, renamed = ?13, dropped = ?14,
-        result = ?15, content = ?16
-    WHERE id = ?1";
+    UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
+        result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
+        result = ?16, content = ?17
+    WHERE seq = ?1 AND id = ?2";
 
 /// Fails if the tables are not what they should be. Makes both statements, for later.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -24,31 +25,30 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Writes rows in one transaction: all of them or none.
 pub(crate) fn write<'a>(
-    connection: &mut Connection,
+    connection: &Connection,
     run: i64,
     redactor: &Redactor,
     rows: impl Iterator<Item = &'a Row>,
 ) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    {
-        let mut batch = Batch {
-            connection: &transaction,
-            run,
-            redactor,
-            last: last_finished(&transaction)?,
-        };
-        for row in rows {
-            match row {
-                Row::Start(row) => batch.insert(row)?,
-                Row::End(row) => batch.end(row)?,
-            }
-        }
+    let mut batch = Batch {
+        connection,
+        run,
+        redactor,
+        last: None,
+    };
+    batch.run("BEGIN IMMEDIATE")?;
+    let written = batch.write(rows).and_then(|()| batch.run("COMMIT"));
+    if written.is_err() && !connection.is_autocommit() {
+        // What was wrong with the rows is worth more than what is wrong with this.
+        batch.run("ROLLBACK").ok();
     }
-    transaction.commit()
+    written
 }
 
-fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT max(finished) FROM calls")?;
+/// The end of the order in which calls ended.
+pub(crate) fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut statement =
+        connection.prepare_cached("SELECT max(finished) FROM calls WHERE finished IS NOT NULL")?;
     let last: Option<i64> = statement.query_row([], |row| row.get(0))?;
     Ok(last.unwrap_or(0))
 }
@@ -57,35 +57,66 @@ struct Batch<'a> {
     connection: &'a Connection,
     run: i64,
     redactor: &'a Redactor,
-    last: i64,
+    /// When the last call ended; only known once one of these does.
+    last: Option<i64>,
 }
 
 impl Batch<'_> {
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    fn write<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> rusqlite::Result<()> {
+        for row in rows {
+            match row {
+                Row::Start(row) => self.insert(row)?,
+                Row::End(row) => self.end(row)?,
+            }
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, row: &StartRow) -> rusqlite::Result<()> {
         let (executed, is_as_asked) = match &row.executed {
             Executed::Not => (None, false),
             Executed::AsAsked => (None, true),
             Executed::Otherwise(executed) => (Some(executed), false),
         };
-        self.connection.prepare_cached(INSERT)?.execute(params![
-            row.id,
-            self.run,
-            row.tool,
-            row.source,
-            row.server,
-            row.origin,
-            row.trace_id,
-            row.parent_span_id,
-            row.started_at,
-            row.asked,
-            executed,
-            is_as_asked,
-        ])?;
+        let mut insert = self.connection.prepare_cached(INSERT)?;
+        let first = place::of(&row.id);
+        for place in first..first + NEARBY {
+            let rows = insert.execute(params![
+                place,
+                row.id,
+                self.run,
+                row.tool,
+                row.source,
+                row.server,
+                row.origin,
+                row.trace_id,
+                row.parent_span_id,
+                row.started_at,
+                row.asked,
+                executed,
+                is_as_asked,
+            ])?;
+            if rows > 0 || self.is_at(place, &row.id)? {
+                break;
+            }
+        }
         Ok(())
     }
 
+    #[cold]
+    fn is_at(&self, place: i64, id: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM calls WHERE seq = ? AND id = ?";
+        self.connection
+            .prepare_cached(sql)?
+            .exists(params![place, id])
+    }
+
     fn end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
-        self.last = time::now().max(self.last.saturating_add(1));
         match &row.start {
             Start::Made(start) => self.insert(start)?,
             Start::Known(known) => {
@@ -101,24 +132,38 @@ impl Batch<'_> {
 
     /// False if there is no such row.
     fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
-        let rows = self.connection.prepare_cached(UPDATE)?.execute(params![
-            row.id,
-            self.last,
-            row.outcome,
-            row.duration,
-            row.check,
-            row.approval,
-            row.invoke,
-            row.result_bytes,
-            row.result_cut,
-            row.error,
-            row.hint,
-            row.details,
-            row.renamed,
-            row.dropped,
-            row.result,
-            row.content,
-        ])?;
-        Ok(rows > 0)
+        let last = match self.last {
+            Some(last) => last,
+            None => last_finished(self.connection)?,
+        };
+        let finished = time::now().max(last.saturating_add(1));
+        self.last = Some(finished);
+        let mut update = self.connection.prepare_cached(UPDATE)?;
+        let first = place::of(&row.id);
+        for place in first..first + NEARBY {
+            let rows = update.execute(params![
+                place,
+                row.id,
+                finished,
+                row.outcome,
+                row.duration,
+                row.check,
+                row.approval,
+                row.invoke,
+                row.result_bytes,
+                row.result_cut,
+                row.error,
+                row.hint,
+                row.details,
+                row.renamed,
+                row.dropped,
+                row.result,
+                row.content,
+            ])?;
+            if rows > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

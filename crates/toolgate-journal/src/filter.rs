@@ -1,7 +1,9 @@
 //! Which calls are wanted, and the SQL that finds them.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::types::Value;
+
+use crate::place::{self, NEARBY};
 
 /// What a call can have come to: the words of [`Filter::outcome`].
 pub const OUTCOMES: [&str; 15] = [
@@ -24,8 +26,8 @@ pub const OUTCOMES: [&str; 15] = [
 
 /// Longer texts are not looked for.
 const LONGEST_SEARCH: usize = 1000;
-/// How far the time in an id may lie from the time its call started.
-const SLACK: SignedDuration = SignedDuration::from_hours(1);
+/// How far the time in an id may lie from the time its call started, in milliseconds.
+const SLACK: i64 = 3_600_000;
 
 /// Which calls are wanted; by default the newest.
 ///
@@ -118,22 +120,24 @@ impl Filter {
     }
 
     fn bound(&self, all: &mut Conditions) {
-        // Ids begin with the time: with them the index finds the place.
         if let Some(since) = self.since {
-            let start = first_id(since.checked_sub(SLACK).unwrap_or(since));
+            let start = place::first_at(since.as_millisecond() - SLACK);
             let since = since.as_microsecond();
-            all.add("started_at >= ? AND id >= ?", [since.into(), start.into()]);
+            all.add("started_at >= ? AND seq >= ?", [since.into(), start.into()]);
         }
         if let Some(until) = self.until {
-            let end = first_id(until.checked_add(SLACK).unwrap_or(until));
+            let end = place::first_at(until.as_millisecond() + SLACK);
             let until = until.as_microsecond();
-            all.add("started_at < ? AND id < ?", [until.into(), end.into()]);
+            all.add("started_at < ? AND seq < ?", [until.into(), end.into()]);
         }
-        if let Some(before) = &self.before {
-            all.add("id < ?", [before.clone().into()]);
-        }
-        if let Some(after) = &self.after {
-            all.add("id > ?", [after.clone().into()]);
+        for (id, compared) in [(&self.before, "<"), (&self.after, ">")] {
+            if let Some(id) = id {
+                let place = place::of(id);
+                all.add(
+                    &format!("seq {compared} coalesce((SELECT seq FROM calls WHERE seq >= ? AND seq < ? AND id = ?), ?)"),
+                    [place.into(), (place + NEARBY).into(), id.clone().into(), place.into()],
+                );
+            }
         }
     }
 }
@@ -176,9 +180,4 @@ fn contains(text: &str) -> String {
     }
     pattern.push('%');
     pattern
-}
-
-/// The smallest id of this time.
-fn first_id(time: Timestamp) -> String {
-    format!("{:012x}", time.as_millisecond().max(0))
 }

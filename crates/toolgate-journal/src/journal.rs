@@ -1,7 +1,8 @@
 //! The journal of one process.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tokio::sync::oneshot;
@@ -12,7 +13,7 @@ use crate::health::Health;
 use crate::queue::{Job, Queue};
 use crate::runs::{self, Run};
 use crate::upkeep::Upkeep;
-use crate::writer::{Backlog, Identity, Writer};
+use crate::writer::{self, Backlog, Identity, Writer};
 use crate::{
     JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, wal,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) redactor: Redactor,
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
+    pub(crate) writer: Arc<Mutex<Option<Writer>>>,
 }
 
 impl Journal {
@@ -62,30 +64,38 @@ impl Journal {
         runs::mark_interrupted(&mut connection, file).map_err(sqlite)?;
         let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
         let run_seq = run.enter(&connection).map_err(sqlite)?;
-        let shared = Shared {
+        let queue = Arc::<Queue>::default();
+        let health = Arc::<Health>::default();
+        let writer = Arc::new(Mutex::new(Some(Writer {
             file: file.clone(),
             sync: settings.sync,
             redactor: redactor.clone(),
-            queue: Arc::default(),
-            health: Arc::default(),
-        };
-        let writer = Writer {
-            file: file.clone(),
-            sync: settings.sync,
-            redactor,
             run,
             run_seq,
             connection,
-            queue: Arc::clone(&shared.queue),
-            health: Arc::clone(&shared.health),
-            backlog: Backlog::default(),
+            queue: Arc::clone(&queue),
+            health: Arc::clone(&health),
             upkeep: Upkeep::new(settings),
             identity: Identity::of(file),
-        };
+            backlog: Backlog::default(),
+            open: HashSet::new(),
+            opened: 1,
+            log: 0,
+        })));
+        let (its_writer, its_queue) = (Arc::clone(&writer), Arc::clone(&queue));
         thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(|| writer.run())
+            .spawn(move || writer::run(&its_writer, &its_queue))
             .map_err(io)?;
+        let shared = Shared {
+            file: file.clone(),
+            sync: settings.sync,
+            redactor,
+            queue,
+            health,
+            writer,
+        };
+        shared.queue.call(); // What is too old is looked for at once.
         Ok(Self {
             shared: Arc::new(shared),
         })
@@ -119,6 +129,7 @@ impl Journal {
     async fn ask(&self, job: fn(oneshot::Sender<()>) -> Job) {
         let (done, is_done) = oneshot::channel();
         if self.shared.queue.put(job(done)).is_ok() {
+            self.shared.queue.call();
             drop(is_done.await);
         }
     }
@@ -129,6 +140,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
         drop(self.queue.put(Job::Close(done)));
+        self.queue.call();
     }
 }
 

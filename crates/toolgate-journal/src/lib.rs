@@ -36,6 +36,7 @@ mod filter;
 mod health;
 mod journal;
 mod observer;
+mod place;
 mod queue;
 mod reader;
 mod recent;

@@ -1,4 +1,4 @@
-//! Rows on their way to the writer: bounded by number and by size, taken all at once.
+//! Rows on their way to the file: bounded by number and by size, taken all at once.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) const MOST_BYTES: usize = 32 << 20;
 /// Someone who waits until a row is written. Dropped without an answer, it was not.
 pub(crate) type Ack = oneshot::Sender<()>;
 
-/// What the writer is asked to do.
+/// What is asked of those who write.
 pub(crate) enum Job {
     Write(Row, Option<Ack>),
     /// Answers when all before it is written.
@@ -26,7 +26,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
             Self::Write(row, _) => row.bytes(),
             Self::Flush(_) | Self::Close(_) => 0,
@@ -34,11 +34,11 @@ impl Job {
     }
 }
 
-/// Many put in, one takes out.
+/// Many put in; whoever writes takes out.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    filled: Condvar,
+    called: Condvar,
     space: Notify,
 }
 
@@ -47,6 +47,8 @@ struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
     is_closed: bool,
+    /// The thread has something to do.
+    is_called: bool,
 }
 
 /// Why a job was not taken; it comes back.
@@ -60,7 +62,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job if there is room. What is no row always has room.
+    /// Takes a job if there is room. What is no row always has room. Nobody is called.
     pub(crate) fn put(&self, job: Job) -> Result<(), Refused> {
         let bytes = job.bytes();
         let mut state = self.state();
@@ -76,21 +78,17 @@ impl Queue {
         state.is_closed = matches!(job, Job::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
-        let is_first = state.jobs.len() == 1;
-        drop(state);
-        if is_first {
-            self.filled.notify_one();
-        }
         Ok(())
     }
 
-    /// The same, waiting for room as long as it takes.
+    /// The same, waiting for room as long as it takes, and calling the thread.
     pub(crate) async fn put_when_possible(&self, mut job: Job) -> Result<(), Refused> {
         loop {
-            let space = self.space.notified();
-            let mut space = std::pin::pin!(space);
+            let mut space = std::pin::pin!(self.space.notified());
             space.as_mut().enable();
-            match self.put(job) {
+            let result = self.put(job);
+            self.call();
+            match result {
                 Err(Refused::Full(again)) => job = again,
                 result => return result,
             }
@@ -98,17 +96,33 @@ impl Queue {
         }
     }
 
-    /// Everything that waits; nothing after `patience`.
-    pub(crate) fn take(&self, patience: Duration) -> VecDeque<Job> {
+    /// Wakes the thread.
+    pub(crate) fn call(&self) {
+        let was_called = std::mem::replace(&mut self.state().is_called, true);
+        if !was_called {
+            self.called.notify_one();
+        }
+    }
+
+    /// Until the thread is called, or patience ends.
+    pub(crate) fn wait(&self, patience: Duration) {
         let state = self.state();
         let (mut state, _) = self
-            .filled
-            .wait_timeout_while(state, patience, |state| state.jobs.is_empty())
+            .called
+            .wait_timeout_while(state, patience, |state| !state.is_called)
             .unwrap_or_else(PoisonError::into_inner);
+        state.is_called = false;
+    }
+
+    /// Everything there is.
+    pub(crate) fn take(&self) -> VecDeque<Job> {
+        let mut state = self.state();
         let jobs = std::mem::take(&mut state.jobs);
         state.bytes = 0;
         drop(state);
-        if !jobs.is_empty() {
+        if jobs.len() >= MOST_ROWS / 2
+            || jobs.iter().map(Job::bytes).sum::<usize>() > MOST_BYTES / 2
+        {
             self.space.notify_waiters();
         }
         jobs

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
 use serde_json::Value;
 
 use crate::filter::Conditions;
@@ -12,7 +12,7 @@ use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
 use crate::row::marked;
 use crate::runs::{self, INTERRUPTED};
 use crate::store::{self, Unusable};
-use crate::{Filter, JournalError, time};
+use crate::{Filter, JournalError, batch, place, time};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
@@ -51,7 +51,7 @@ impl Reader {
         self.ask(|connection| {
             let dead = self.dead(connection)?;
             let conditions = filter.conditions(&dead.list());
-            let calls = select(connection, &conditions, "id DESC", filter.limit, &dead)?;
+            let calls = select(connection, &conditions, "seq DESC", filter.limit, &dead)?;
             Ok(calls.into_iter().map(|(_, call)| call).collect())
         })
     }
@@ -65,26 +65,24 @@ impl Reader {
             )));
         }
         let id = id.to_ascii_lowercase();
-        let found: Vec<String> = self.ask(|connection| {
-            let mut statement = connection
-                .prepare("SELECT id FROM calls WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2")?;
-            let ids = statement.query_map([&id], |row| row.get(0))?;
-            ids.collect()
+        let found: Vec<i64> = self.ask(|connection| {
+            let (start, end) = place::range(&id);
+            let mut statement = connection.prepare(
+                "SELECT seq FROM calls WHERE seq >= ?2 AND seq < ?3 AND substr(id, 1, length(?1)) = ?1 LIMIT 2",
+            )?;
+            let places = statement.query_map(params![id, start, end], |row| row.get(0))?;
+            places.collect()
         })?;
         match found.as_slice() {
             [] => Ok(None),
-            [only] => self.ask(|connection| self.detail(connection, only)),
+            [only] => self.ask(|connection| self.detail(connection, *only)),
             _ => Err(JournalError::Ambiguous(id)),
         }
     }
 
     /// Where the order of ended calls ends now.
     pub fn position(&self) -> Result<Position, JournalError> {
-        self.ask(|connection| {
-            let last: Option<i64> =
-                connection.query_row("SELECT max(finished) FROM calls", [], |row| row.get(0))?;
-            Ok(Position(last.unwrap_or(0)))
-        })
+        self.ask(|connection| Ok(Position(batch::last_finished(connection)?)))
     }
 
     /// Calls that ended after a position, in the order in which they did, each with its own position. None is left out and
@@ -133,17 +131,17 @@ impl Reader {
 
     fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
         let runs = runs::dead(connection, &self.file)?;
-        Ok(Dead(runs.into_iter().map(|(seq, _)| seq).collect()))
+        Ok(Dead(runs.into_iter().map(|run| run.seq).collect()))
     }
 
-    fn detail(&self, connection: &Connection, id: &str) -> rusqlite::Result<Option<CallDetail>> {
+    fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead(connection)?;
         let sql = format!(
             "SELECT {SUMMARY}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
-                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE id = ?"
+                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE seq = ?"
         );
         let found = connection
-            .query_row(&sql, [id], |row| Ok((detail(row, &dead)?, row.get(11)?)))
+            .query_row(&sql, [place], |row| Ok((detail(row, &dead)?, row.get(11)?)))
             .optional()?;
         let Some((mut call, run)) = found else {
             return Ok(None);

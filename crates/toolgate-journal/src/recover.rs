@@ -18,7 +18,7 @@ use crate::{runs, time};
 
 /// How long a start may take for this. The rest is still in the file that was set aside.
 const LONGEST: Duration = Duration::from_secs(2);
-const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at";
+const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
 const CALLS: &str = "seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, finished, outcome, duration,
     check_time, approval_time, invoke_time, result_bytes, result_cut, is_as_asked, error, hint, details, renamed, dropped,
     asked, executed, result, content";

@@ -11,11 +11,17 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior, params};
 use tracing::{debug, warn};
 
+use crate::place::{self, NEARBY};
 use crate::store::suffixed;
-use crate::time;
+use crate::{batch, time};
 
 /// What is said of a call whose process ended before it did.
 pub(crate) const INTERRUPTED: &str = "interrupted, outcome unknown";
+
+/// Calls looked at at once.
+const SLICE: i64 = 20_000;
+/// How much earlier than its run the id of a call may have been made.
+const HOUR: i64 = 3600 * 1_000_000;
 
 /// This process, for as long as it holds the lock.
 pub(crate) struct Run {
@@ -59,14 +65,22 @@ impl Run {
         })
     }
 
-    /// The run is over in good order.
-    pub(crate) fn leave(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+    /// The run is over in good order. Calls that are still open, by their places, will never end.
+    pub(crate) fn leave(
+        &self,
+        connection: &mut Connection,
+        open: impl Iterator<Item = i64>,
+    ) -> rusqlite::Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let seq =
+        let seq: i64 =
             transaction.query_row("SELECT seq FROM runs WHERE id = ?", [&self.id], |row| {
                 row.get(0)
             })?;
-        end(&transaction, seq)?;
+        for place in open {
+            interrupt(&transaction, seq, place, place + NEARBY)?;
+        }
+        let sql = "UPDATE runs SET ended_at = ? WHERE seq = ?";
+        transaction.execute(sql, params![time::now(), seq])?;
         transaction.commit()
     }
 }
@@ -79,20 +93,25 @@ impl Drop for Run {
     }
 }
 
-/// Marks the calls of runs that are over, and says how many there were.
+/// Marks calls of runs that are over, the newest first and not too many at once. True if that was all.
 pub(crate) fn mark_interrupted(
     connection: &mut Connection,
     database: &Path,
-) -> rusqlite::Result<usize> {
+) -> rusqlite::Result<bool> {
     if dead(connection, database)?.is_empty() {
-        return Ok(0);
+        return Ok(true);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut calls = 0;
+    let mut is_all = true;
     // Looked at again: another process may have done it in between.
-    for (seq, id) in dead(&transaction, database)? {
-        calls += end(&transaction, seq)?;
-        drop(fs::remove_file(folder_of(database).join(id)));
+    for run in dead(&transaction, database)? {
+        let (marked, is_done) = mark(&transaction, run.seq, run.unmarked)?;
+        calls += marked;
+        is_all &= is_done;
+        if is_done {
+            drop(fs::remove_file(folder_of(database).join(run.id)));
+        }
     }
     transaction.commit()?;
     if calls > 0 {
@@ -101,39 +120,67 @@ pub(crate) fn mark_interrupted(
             "calls were interrupted when their process ended; their outcome is unknown"
         );
     }
-    Ok(calls)
+    Ok(is_all)
+}
+
+/// A run that is over without having said so.
+pub(crate) struct Dead {
+    pub(crate) seq: i64,
+    id: String,
+    /// Its calls from here on are marked.
+    unmarked: i64,
 }
 
 /// Runs that are over without having said so.
-pub(crate) fn dead(
-    connection: &Connection,
-    database: &Path,
-) -> rusqlite::Result<Vec<(i64, String)>> {
-    let mut statement = connection.prepare("SELECT seq, id FROM runs WHERE ended_at IS NULL")?;
-    let open = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let open = open.collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+pub(crate) fn dead(connection: &Connection, database: &Path) -> rusqlite::Result<Vec<Dead>> {
+    let mut statement =
+        connection.prepare_cached("SELECT seq, id, unmarked FROM runs WHERE ended_at IS NULL")?;
+    let open = statement.query_map([], |row| {
+        Ok(Dead {
+            seq: row.get(0)?,
+            id: row.get(1)?,
+            unmarked: row.get(2)?,
+        })
+    })?;
+    let open = open.collect::<rusqlite::Result<Vec<Dead>>>()?;
     let folder = folder_of(database);
-    let is_over = |(_, id): &(i64, String)| !is_alive(&folder, id);
+    let is_over = |run: &Dead| !is_alive(&folder, &run.id);
     Ok(open.into_iter().filter(is_over).collect())
 }
 
-/// Its calls that are still open get what is known of their end: nothing.
-fn end(connection: &Connection, run: i64) -> rusqlite::Result<usize> {
+/// Calls that are still open get what is known of their end: nothing. Looks at some before `unmarked`, and says how many were
+/// marked and whether no more are left.
+fn mark(connection: &Connection, run: i64, unmarked: i64) -> rusqlite::Result<(usize, bool)> {
     let now = time::now();
-    let last: Option<i64> =
-        connection.query_row("SELECT max(finished) FROM calls", [], |row| row.get(0))?;
-    let first = now.max(last.unwrap_or(0) + 1);
-    let calls = connection.execute(
-        "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 + n FROM
-            (SELECT seq AS open, row_number() OVER (ORDER BY seq) AS n FROM calls WHERE finished IS NULL AND run = ?3)
-         WHERE seq = open",
-        params![INTERRUPTED, first, run],
+    let started: i64 =
+        connection.query_row("SELECT started_at FROM runs WHERE seq = ?", [run], |row| {
+            row.get(0)
+        })?;
+    let oldest = place::first_at((started - HOUR) / 1000);
+    let from: Option<i64> = connection.query_row(
+        "SELECT min(seq) FROM (SELECT seq FROM calls WHERE seq >= ? AND seq < ? ORDER BY seq DESC LIMIT ?)",
+        params![oldest, unmarked, SLICE],
+        |row| row.get(0),
     )?;
+    let calls = interrupt(connection, run, from.unwrap_or(unmarked), unmarked)?;
+    let ended_at = from.is_none().then_some(now);
     connection.execute(
-        "UPDATE runs SET ended_at = ? WHERE seq = ?",
-        params![now, run],
+        "UPDATE runs SET ended_at = ?, unmarked = ? WHERE seq = ?",
+        params![ended_at, from.unwrap_or(oldest), run],
     )?;
-    Ok(calls)
+    Ok((calls, from.is_none()))
+}
+
+/// Marks all open calls of a run from a place to another.
+fn interrupt(connection: &Connection, run: i64, from: i64, until: i64) -> rusqlite::Result<usize> {
+    let last = batch::last_finished(connection)?;
+    connection.execute(
+        "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 + n FROM
+            (SELECT seq AS open, row_number() OVER (ORDER BY seq) AS n FROM calls
+             WHERE seq >= ?3 AND seq < ?4 AND finished IS NULL AND run = ?5)
+         WHERE seq = open",
+        params![INTERRUPTED, time::now().max(last), from, until, run],
+    )
 }
 
 /// A run is alive while someone holds its lock. Only a shared lock is tried, so that those who look never see each other.

@@ -24,22 +24,23 @@ const SMALL: u64 = 1 << 20;
 /// Not checked within a second.
 const HUGE: u64 = 64 << 20;
 
-/// Times are microseconds since 1970, durations microseconds. `finished` is the time of the end moved so that it never
-/// repeats nor goes back: it is the order in which calls ended, over all processes. It is NULL while a call runs, which is
-/// how open calls are found. Long columns come last: a list does not read past them.
+/// Times are microseconds since 1970, durations microseconds. `seq` is a call's place, see `place.rs`. `finished` is the time
+/// of the end moved so that it never repeats nor goes back: it is the order in which calls ended, over all processes; NULL
+/// while a call runs. Long columns come last: a list does not read past them. One index is all there is, and a start does not
+/// touch it: every page that changes is written to the disk.
 const TABLES: &str = "
     CREATE TABLE runs (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, command TEXT NOT NULL, pid INTEGER NOT NULL,
-        version TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER
+        version TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER, unmarked INTEGER NOT NULL DEFAULT 9223372036854775807
     );
     CREATE TABLE calls (
-        seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run INTEGER NOT NULL, tool TEXT NOT NULL, source TEXT, server TEXT,
+        seq INTEGER PRIMARY KEY, id TEXT NOT NULL, run INTEGER NOT NULL, tool TEXT NOT NULL, source TEXT, server TEXT,
         origin TEXT NOT NULL, trace_id TEXT, parent_span_id TEXT, started_at INTEGER NOT NULL, finished INTEGER,
         outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, invoke_time INTEGER, result_bytes INTEGER,
         result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, error TEXT, hint TEXT, details TEXT,
         renamed TEXT, dropped TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
     );
-    CREATE INDEX calls_by_end ON calls (finished);";
+    CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 
 /// Opens the file for writing, and makes it if there is none. One that is damaged is set aside.
 pub(crate) fn open(file: &Path, sync: Sync) -> Result<Connection, JournalError> {
@@ -135,6 +136,8 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
     let synchronous = if sync == Sync::Full { "full" } else { "normal" };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "journal_size_limit", LONGEST_LOG)?;
+    // The writer's thread does this; only if it does not get to it, SQLite does.
+    connection.pragma_update(None, "wal_autocheckpoint", LONGEST_LOG / 4096)?;
     if is_new {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Looked at again: two processes may start on an empty file at once.

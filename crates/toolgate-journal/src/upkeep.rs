@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::{JournalSettings, runs, time};
+use crate::{JournalSettings, place, runs, time};
 
 /// How often it looks, besides after much was written.
 const PERIOD: Duration = Duration::from_secs(3600);
@@ -48,7 +48,7 @@ impl Upkeep {
             max_size: i64::try_from(settings.max_size).unwrap_or(i64::MAX),
             next: Instant::now() + PERIOD,
             written: 0,
-            step: Step::Age,
+            step: Step::Interrupted,
         }
     }
 
@@ -66,7 +66,8 @@ impl Upkeep {
             Step::Rest if Instant::now() >= self.next => Ok(Step::Interrupted),
             Step::Rest if self.written >= MUCH => Ok(Step::Size(self.max_size)),
             Step::Rest => Ok(Step::Rest),
-            Step::Interrupted => runs::mark_interrupted(connection, file).map(|_| Step::Age),
+            Step::Interrupted => runs::mark_interrupted(connection, file)
+                .map(|is_all| if is_all { Step::Age } else { Step::Interrupted }),
             Step::Age => self.age(connection),
             Step::Size(wanted) => self.size(connection, wanted),
             Step::Runs => self.runs(connection),
@@ -87,13 +88,12 @@ impl Upkeep {
     }
 
     fn age(&self, connection: &Connection) -> rusqlite::Result<Step> {
-        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls ORDER BY seq LIMIT ?) AND started_at < ?";
-        Ok(
-            match connection.execute(sql, params![ROWS, self.oldest()])? {
-                0 => Step::Size(self.max_size),
-                _ => Step::Age,
-            },
-        )
+        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls WHERE seq < ?2 ORDER BY seq LIMIT ?1)";
+        let oldest = place::first_at(self.oldest() / 1000);
+        Ok(match connection.execute(sql, params![ROWS, oldest])? {
+            0 => Step::Size(self.max_size),
+            _ => Step::Age,
+        })
     }
 
     fn size(&self, connection: &Connection, wanted: i64) -> rusqlite::Result<Step> {
@@ -112,8 +112,7 @@ impl Upkeep {
     /// Runs that ended before the oldest call began have none left.
     fn runs(&self, connection: &Connection) -> rusqlite::Result<Step> {
         connection.execute(
-            "DELETE FROM runs WHERE ended_at < coalesce((SELECT started_at FROM calls ORDER BY seq LIMIT 1), ?)
-                AND seq NOT IN (SELECT run FROM calls ORDER BY seq LIMIT 1000)",
+            "DELETE FROM runs WHERE ended_at < coalesce((SELECT started_at FROM calls ORDER BY seq LIMIT 1), ?)",
             [self.oldest()],
         )?;
         Ok(Step::Space)

@@ -1,11 +1,12 @@
-//! The one thread that writes. It takes all that waits, commits it at once, and then wakes those who wait for it.
+//! Those who write: whoever has a row and finds the file free writes it on the spot, with all that waits; else the thread
+//! does. The thread also does what takes time: waiting for other processes, trouble, upkeep, working off SQLite's log.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -18,11 +19,19 @@ use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue};
 use crate::row::Row;
 use crate::runs::Run;
 use crate::upkeep::Upkeep;
-use crate::{JournalError, Sync, batch, store};
+use crate::{JournalError, Sync, batch, place, store};
 
-/// How often it looks around when nothing happens.
+/// How often the thread looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
+/// How long to wait for another process that writes.
+const BUSY: Duration = Duration::from_secs(5);
+/// SQLite's log is worked off after about so many pages.
+const LONG_LOG: usize = 1000;
+const PAGE: usize = 4096;
+/// Pages of one small transaction.
+const PAGES: usize = 2;
 
+/// The file and all that is needed to write to it. Only one writes at a time.
 pub(crate) struct Writer {
     pub(crate) file: PathBuf,
     pub(crate) sync: Sync,
@@ -33,16 +42,64 @@ pub(crate) struct Writer {
     pub(crate) connection: Connection,
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
-    /// Rows that could not be written yet.
-    pub(crate) backlog: Backlog,
     pub(crate) upkeep: Upkeep,
     pub(crate) identity: Identity,
+    /// Rows that are not written yet, and who waits for them.
+    pub(crate) backlog: Backlog,
+    /// The places of calls that started and did not end.
+    pub(crate) open: HashSet<i64>,
+    /// How often the file was opened.
+    pub(crate) opened: u64,
+    /// Pages in SQLite's log, roughly.
+    pub(crate) log: usize,
+}
+
+/// Rows that wait, bounded like the queue.
+#[derive(Default)]
+pub(crate) struct Backlog {
+    rows: VecDeque<Row>,
+    bytes: usize,
+    acks: Vec<Ack>,
+    closing: Option<Ack>,
 }
 
 /// Which file it is that is written to: SQLite does not notice when it is moved or deleted.
 pub(crate) struct Identity {
     device_and_inode: Option<(u64, u64)>,
     looked: Instant,
+}
+
+impl Backlog {
+    /// Says how many rows there is no room for.
+    fn add(&mut self, jobs: VecDeque<Job>) -> u64 {
+        let mut lost = 0;
+        for job in jobs {
+            match job {
+                Job::Write(row, ack) => {
+                    lost += u64::from(!self.keep(row));
+                    self.acks.extend(ack);
+                }
+                Job::Flush(ack) => self.acks.push(ack),
+                Job::Close(ack) => self.closing = Some(ack),
+            }
+        }
+        lost
+    }
+
+    fn keep(&mut self, row: Row) -> bool {
+        let bytes = row.bytes();
+        let has_room = self.rows.len() < MOST_ROWS && self.bytes + bytes <= MOST_BYTES;
+        if has_room {
+            self.bytes += bytes;
+            self.rows.push_back(row);
+        }
+        has_room
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.bytes = 0;
+    }
 }
 
 impl Identity {
@@ -67,95 +124,107 @@ impl Identity {
     }
 }
 
-/// Rows that wait for better times, bounded like the queue.
-#[derive(Default)]
-pub(crate) struct Backlog {
-    rows: VecDeque<Row>,
-    bytes: usize,
+/// Writes all that waits, if nobody else does and nothing stands in the way; else the thread is called.
+pub(crate) fn write_at_once(writer: &Mutex<Option<Writer>>, queue: &Queue) {
+    let mut guard = match writer.try_lock() {
+        Ok(writer) => writer,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return queue.call(),
+    };
+    let Some(writer) = &mut *guard else {
+        return; // It is closed, and so is the queue.
+    };
+    let is_clear = writer.backlog.rows.is_empty() && !writer.identity.is_due();
+    writer.take();
+    let is_written = is_clear && writer.write_now();
+    if !is_written || writer.backlog.closing.is_some() || writer.log > LONG_LOG {
+        queue.call();
+    }
 }
 
-impl Backlog {
-    /// False if there is no room.
-    fn keep(&mut self, row: Row) -> bool {
-        let bytes = row.bytes();
-        let has_room = self.rows.len() < MOST_ROWS && self.bytes + bytes <= MOST_BYTES;
-        if has_room {
-            self.bytes += bytes;
-            self.rows.push_back(row);
+/// The thread, until it is told to close.
+pub(crate) fn run(writer: &Mutex<Option<Writer>>, queue: &Queue) {
+    let mut tidier = Tidier::default();
+    let mut patience = TICK;
+    loop {
+        queue.wait(patience);
+        let mut guard = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = &mut *guard else { return };
+        writer.take();
+        writer.write_patiently();
+        if let Some(done) = writer.backlog.closing.take() {
+            writer.close();
+            // The lock of the run goes with it.
+            *guard = None;
+            done.send(()).ok();
+            return;
         }
-        has_room
+        patience = writer.keep_up();
+        if writer.log > LONG_LOG {
+            writer.log = 0;
+            tidier.is_for(writer);
+            drop(guard);
+            tidier.work_off_log();
+        }
     }
 }
 
 impl Writer {
-    /// Until it is told to close.
-    pub(crate) fn run(mut self) {
-        loop {
-            let is_resting = self.upkeep.is_resting();
-            let jobs = self
-                .queue
-                .take(if is_resting { TICK } else { Duration::ZERO });
-            let closing = self.work(jobs);
-            if let Some(done) = closing {
-                self.close();
-                done.send(()).ok();
-                return;
-            }
-            if !is_resting {
-                self.upkeep.step(&mut self.connection, &self.file);
-            }
-        }
-    }
-
-    fn work(&mut self, jobs: VecDeque<Job>) -> Option<Ack> {
-        let mut acks = Vec::with_capacity(jobs.len());
-        let mut closing = None;
-        let mut lost = 0;
-        for job in jobs {
-            match job {
-                Job::Write(row, ack) => {
-                    lost += u64::from(!self.backlog.keep(row));
-                    acks.extend(ack);
-                }
-                Job::Flush(ack) => acks.push(ack),
-                Job::Close(ack) => closing = Some(ack),
-            }
-        }
+    /// What waits in the queue now waits here.
+    fn take(&mut self) {
+        let lost = self.backlog.add(self.queue.take());
         self.health.loses(lost);
-        if self.write() {
-            for ack in acks {
-                // Whoever no longer waits does not mind.
-                ack.send(()).ok();
-            }
-        }
-        closing
     }
 
-    /// True if everything is written.
-    fn write(&mut self) -> bool {
-        if self.backlog.rows.is_empty() {
-            self.health.is_well();
-            return true;
+    /// True if everything is written. Waits for nobody and leaves every trouble to the thread.
+    fn write_now(&mut self) -> bool {
+        self.set_patience(Duration::ZERO);
+        let rows = self.backlog.rows.iter();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            batch::write(&self.connection, self.run_seq, &self.redactor, rows)
+        }));
+        let is_written = matches!(result, Ok(Ok(())));
+        if is_written {
+            self.written();
         }
-        let written = catch_unwind(AssertUnwindSafe(|| self.commit()));
-        match written {
-            Ok(Ok(())) => {
-                self.upkeep.wrote(self.backlog.bytes);
-                self.backlog = Backlog::default();
-                self.health.is_well();
-                true
-            }
-            Ok(Err(error)) => {
-                self.health.fails(&error);
-                false
-            }
+        is_written
+    }
+
+    fn write_patiently(&mut self) {
+        if self.backlog.rows.is_empty() {
+            return self.written();
+        }
+        self.set_patience(BUSY);
+        match catch_unwind(AssertUnwindSafe(|| self.commit())) {
+            Ok(Ok(())) => self.written(),
+            Ok(Err(error)) => self.health.fails(&error),
             Err(_) => {
                 // The rows that led to it would do so again.
                 self.health.loses(self.backlog.rows.len() as u64);
-                self.backlog = Backlog::default();
+                self.backlog.clear();
                 self.health.fails(&"writing panicked");
-                false
             }
+        }
+        // Whoever still waits goes on; the rows are kept for another try.
+        self.backlog.acks.clear();
+    }
+
+    fn written(&mut self) {
+        if !self.backlog.rows.is_empty() {
+            self.upkeep.wrote(self.backlog.bytes);
+            self.log += PAGES + self.backlog.bytes / PAGE;
+            for row in &self.backlog.rows {
+                match row {
+                    Row::Start(row) => self.open.insert(place::of(&row.id)),
+                    Row::End(row) => self.open.remove(&place::of(&row.id)),
+                };
+            }
+            self.backlog.clear();
+        }
+        self.health.is_well();
+        for ack in self.backlog.acks.drain(..) {
+            // Whoever no longer waits does not mind.
+            ack.send(()).ok();
         }
     }
 
@@ -164,21 +233,25 @@ impl Writer {
             warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
             self.reopen()?;
         }
-        let rows = self.backlog.rows.iter();
-        match batch::write(&mut self.connection, self.run_seq, &self.redactor, rows) {
+        match self.commit_once() {
             Err(error) if store::is_damage(&error) => {
                 self.reopen()?;
-                let rows = self.backlog.rows.iter();
-                batch::write(&mut self.connection, self.run_seq, &self.redactor, rows)
+                self.commit_once()
             }
             result => result,
         }
         .map_err(|error| self.trouble(error))
     }
 
+    fn commit_once(&mut self) -> rusqlite::Result<()> {
+        let rows = self.backlog.rows.iter();
+        batch::write(&self.connection, self.run_seq, &self.redactor, rows)
+    }
+
     fn reopen(&mut self) -> Result<(), JournalError> {
         self.connection = store::open(&self.file, self.sync)?;
         self.identity = Identity::of(&self.file);
+        self.opened += 1;
         self.run_seq = self
             .run
             .enter(&self.connection)
@@ -193,20 +266,79 @@ impl Writer {
         }
     }
 
+    fn set_patience(&self, patience: Duration) {
+        if let Err(error) = self.connection.busy_timeout(patience) {
+            debug!(%error, "the patience with others can not be set");
+        }
+    }
+
+    /// A bit of upkeep, and how long to wait before the next.
+    fn keep_up(&mut self) -> Duration {
+        if !self.upkeep.is_resting() && !self.health.is_failing() {
+            self.upkeep.step(&mut self.connection, &self.file);
+        }
+        if self.upkeep.is_resting() {
+            TICK
+        } else {
+            Duration::ZERO
+        }
+    }
+
     fn close(&mut self) {
         let rows = self.backlog.rows.len();
         if rows > 0 {
             self.health.loses(rows as u64);
             warn!(rows, "the last calls could not be recorded");
         }
-        if let Err(error) = self.run.leave(&mut self.connection) {
+        if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
             debug!(%error, "the end of the run could not be recorded");
         }
-        let checkpoint = self
-            .connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        if let Err(error) = checkpoint {
-            debug!(%error, "the journal could not be tidied up");
+        if let Err(error) = checkpoint(&self.connection, "TRUNCATE") {
+            debug!(%error, "the log of the journal could not be worked off");
         }
     }
+}
+
+/// Moves SQLite's log into the file, beside those who write: syncing takes its time.
+#[derive(Default)]
+struct Tidier {
+    file: PathBuf,
+    run: i64,
+    opened: u64,
+    connection: Option<Connection>,
+}
+
+impl Tidier {
+    fn is_for(&mut self, writer: &Writer) {
+        if self.opened != writer.opened {
+            self.connection = None;
+        }
+        self.file.clone_from(&writer.file);
+        (self.run, self.opened) = (writer.run_seq, writer.opened);
+    }
+
+    fn work_off_log(&mut self) {
+        if let Err(error) = self.try_to_work_off_log() {
+            debug!(%error, "the log of the journal could not be worked off now");
+            self.connection = None;
+        }
+    }
+
+    fn try_to_work_off_log(&mut self) -> rusqlite::Result<()> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(&self.file)?,
+        };
+        let connection = self.connection.insert(connection);
+        connection.busy_timeout(TICK)?;
+        checkpoint(connection, "PASSIVE")?;
+        checkpoint(connection, "RESTART")?;
+        // The first page of a new log is synced at once: better here than by someone whose call waits.
+        connection.execute("UPDATE runs SET pid = pid WHERE seq = ?", [self.run])?;
+        Ok(())
+    }
+}
+
+fn checkpoint(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({kind})"), [], |_| Ok(()))
 }
