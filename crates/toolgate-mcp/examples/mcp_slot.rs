@@ -4,16 +4,25 @@
 //! mcp_slot stdio SECONDS SERVER   {"p50_us": …, "p99_us": …, "seq_per_s": …, "conc_per_s": …}: calls through the executor
 //! mcp_slot ready SERVER           prints `ready` when the server's tools are listed, ends when stdin closes
 //! mcp_slot crowd COUNT SERVER…    {"ready_ms": …, "kb_per_server": …}: COUNT servers side by side, what they cost us
+//! mcp_slot http PORT SERVER       a gateway: the server's tools at http://127.0.0.1:PORT/mcp, until it is stopped
 //! ```
 
+use std::convert::Infallible;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-use toolgate_mcp::{Connection, Program, ServerSettings, Servers, ServersOptions};
+use toolgate_mcp::{
+    Connection, HttpOptions, McpServer, Program, ServeOptions, ServerSettings, Servers,
+    ServersOptions,
+};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -39,8 +48,9 @@ async fn main() -> Result<(), Failure> {
         ["crowd", count, server @ ..] if !server.is_empty() => {
             println(&crowd(count.parse()?, server).await?);
         }
+        ["http", port, server @ ..] if !server.is_empty() => http(port.parse()?, server).await?,
         _ => {
-            let usage = "usage: mcp_slot stdio SECONDS SERVER | ready SERVER | crowd COUNT SERVER…";
+            let usage = "usage: mcp_slot stdio SECONDS SERVER | ready SERVER | crowd COUNT SERVER… | http PORT SERVER";
             return Err(usage.into());
         }
     }
@@ -142,6 +152,26 @@ async fn crowd(count: usize, server: &[&str]) -> Result<Value, Failure> {
         "ready_ms": ready.as_millis() as u64,
         "kb_per_server": after.saturating_sub(before) / count as u64,
     }))
+}
+
+async fn http(port: u16, server: &[&str]) -> Result<(), Failure> {
+    let (_servers, executor) = start(1, server).await;
+    let options = ServeOptions::new("slot", "1.0.0");
+    let mcp = McpServer::new((*executor).clone(), options).http(HttpOptions::default());
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let mcp = mcp.clone();
+        tokio::spawn(async move {
+            let service =
+                service_fn(|request| async { Ok::<_, Infallible>(mcp.handle(request, 0).await) });
+            let stream = TokioIo::new(stream);
+            http1::Builder::new()
+                .serve_connection(stream, service)
+                .await
+        });
+    }
 }
 
 /// What of our own memory is in use, in KiB.
