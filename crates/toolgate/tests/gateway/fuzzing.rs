@@ -1,0 +1,40 @@
+//! Whatever the API's own document allows, and much that it does not: no answer is a 5xx, and every answer is as the document says.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::{Gateway, fake_server, get, installed};
+
+#[test]
+fn requests_made_from_the_apis_document_are_answered_as_it_says() {
+    let Some(tools) = installed() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({
+        "mcpServers": { "house": fake_server(&[]) },
+        "model": { "provider": "intents" },
+    });
+    let gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let done = Command::new(tools.join("python/bin/schemathesis"))
+        .args(["run", &format!("{}/openapi.json", gateway.url())])
+        .args(["--max-examples", "20", "--seed", "20261116", "--workers", "2"])
+        .args(["--phases", "examples,coverage,fuzzing"])
+        .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"])
+        // Streams do not end by themselves.
+        .args(["--exclude-path", "/api/events", "--exclude-path", "/api/chat"])
+        .args(["--request-timeout", "20", "--generation-database", "none", "--no-color"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        done.status.success(),
+        "{said}\n{}\n{}",
+        String::from_utf8_lossy(&done.stderr),
+        gateway.log()
+    );
+    assert_eq!(get(&gateway.address, "/healthz").0, 200);
+}

@@ -1,0 +1,158 @@
+//! A gateway that runs in a folder of its own, and a client for it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Nothing here takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `toolgate serve`. Killed when it is dropped.
+pub(crate) struct Gateway {
+    pub(crate) child: Child,
+    /// `127.0.0.1:port`.
+    pub(crate) address: String,
+    log: Arc<Mutex<String>>,
+}
+
+impl Gateway {
+    /// Starts one with this configuration, with its state in the folder.
+    pub(crate) fn start(folder: &Path, config: &Value) -> Self {
+        let file = folder.join("gateway.json");
+        std::fs::write(&file, config.to_string()).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["serve", "--bind", "127.0.0.1:0", "--config"])
+            .arg(&file)
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let address = follow(&mut child, &log);
+        Self {
+            child,
+            address,
+            log,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until every server that is to come has come.
+    pub(crate) fn ready(&self) {
+        for _ in 0..600 {
+            let servers = get(&self.address, "/api/servers").1;
+            let is_there = |server: &Value| server["state"] == "connected";
+            if servers
+                .as_array()
+                .is_some_and(|all| all.iter().all(is_there))
+            {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the servers did not come:\n{}", self.log());
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Keeps the log, and returns the address it names.
+fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let (found, address) = mpsc::channel();
+    let kept = Arc::clone(log);
+    std::thread::spawn(move || {
+        for line in stderr.lines().map_while(Result::ok) {
+            if let Some((_, rest)) = line.split_once("http://") {
+                let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
+                drop(found.send(rest[..end.unwrap_or(rest.len())].to_owned()));
+            }
+            let mut kept = kept.lock().unwrap();
+            kept.push_str(&line);
+            kept.push('\n');
+        }
+    });
+    let address = address.recv_timeout(PATIENCE);
+    address.unwrap_or_else(|_| panic!("no address:\n{}", log.lock().unwrap()))
+}
+
+/// A server of one tool after another, for a configuration.
+pub(crate) fn fake_server(modes: &[&str]) -> Value {
+    json!({ "command": fakemcp::program(), "args": modes })
+}
+
+pub(crate) fn get(address: &str, path: &str) -> (u16, Value) {
+    request(address, "GET", path, "").unwrap()
+}
+
+pub(crate) fn post(address: &str, path: &str, body: &Value) -> (u16, Value) {
+    request(address, "POST", path, &body.to_string()).unwrap()
+}
+
+/// One request on a connection of its own. An error if there was no whole answer.
+pub(crate) fn request(
+    address: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> std::io::Result<(u16, Value)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let cut = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(cut)?;
+    let status = head.split(' ').nth(1).ok_or_else(cut)?;
+    let status = status.parse().map_err(|_| cut())?;
+    let value = serde_json::from_str(body).map_err(|_| cut())?;
+    Ok((status, value))
+}
+
+/// Where `./test.sh` puts what looks at the gateway. Nothing if it is missing, after saying so; with `CI=true` a failure.
+pub(crate) fn installed() -> Option<PathBuf> {
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let tests = folder("TOOLGATE_TEST_CACHE").or_else(|| Some(cache()?.join("toolgate-tests")));
+    let http = tests?.join("http");
+    if http.join("npm.txt").is_file() && http.join("pypi.txt").is_file() {
+        return Some(http);
+    }
+    let why = "a browser's driver and a fuzzer are not installed; ./test.sh does it";
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    // Past the test harness, which hides what passing tests print.
+    drop(writeln!(std::io::stderr(), "skipped: {why}"));
+    None
+}
