@@ -97,9 +97,10 @@ impl Lines {
     }
 
     /// The answer is complete, whatever may still come. A body that ends soon leaves its connection to the next request.
-    pub(crate) fn finish(mut self) {
+    pub(crate) fn finish(self) {
+        let mut body = self.body;
         // Most often the end is here already; nobody waits for it otherwise.
-        let end = async move { while matches!(self.body.next().await, Ok(Some(_))) {} };
+        let end = async move { while matches!(body.next().await, Ok(Some(_))) {} };
         tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
     }
 

@@ -13,8 +13,9 @@ pub(super) fn fits(document: &Value, rules: &Rules) -> bool {
     let Value::Object(schema) = document else {
         return false;
     };
-    let is_object = schema.get("type").is_some_and(|name| name == "object");
-    if !is_object || !schema.contains_key("properties") || !root::is_plain(schema) {
+    let is_object = value_of(schema, "type").is_some_and(|name| name == "object");
+    let has_properties = value_of(schema, "properties").is_some();
+    if !is_object || !has_properties || !root::is_plain(schema) {
         return false;
     }
     let known = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
@@ -39,14 +40,9 @@ fn is_sound_schema(
         // Reducing has its own ways with these.
         kept && (rules.keywords.is_none() || keyword != "anyOf")
     };
-    // A walk over a few keywords takes less than looking one of them up.
-    let value = |wanted: &str| {
-        let found = schema.iter().find(|(keyword, _)| *keyword == wanted);
-        found.map(|(_, value)| value)
-    };
-    let kind = value("type");
-    let typed = rules.keywords.is_none() || kind.is_some() || value("enum").is_none();
-    let listed = !kind.is_some_and(names_array) || value("items").is_some();
+    let kind = value_of(schema, "type");
+    let typed = rules.keywords.is_none() || kind.is_some() || value_of(schema, "enum").is_none();
+    let listed = !kind.is_some_and(names_array) || value_of(schema, "items").is_some();
     depth <= DEEPEST
         && typed
         && listed
@@ -72,6 +68,12 @@ fn is_sound_schema(
             };
             sound && is_kept(keyword) && spend(room, keyword.len() + 4)
         })
+}
+
+/// The value of a keyword. A walk over the few that a schema has takes less than a hash.
+fn value_of<'a>(schema: &'a Map<String, Value>, wanted: &str) -> Option<&'a Value> {
+    let found = schema.iter().find(|(keyword, _)| *keyword == wanted);
+    found.map(|(_, value)| value)
 }
 
 fn names_array(kind: &Value) -> bool {
