@@ -1,0 +1,101 @@
+// The live feed. A browser allows six connections to one host, so the whole page shares one stream of all kinds and
+// each view subscribes to those it wants.
+
+import { address, parsed } from './api.js';
+
+const KINDS = ['call', 'started', 'server', 'tools', 'approval', 'status', 'lagged'];
+const FIRST_RETRY = 500;
+const LAST_RETRY = 8000;
+/** The gateway sends the status every two seconds: this long without anything means that the line is dead. */
+const SILENCE = 12_000;
+
+const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
+const watchers = new Set();
+
+/** How the feed is: `state` is 'connecting', 'open' or 'lost'; `since` is when it was lost. */
+export const connection = { state: 'connecting', since: 0, retryAt: 0, opened: 0 };
+
+let source = null;
+let timer = 0;
+let retry = FIRST_RETRY;
+let heard = 0;
+
+/**
+ * Subscribes to events: `const stop = events(['call', 'started'], { call(call) {…}, started(call) {…}, open(again) {…},
+ * lost() {…}, lagged({ missed }) {…} })`. `open(true)` means that it was lost in between and things may have been
+ * missed: fetch them again. Returns the function that ends the subscription.
+ */
+export function events(kinds, handlers) {
+  const entries = [];
+  for (const kind of new Set([...kinds, 'lagged'])) {
+    if (handlers[kind] && listeners.has(kind)) {
+      listeners.get(kind).add(handlers[kind]);
+      entries.push([listeners.get(kind), handlers[kind]]);
+    }
+  }
+  const watcher = { open: handlers.open, lost: handlers.lost };
+  watchers.add(watcher);
+  if (!source && !timer) connect();
+  else if (connection.state === 'open') queueMicrotask(() => watchers.has(watcher) && watcher.open?.(false));
+  return () => {
+    watchers.delete(watcher);
+    for (const [set, handler] of entries) set.delete(handler);
+  };
+}
+
+/** Tries at once instead of waiting for the next time. */
+export function reconnectNow() {
+  retry = FIRST_RETRY;
+  connect();
+}
+
+function connect() {
+  clearTimeout(timer);
+  timer = 0;
+  source?.close();
+  source = new EventSource(address(`/api/events?kinds=${KINDS.slice(0, -1).join(',')}`));
+  source.onopen = opened;
+  source.onerror = lost;
+  for (const kind of KINDS) {
+    source.addEventListener(kind, (event) => {
+      heard = performance.now();
+      const data = parsed(event.data);
+      for (const handler of listeners.get(kind)) guarded(() => handler(data));
+    });
+  }
+}
+
+function opened() {
+  heard = performance.now();
+  retry = FIRST_RETRY;
+  const again = connection.opened > 0;
+  Object.assign(connection, { state: 'open', since: 0, retryAt: 0, opened: connection.opened + 1 });
+  for (const watcher of watchers) guarded(() => watcher.open?.(again));
+}
+
+function lost() {
+  source?.close();
+  source = null;
+  if (timer) return;
+  const since = connection.since || Date.now();
+  Object.assign(connection, { state: 'lost', since, retryAt: Date.now() + retry });
+  timer = setTimeout(connect, retry);
+  retry = Math.min(retry * 2, LAST_RETRY);
+  for (const watcher of watchers) guarded(() => watcher.lost?.());
+}
+
+/** A fault of one view must not take the feed from the others. */
+function guarded(work) {
+  try {
+    work();
+  } catch (error) {
+    console.error(error);
+  }
+}
+
+setInterval(() => {
+  if (connection.state === 'open' && performance.now() - heard > SILENCE) lost();
+}, 2000);
+addEventListener('online', reconnectNow);
+addEventListener('pagehide', () => source?.close());
+addEventListener('pageshow', (event) => event.persisted && reconnectNow());

@@ -1,0 +1,81 @@
+// Which view is shown. The address's hash says it: `#/calls/ID`, `#/tools/NAME`, …
+
+import { h, fill, empty } from './dom.js';
+import { shell, markCurrent } from './shell.js';
+
+/**
+ * A view's module exports `mount(root, params)`, which draws into `root` and returns a function that undoes all of it.
+ * If that function has a property `update(params)` it is called, instead of mounting again, when only the part after
+ * the view's name changes.
+ */
+const VIEWS = {
+  calls: { title: 'Calls', load: () => import('./views/calls.js') },
+  servers: { title: 'Servers', load: () => import('./views/servers.js') },
+  tools: { title: 'Tools', load: () => import('./views/tools.js') },
+  chat: { title: 'Chat', load: () => import('./views/chat.js') },
+  api: { title: 'API', load: () => import('./views/api.js') },
+};
+
+const main = document.getElementById('main');
+let current = null;
+
+/** `#/tools/a%2Fb?tab=try` → `{ view: 'tools', params: { id: 'a/b', query: URLSearchParams } }`. */
+export function parseHash(hash) {
+  const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const slash = path.indexOf('/');
+  const view = slash < 0 ? path : path.slice(0, slash);
+  const rest = slash < 0 ? '' : path.slice(slash + 1);
+  return { view, params: { id: rest ? decoded(rest) : null, query: new URLSearchParams(query) } };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function route() {
+  const { view, params } = parseHash(location.hash);
+  if (!VIEWS[view]) return location.replace('#/calls');
+  if (current?.view === view && current.unmount?.update) return current.unmount.update(params);
+  const first = current === null;
+  const mine = { view, unmount: null };
+  leave();
+  current = mine;
+  markCurrent(view);
+  document.title = `${VIEWS[view].title} · Toolgate`;
+  const root = h('div', { class: `view view-${view}`, 'data-testid': `view-${view}` });
+  fill(main, root);
+  try {
+    const module = await VIEWS[view].load();
+    if (current !== mine) return;
+    mine.unmount = module.mount(root, params);
+  } catch (error) {
+    console.error(error);
+    if (current === mine) fill(root, failed(error));
+  }
+  if (!first && current === mine) main.focus({ preventScroll: true });
+}
+
+function leave() {
+  try {
+    current?.unmount?.();
+  } catch (error) {
+    console.error(error);
+  }
+}
+
+function failed(error) {
+  const again = h('button', { class: 'btn', type: 'button', onclick: () => location.reload() }, 'Load the page again');
+  return empty('This view could not be shown', String(error.message ?? error), h('p', null, again));
+}
+
+document.getElementById('skip-link').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener('hashchange', route);
+shell();
+route();

@@ -1,0 +1,47 @@
+// Short messages at the edge, and the clipboard.
+
+import { h } from './dom.js';
+
+let shelf = null;
+
+/** Says `text` for a moment; `kind` is ok, info, warn or bad. Errors stay longer. */
+export function toast(text, kind = 'info') {
+  shelf ??= document.body.appendChild(h('div', { class: 'toasts', role: 'status', 'aria-live': 'polite', 'data-testid': 'toasts' }));
+  while (shelf.children.length > 2) shelf.firstChild.remove();
+  const close = h('button', { class: 'btn-plain', type: 'button', 'aria-label': 'Dismiss' }, '×');
+  const item = h('div', { class: `toast tone-${kind}`, 'data-testid': 'toast' }, h('span', null, text), close);
+  const remove = () => item.remove();
+  close.addEventListener('click', remove);
+  shelf.append(item);
+  setTimeout(remove, kind === 'bad' || kind === 'warn' ? 8000 : 3500);
+}
+
+/** Says what went wrong with a request. */
+export function toastError(error) {
+  if (error?.name !== 'AbortError') toast(error?.detail ?? error?.message ?? String(error), 'bad');
+}
+
+/** Copies `text` and says so. The clipboard's own interface needs HTTPS or localhost; elsewhere the old way is used. */
+export async function copyText(text, what = 'Copied') {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(what, 'ok');
+  } catch {
+    const field = h('textarea', { class: 'visually-hidden', 'aria-hidden': 'true' });
+    const focused = document.activeElement;
+    field.value = text;
+    (document.querySelector('dialog[open]') ?? document.body).append(field);
+    field.select();
+    const copied = document.execCommand('copy');
+    field.remove();
+    focused?.focus?.();
+    toast(copied ? what : 'The browser does not let this page copy.', copied ? 'ok' : 'bad');
+  }
+}
+
+/** A command with a button that copies it, for empty states. */
+export function command(text) {
+  const button = h('button', { class: 'btn btn-small', type: 'button', 'aria-label': `Copy: ${text}` }, 'Copy');
+  button.addEventListener('click', () => copyText(text, 'Command copied'));
+  return h('div', { class: 'command' }, h('code', null, text), button);
+}
