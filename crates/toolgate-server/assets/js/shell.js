@@ -1,17 +1,33 @@
-// The frame: navigation, theme, keys, sign-out.
+// The frame: navigation, theme, keys, sign-out, and what is above every view.
 
 import { h, fill, setAttr } from './dom.js';
+import { address } from './api.js';
 import { icon } from './icons.js';
+import { registerKeys, showKeys } from './keys.js';
+import { onStatus, strip } from './strip.js';
+import { approvals } from './views/approvals.js';
 
 const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['api', 'API']];
-const THEMES = { system: 'the system’s', light: 'light', dark: 'dark' };
+const THEMES = { system: 'as the system', light: 'light', dark: 'dark' };
+const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' };
 
 /** Draws the frame and starts what lives as long as the page. */
 export function shell() {
   const links = NAV.map(([view, title]) =>
     h('a', { href: `#/${view}`, 'data-testid': `nav-${view}`, 'data-view': view }, icon(view), title));
   fill(document.getElementById('nav'), links);
-  fill(document.getElementById('topbar-tools'), themeButton());
+  fill(document.getElementById('topbar-tools'), keysButton(), themeButton(), signOut());
+  const bands = document.getElementById('bands');
+  strip(document.getElementById('strip'), bands);
+  bands.append(signedOutBand());
+  approvals(bands);
+  registerKeys('Page', NAV.map(([view, title], at) => ({
+    keys: [String(at + 1)],
+    label: title,
+    run: () => {
+      location.hash = `#/${view}`;
+    },
+  })));
 }
 
 /** Marks the view shown in the navigation. */
@@ -21,21 +37,30 @@ export function markCurrent(view) {
   }
 }
 
+function keysButton() {
+  const props = { class: 'btn btn-icon keys-button', type: 'button', 'aria-label': 'Keys', title: 'Keys (?)', 'data-testid': 'keys-button', onclick: () => showKeys() };
+  return h('button', props, icon('keys'));
+}
+
 function themeButton() {
-  const button = h('button', { class: 'btn btn-icon', type: 'button', 'data-testid': 'theme-toggle', onclick: () => next() });
-  const show = (theme) => {
-    fill(button, icon({ system: 'system', light: 'sun', dark: 'moon' }[theme]));
-    setAttr(button, 'aria-label', `Theme: ${THEMES[theme]}. Change it.`);
-    setAttr(button, 'title', `Theme: ${THEMES[theme]}`);
+  const button = h('button', { class: 'btn btn-icon', type: 'button', 'data-testid': 'theme-toggle' });
+  const show = (name) => {
+    fill(button, icon(THEME_ICONS[name]));
+    setAttr(button, 'aria-label', `Theme: ${THEMES[name]}`);
+    setAttr(button, 'title', `Theme: ${THEMES[name]}`);
   };
-  const next = () => {
+  button.addEventListener('click', () => {
     const order = Object.keys(THEMES);
-    const theme = order[(order.indexOf(document.documentElement.dataset.theme ?? 'system') + 1) % order.length];
-    setTheme(theme);
-    show(theme);
-  };
-  show(document.documentElement.dataset.theme ?? 'system');
+    const next = order[(order.indexOf(theme()) + 1) % order.length];
+    setTheme(next);
+    show(next);
+  });
+  show(theme());
   return button;
+}
+
+function theme() {
+  return document.documentElement.dataset.theme ?? 'system';
 }
 
 function setTheme(theme) {
@@ -47,4 +72,25 @@ function setTheme(theme) {
   } catch {
     // Not kept, then.
   }
+}
+
+/** Only where a token is needed. A form, so that the browser itself goes to the sign-in page. */
+function signOut() {
+  const button = h('button', { class: 'btn', type: 'submit', 'data-testid': 'sign-out' }, icon('exit'), h('span', { class: 'wide-only' }, 'Sign out'));
+  setAttr(button, 'aria-label', 'Sign out');
+  const form = h('form', { method: 'post', action: address('/logout'), hidden: true }, button);
+  onStatus((status) => {
+    form.hidden = !status.token_needed;
+  });
+  return form;
+}
+
+function signedOutBand() {
+  const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => location.reload() }, 'Sign in');
+  const band = h('div', { class: 'band tone-warn', role: 'alert', hidden: true, 'data-testid': 'signed-out-band' }, icon('alert'),
+    h('span', { class: 'band-text' }, h('strong', null, 'Your session has ended.'), ' Sign in to go on.'), again);
+  addEventListener('toolgate:signed-out', () => {
+    band.hidden = false;
+  });
+  return band;
 }

@@ -1,6 +1,228 @@
-import { empty } from '../dom.js';
+// The live list of calls.
 
-export function mount(root) {
-  root.append(empty('Soon', 'This view is being drawn.'));
-  return () => {};
+import { h, fill, perFrame, setText, setAttr } from '../dom.js';
+import { plural, count } from '../format.js';
+import { icon } from '../icons.js';
+import { CallStore } from '../store.js';
+import { VirtualList } from '../virtual.js';
+import { createRow, headRow, updateRow } from './call-row.js';
+import { callKeys } from './call-keys.js';
+import { drawer } from './drawer.js';
+import { filterOf, hashFor, toolbar } from './call-filter.js';
+import { emptyList } from './call-empty.js';
+
+/** Failures are told to screen readers at most this often, in one sentence. */
+const TELL = 20_000;
+
+/** The calls outlive the view, so that coming back to it shows them at once. */
+const store = new CallStore((finished) => view?.changed(finished));
+let view = null;
+let started = false;
+
+export function mount(root, params) {
+  view = new CallsView(root);
+  view.open(params);
+  if (!started) {
+    started = true;
+    store.filter = filterOf(params.query);
+    store.start();
+  }
+  const mine = view;
+  const unmount = () => {
+    mine.close();
+    if (view === mine) view = null;
+  };
+  unmount.update = (next) => mine.open(next);
+  return unmount;
+}
+
+class CallsView {
+  constructor(root) {
+    this.paused = null;
+    this.active = null;
+    this.opened = null;
+    this.unseen = 0;
+    this.failed = [];
+    this.redraw = perFrame(() => this.draw());
+    this.build(root);
+    this.offKeys = callKeys(this);
+    this.timers = [
+      setInterval(() => store.running.size > 0 && this.redraw(), 200),
+      setInterval(() => this.tell(), TELL),
+    ];
+    this.resize = new ResizeObserver(() => this.measure());
+    this.resize.observe(this.list);
+    this.draw();
+  }
+
+  build(root) {
+    this.canvas = h('div', { class: 'calls-canvas', role: 'rowgroup' });
+    this.list = h('div', { class: 'calls-list', role: 'grid', tabindex: '0', 'aria-label': 'Calls, newest first', 'data-testid': 'call-list' },
+      h('div', { role: 'rowgroup' }, headRow()), this.canvas);
+    this.more = h('button', { class: 'btn btn-small calls-more', type: 'button', hidden: true, 'data-testid': 'calls-new', onclick: () => this.toTop() });
+    this.blank = h('div', { class: 'calls-empty', hidden: true });
+    this.live = h('div', { class: 'visually-hidden', role: 'status' });
+    this.tools = toolbar({ onFilter: (filter) => this.filterBy(filter), onPause: () => this.togglePause() });
+    this.drawer = drawer({ onClose: () => this.closeDrawer(), onStep: (by) => this.step(by), store });
+    this.split = h('div', { class: 'calls-split' }, h('div', { class: 'calls-side' }, this.list, this.blank, this.more), this.drawer.element);
+    root.append(h('h1', { class: 'visually-hidden' }, 'Calls'), this.tools.element, this.split, this.live);
+    this.virtual = new VirtualList({
+      scroller: this.list, canvas: this.canvas, create: createRow, height: () => this.row, head: () => this.head,
+      update: (row, record, index) => updateRow(row, record, index, record.call.id === this.active),
+    });
+    this.list.addEventListener('scroll', () => this.scrolled(), { passive: true });
+    this.list.addEventListener('click', (event) => {
+      const row = event.target.closest('[data-id]');
+      if (row) this.select(row.dataset.id, { open: true });
+    });
+    this.measure();
+  }
+
+  close() {
+    this.offKeys();
+    this.resize.disconnect();
+    this.drawer.close();
+    this.timers.forEach(clearInterval);
+  }
+
+  /** The address has changed: another call, or another filter. */
+  open({ id, query }) {
+    const filter = filterOf(query);
+    this.tools.show(filter);
+    if (started && Object.keys(filter).some((name) => filter[name] !== store.filter[name])) store.setFilter(filter);
+    this.opened = id;
+    if (id) {
+      this.active = id;
+      this.drawer.open(id);
+    } else {
+      this.drawer.close();
+    }
+    this.split.classList.toggle('has-drawer', Boolean(id));
+    this.redraw();
+  }
+
+  filterBy(filter) {
+    history.replaceState(null, '', hashFor(this.opened, filter));
+    this.list.scrollTop = 0;
+    this.unseen = 0;
+    this.known = undefined;
+    if (this.paused) this.togglePause();
+    store.setFilter(filter);
+  }
+
+  measure() {
+    const style = getComputedStyle(this.list);
+    this.row = parseFloat(style.getPropertyValue('--row')) || 36;
+    this.head = parseFloat(style.getPropertyValue('--head')) || 0;
+    this.redraw();
+  }
+
+  /** The store has changed; `finished` is a call that ended just now. */
+  changed(finished) {
+    if (finished?.success === false) this.failed.push(finished.tool);
+    this.redraw();
+  }
+
+  records() {
+    return this.paused ?? store.shown();
+  }
+
+  draw() {
+    const records = this.records();
+    const total = records.length;
+    this.keepPlace(records);
+    this.shown = records;
+    this.virtual.draw(total, (index) => records[total - 1 - index]);
+    setAttr(this.list, 'aria-rowcount', store.complete ? total + 1 : -1);
+    const row = this.active && this.canvas.querySelector(`[data-id="${CSS.escape(this.active)}"]`);
+    setAttr(this.list, 'aria-activedescendant', row?.id);
+    this.drawAround(total);
+    if (!this.paused) this.loadOlder(total);
+  }
+
+  /** New calls come in at the top: whoever has scrolled down keeps what they read in place, and is told of the new. */
+  keepPlace(records) {
+    const newest = records[records.length - 1];
+    if (this.known !== undefined && newest && newest !== this.known && this.list.scrollTop > this.row / 2) {
+      let added = 0;
+      while (added < records.length && records[records.length - 1 - added] !== this.known) added += 1;
+      if (added < records.length) {
+        this.list.scrollTop += added * this.row;
+        this.unseen += added;
+      }
+    }
+    this.known = newest;
+  }
+
+  drawAround(total) {
+    const waiting = this.paused ? store.shown().length - total : 0;
+    setText(this.tools.count, total > 0 ? `${plural(total, 'call')}${store.complete ? '' : '+'}` : '');
+    this.tools.setPaused(this.paused !== null, waiting);
+    if (this.list.scrollTop <= this.row / 2) this.unseen = 0;
+    this.more.hidden = this.unseen === 0;
+    if (this.unseen > 0) fill(this.more, icon('up'), `${count(this.unseen)} new`);
+    const empty = total === 0 && store.loaded && !store.loading;
+    if (empty && this.blank.hidden) fill(this.blank, emptyList(store, () => this.tools.clear()));
+    this.blank.hidden = !empty;
+  }
+
+  loadOlder(total) {
+    const bottom = this.list.scrollTop + this.list.clientHeight;
+    if (store.loaded && !store.error && bottom > (total - 40) * this.row) store.older();
+  }
+
+  scrolled() {
+    this.redraw();
+  }
+
+  toTop() {
+    this.list.scrollTop = 0;
+    this.redraw();
+    this.list.focus();
+  }
+
+  togglePause() {
+    this.paused = this.paused ? null : [...store.shown()];
+    this.redraw();
+  }
+
+  /** Moves the mark by `by` rows. An open drawer follows. */
+  step(by) {
+    const total = this.shown.length;
+    if (total === 0) return;
+    const at = this.shown.findIndex((record) => record.call.id === this.active);
+    const index = at < 0 ? 0 : Math.min(total - 1, Math.max(0, total - 1 - at + by));
+    this.virtual.reveal(index);
+    this.select(this.shown[total - 1 - index].call.id, { open: this.opened !== null, replace: true });
+  }
+
+  select(id, { open = false, replace = false } = {}) {
+    this.active = id;
+    this.redraw();
+    if (!open || this.opened === id) return;
+    const hash = hashFor(id, store.filter);
+    if (replace && this.opened) location.replace(hash);
+    else location.hash = hash;
+  }
+
+  openActive() {
+    if (this.active === null) this.step(0);
+    if (this.active === null) return;
+    this.drawer.focusNext();
+    if (this.opened === this.active) this.drawer.focus();
+    else this.select(this.active, { open: true });
+  }
+
+  closeDrawer() {
+    if (!this.opened) return;
+    location.hash = hashFor(null, store.filter);
+    this.list.focus({ preventScroll: true });
+  }
+
+  tell() {
+    if (this.failed.length === 0) return;
+    const names = [...new Set(this.failed)].slice(0, 3).join(', ');
+    setText(this.live, `${plural(this.failed.length, 'call')} failed: ${names}`);
+    this.failed = [];
+  }
 }

@@ -1,6 +1,132 @@
-import { empty } from '../dom.js';
+// A card for each MCP server.
+
+import { h, fill, empty, patchList, setText, setAttr } from '../dom.js';
+import { get, post, events } from '../api.js';
+import { count, duration, plural, span } from '../format.js';
+import { icon } from '../icons.js';
+import { command, toast, toastError } from '../toast.js';
+
+const STATES = {
+  connected: ['Connected', 'ok'],
+  starting: ['Starting', 'info'],
+  restarting: ['Restarting', 'warn'],
+  failed: ['Failed', 'bad'],
+  stopped: ['Stopped', 'muted'],
+  disabled: ['Disabled', 'muted'],
+};
+const ERAS = { legacy: 'session (up to 2025-11-25)', modern: 'stateless (2026-07-28)' };
 
 export function mount(root) {
-  root.append(empty('Soon', 'This view is being drawn.'));
-  return () => {};
+  const servers = new Map();
+  const list = h('div', { class: 'server-grid', 'data-testid': 'servers' });
+  const note = h('div');
+  const summary = h('span', { class: 'muted' });
+  root.append(h('div', { class: 'page' }, h('div', { class: 'page-head' }, h('h1', null, 'Servers'), summary), note, list));
+  const draw = () => {
+    const all = [...servers.values()];
+    const up = all.filter(({ server }) => server.state === 'connected').length;
+    setText(summary, all.length > 0 ? `${up} of ${all.length} connected` : '');
+    patchList(list, all, ({ server }) => server.name, ({ server }) => card(server.name), update);
+  };
+  const take = (server) => servers.set(server.name, { server, at: performance.now() });
+  const load = () => get('/api/servers').then((all) => {
+    servers.clear();
+    all.forEach(take);
+    fill(note, all.length === 0 && nothing());
+    draw();
+  }, (error) => fill(note, empty('The servers could not be asked for', error.detail)));
+  const stop = events(['server'], { server: (server) => { take(server); draw(); }, open: (again) => again && load(), lagged: load });
+  const timer = setInterval(draw, 1000);
+  load();
+  return () => {
+    stop();
+    clearInterval(timer);
+  };
+}
+
+function nothing() {
+  return empty('No MCP servers yet', 'The built-in tools work without any. Add a server at this machine, then start the gateway again:',
+    command('toolgate add everything -- npx -y @modelcontextprotocol/server-everything'),
+    command('toolgate add remote https://example.org/mcp'));
+}
+
+function card(name) {
+  const facts = ['transport', 'era', 'tools', 'connected', 'restarts', 'polluted', 'pid'].map((id) => fact(id));
+  return h('article', { class: 'card server', 'data-testid': 'server-card', 'data-server': name, 'aria-label': `Server ${name}` },
+    h('div', { class: 'card-head' }, h('h2', { class: 'grow truncate', title: name }, name),
+      h('span', { class: 'badge', 'data-part': 'state', 'data-testid': 'server-state' }, h('span', { class: 'dot' }), h('span'))),
+    h('p', { class: 'server-error', 'data-part': 'error', hidden: true }),
+    h('dl', { class: 'facts' }, facts),
+    lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Lines on stdout that were no messages'), lines('refused', 'Tools that were not taken'),
+    h('div', { class: 'server-foot' },
+      h('span', { class: 'muted small grow', 'data-part': 'next' }),
+      h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'reconnect', 'data-part': 'reconnect', 'aria-label': `Reconnect ${name}`, onclick: (event) => reconnect(name, event.currentTarget) },
+        icon('replay'), 'Reconnect')));
+}
+
+const LABELS = { transport: 'Transport', era: 'Protocol', tools: 'Tools', connected: 'Connected in', restarts: 'Restarts', polluted: 'Polluted lines', pid: 'Process' };
+
+function fact(id) {
+  return h('div', { class: 'fact', 'data-part': id }, h('dt', null, LABELS[id]), h('dd', { 'data-testid': `server-${id}` }));
+}
+
+function lines(id, title) {
+  return h('details', { class: 'server-lines', 'data-part': id, 'data-testid': `server-${id}`, hidden: true },
+    h('summary', null, h('span', null, title), ' ', h('span', { class: 'muted' })),
+    h('pre', { class: 'code', tabindex: '0', 'aria-label': title }));
+}
+
+async function reconnect(name, button) {
+  button.disabled = true;
+  try {
+    await post(`/api/servers/${encodeURIComponent(name)}/reconnect`);
+    toast(`${name} is being connected again.`, 'ok');
+  } catch (error) {
+    toastError(error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function update(element, { server, at }) {
+  const part = (id) => element.querySelector(`[data-part="${id}"]`);
+  const [word, tone] = STATES[server.state] ?? [server.state, 'muted'];
+  const badge = part('state');
+  setAttr(badge, 'class', `badge tone-${tone}`);
+  setAttr(badge, 'data-status', server.state);
+  setText(badge.lastElementChild, word);
+  setText(part('error'), server.error);
+  part('error').hidden = !server.error;
+  const facts = {
+    transport: server.transport,
+    era: server.era ? ERAS[server.era] ?? server.era : '–',
+    tools: count(server.tools),
+    connected: duration(server.connected_in_ms ?? NaN),
+    restarts: count(server.restarts),
+    polluted: count(server.polluted),
+    pid: server.pid ?? '–',
+  };
+  for (const [id, value] of Object.entries(facts)) setText(part(id).lastElementChild, value);
+  part('restarts').classList.toggle('tone-warn', server.restarts > 0);
+  part('polluted').classList.toggle('tone-warn', server.polluted > 0);
+  for (const id of ['stderr', 'polluted_lines', 'refused']) updateLines(part(id), server[id] ?? [], server);
+  setText(part('next'), next(server, at));
+  part('reconnect').hidden = server.state === 'disabled';
+}
+
+/** The log of a failed server is open at once: it is what one has come to read. */
+function updateLines(details, all, server) {
+  details.hidden = all.length === 0;
+  setText(details.querySelector('summary .muted'), `(${all.length})`);
+  setText(details.lastElementChild, all.join('\n'));
+  const failed = server.state === 'failed' && details.dataset.part === 'stderr';
+  if (failed && details.dataset.opened !== 'yes') details.open = true;
+  details.dataset.opened = failed ? 'yes' : 'no';
+}
+
+function next(server, at) {
+  if (server.state === 'disabled') return 'Switched off in the configuration';
+  if (server.next_try_ms === null || server.next_try_ms === undefined) return server.attempts > 1 ? plural(server.attempts, 'attempt') : '';
+  const left = Math.ceil((server.next_try_ms - (performance.now() - at)) / 1000);
+  return left > 0 ? `Attempt ${server.attempts + 1} in ${span(left)}` : 'Trying now';
 }

@@ -1,0 +1,115 @@
+// A tool's answer, drawn by what it is: text, a JSON tree, a table, pictures, sound, links. It is never taken as markup.
+
+import { h } from './dom.js';
+import { bytes, jsonTree } from './format.js';
+import { objectTable } from './table.js';
+
+const BLOCKS = new Set(['text', 'image', 'audio', 'resource_link', 'resource']);
+const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp']);
+const SOUND = /^audio\/[a-z0-9.+-]+$/;
+const LONG_TEXT = 20_000;
+
+/** Draws a result; `content` are MCP's blocks if the gateway has them. */
+export function renderResult(result, content) {
+  const blocks = content ?? (isBlocks(result) ? result : null);
+  const parts = blocks && blocks.some((block) => block.type !== 'text') ? blocks.map(renderBlock) : [renderValue(result)];
+  return h('div', { class: 'result' }, parts);
+}
+
+function isBlocks(value) {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => BLOCKS.has(each?.type));
+}
+
+/** One value, as what it looks like. */
+export function renderValue(value) {
+  if (value === undefined || value === null || value === '') return h('p', { class: 'muted' }, '(no output)');
+  if (typeof value === 'string') return renderText(value);
+  if (isBlocks(value)) return h('div', { class: 'result' }, value.map(renderBlock));
+  const rows = rowsOf(value);
+  return rows ? objectTable(rows.list, rows.name) : jsonTree(value, { open: 3 });
+}
+
+/** A list of objects, by itself or as the only entry of an object. */
+function rowsOf(value) {
+  const isList = (each) => Array.isArray(each) && each.length > 0 && each.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item));
+  if (isList(value)) return { name: null, list: value };
+  const entries = Array.isArray(value) || typeof value !== 'object' ? [] : Object.entries(value);
+  return entries.length === 1 && isList(entries[0][1]) ? { name: entries[0][0], list: entries[0][1] } : null;
+}
+
+function renderBlock(block) {
+  const draw = { text: textBlock, image: imageBlock, audio: audioBlock, resource_link: linkBlock, resource: resourceBlock }[block?.type];
+  return draw ? draw(block) : jsonTree(block);
+}
+
+function textBlock(block) {
+  return renderText(String(block.text ?? ''));
+}
+
+/** Text; JSON in it as a tree. */
+export function renderText(text) {
+  const looksLikeJson = /^\s*[[{]/.test(text) && text.length < 2_000_000;
+  if (looksLikeJson) {
+    try {
+      return renderValue(JSON.parse(text));
+    } catch {
+      // Text after all.
+    }
+  }
+  const shown = text.slice(0, LONG_TEXT);
+  const pre = h('pre', { class: 'code', tabindex: '0', 'aria-label': 'Text' }, linked(shown));
+  if (shown.length === text.length) return pre;
+  const button = h('button', { class: 'btn btn-small', type: 'button' }, `Show all ${bytes(text.length)}`);
+  button.addEventListener('click', () => {
+    pre.textContent = text;
+    button.remove();
+  });
+  return h('div', { class: 'result' }, pre, button);
+}
+
+/** The addresses in a text as links. */
+function linked(text) {
+  return text.split(/(https?:\/\/[^\s<>"'`\])}]+)/).map((part, at) => (at % 2 === 1 ? link(part, part) : part));
+}
+
+/** A link if the address is one that a page may open, else its text. */
+function link(uri, text) {
+  return /^https?:\/\//i.test(uri) ? h('a', { href: uri, target: '_blank', rel: 'noopener noreferrer' }, text) : h('span', null, text);
+}
+
+function imageBlock({ mimeType, data }) {
+  if (!PICTURES.has(mimeType) || !isBase64(data)) return unshown('An image', mimeType, data);
+  const image = h('img', { class: 'result-image', src: `data:${mimeType};base64,${data}`, alt: `Image from the tool (${mimeType})` });
+  return h('figure', null, image, h('figcaption', { class: 'muted small' }, `${mimeType}, ${bytes(data.length * 0.75)}`));
+}
+
+function audioBlock({ mimeType, data }) {
+  if (!SOUND.test(mimeType ?? '') || !isBase64(data)) return unshown('A sound', mimeType, data);
+  const audio = h('audio', { controls: true, preload: 'metadata', src: `data:${mimeType};base64,${data}`, 'aria-label': 'Sound from the tool' });
+  return h('figure', null, audio, h('figcaption', { class: 'muted small' }, `${mimeType}, ${bytes(data.length * 0.75)}`));
+}
+
+function isBase64(data) {
+  return typeof data === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+}
+
+function unshown(what, mimeType, data) {
+  const size = typeof data === 'string' ? `, ${bytes(data.length * 0.75)}` : '';
+  return h('p', { class: 'muted' }, `${what} that cannot be shown (${mimeType ?? 'kind unknown'}${size}); see Raw.`);
+}
+
+function linkBlock({ uri, name, title, description }) {
+  const text = title ?? name ?? uri ?? '';
+  return h('div', { class: 'result-link' }, link(String(uri ?? ''), text),
+    text !== uri && h('div', { class: 'mono small muted' }, uri), description && h('div', { class: 'small muted' }, description));
+}
+
+function resourceBlock({ resource = {} }) {
+  const body = typeof resource.text === 'string' ? renderText(resource.text) : blobBlock(resource);
+  return h('div', { class: 'result' }, h('div', { class: 'mono small muted' }, resource.uri), body);
+}
+
+function blobBlock({ mimeType, blob }) {
+  if (PICTURES.has(mimeType)) return imageBlock({ mimeType, data: blob });
+  return SOUND.test(mimeType ?? '') ? audioBlock({ mimeType, data: blob }) : unshown('A file', mimeType, blob);
+}

@@ -1,0 +1,128 @@
+// The status strip, and the band that says that the gateway cannot be reached.
+
+import { h, fill, setText, setAttr } from './dom.js';
+import { get, events, connection } from './api.js';
+import { reconnectNow } from './feed.js';
+import { icon } from './icons.js';
+import { clock, count, duration, percent, span } from './format.js';
+
+const SLOW = 1000;
+const STATES = {
+  ok: { word: 'OK', tone: 'ok', icon: 'check' },
+  degraded: { word: 'DEGRADED', tone: 'warn', icon: 'alert' },
+  down: { word: 'DOWN', tone: 'bad', icon: 'close' },
+  unknown: { word: 'CONNECTING', tone: 'muted', icon: 'replay' },
+};
+
+const watchers = new Set();
+let latest = null;
+
+/** Calls `watcher(status)` now, if it is known, and whenever the gateway tells its status. */
+export function onStatus(watcher) {
+  watchers.add(watcher);
+  if (latest) watcher(latest);
+  return () => watchers.delete(watcher);
+}
+
+/** Draws the strip into `root` and the band into `bands`, for as long as the page lives. */
+export function strip(root, bands) {
+  const parts = build(root);
+  const band = lostBand();
+  bands.append(band.element);
+  let reached = null;
+  const show = () => {
+    draw(parts, root, reached === false ? null : latest, reached);
+    band.show(connection.state === 'lost', reached);
+  };
+  const learn = (status) => {
+    latest = status;
+    reached = true;
+    for (const watcher of watchers) watcher(status);
+    show();
+  };
+  const ask = () => get('/api/status').then(learn, (error) => {
+    reached = error.status === 401;
+    show();
+  });
+  events(['status'], { status: learn, open: ask, lost: ask });
+  setInterval(() => connection.state === 'lost' && show(), 500);
+  ask();
+  show();
+}
+
+function metric(id, label, title) {
+  const value = h('span', { class: 'metric-value', 'data-testid': `strip-${id}` }, '–');
+  const element = h('div', { class: 'metric', title }, value, h('span', { class: 'metric-label' }, label));
+  return { value, element };
+}
+
+function build(root) {
+  const parts = {
+    pill: h('span', { class: 'strip-pill', 'data-testid': 'strip-status' }),
+    reason: h('span', { class: 'strip-reason', 'data-testid': 'strip-reason' }),
+    live: h('span', { class: 'visually-hidden', role: 'status' }),
+    cpm: metric('cpm', 'calls / min', 'Calls in the last minute'),
+    errors: metric('errors', 'failed', 'Share of calls that failed in the last five minutes'),
+    p95: metric('p95', 'p95', '95 of 100 calls of the last five minutes took at most this long'),
+    inflight: metric('inflight', 'in flight', 'Calls that run now'),
+  };
+  const numbers = [parts.cpm, parts.errors, parts.p95, parts.inflight].map((part) => part.element);
+  fill(root, h('div', { class: 'strip-state' }, parts.pill, parts.reason, parts.live), h('div', { class: 'strip-numbers' }, numbers));
+  return parts;
+}
+
+function draw(parts, root, status, reached) {
+  const name = status ? (STATES[status.status] ? status.status : 'unknown') : reached === false ? 'down' : 'unknown';
+  const state = STATES[name];
+  if (parts.shown !== name) {
+    parts.shown = name;
+    parts.pill.className = `strip-pill tone-${state.tone}`;
+    setAttr(parts.pill, 'data-status', name);
+    fill(parts.pill, icon(state.icon), state.word);
+    setText(parts.live, name === 'unknown' ? '' : `The gateway is ${state.word}`);
+  }
+  setText(parts.reason, reason(name, status));
+  parts.reason.classList.toggle('is-bad', name === 'degraded' || name === 'down');
+  root.classList.toggle('is-stale', reached === false);
+  if (status) numbers(parts, status);
+}
+
+function reason(name, status) {
+  if (name === 'down' && !status) return 'The gateway does not answer.';
+  if (!status) return 'Waiting for the gateway.';
+  const reasons = [...(status.reasons ?? [])];
+  if (status.journal?.state === 'failing' && !reasons.some((each) => each.includes('journal'))) {
+    reasons.push(`The journal cannot be written: ${status.journal.error ?? 'no reason given'}`);
+  }
+  if (reasons.length > 0) return reasons.join(' · ');
+  if (name === 'down') return 'The gateway is stopping.';
+  return `${count(status.tools)} tools, ${count(status.servers)} servers, up ${span(status.uptime_s)}, version ${status.version}`;
+}
+
+function numbers(parts, status) {
+  const cpm = status.calls_per_minute;
+  setText(parts.cpm.value, Number.isFinite(cpm) && cpm > 0 && cpm < 10 ? String(Math.round(cpm * 10) / 10) : count(cpm));
+  setText(parts.errors.value, percent(status.error_rate));
+  setText(parts.p95.value, duration(status.p95_ms ?? NaN));
+  setText(parts.inflight.value, count(status.in_flight));
+  parts.errors.element.className = `metric ${status.error_rate >= 0.2 ? 'tone-bad' : status.error_rate >= 0.05 ? 'tone-warn' : ''}`;
+  parts.p95.element.className = `metric ${status.p95_ms > SLOW ? 'tone-warn' : ''}`;
+}
+
+function lostBand() {
+  const text = h('span', { class: 'band-text' });
+  const button = h('button', { class: 'btn btn-small', type: 'button', onclick: reconnectNow, 'data-testid': 'retry-now' }, 'Try now');
+  const element = h('div', { class: 'band tone-bad', role: 'alert', hidden: true, 'data-testid': 'connection-band' }, icon('alert'), text, button);
+  return {
+    element,
+    show(lost, reached) {
+      element.hidden = !lost || Date.now() - connection.since < 800;
+      if (element.hidden) return;
+      const left = Math.max(0, Math.ceil((connection.retryAt - Date.now()) / 1000));
+      const what = reached === false ? 'The gateway does not answer.' : 'The live feed is interrupted.';
+      const when = left > 0 ? `trying again in ${left} s` : 'trying again';
+      // The countdown is left out of what a screen reader is told.
+      fill(text, h('strong', null, what), ` What you see is from ${clock(new Date(connection.since))}; `, h('span', { 'aria-hidden': 'true' }, `${when}.`));
+    },
+  };
+}

@@ -1,0 +1,82 @@
+// Calls that wait for a person. The banner is above every view; it never takes the focus.
+
+import { h, patchList, setText } from '../dom.js';
+import { get, post, events } from '../api.js';
+import { brief, pretty, span } from '../format.js';
+import { icon } from '../icons.js';
+import { toast, toastError } from '../toast.js';
+
+/** A click that was meant for what stood there before the banner came must not approve anything. */
+const GUARD = 600;
+
+/** Shows the banner in `bands` for as long as the page lives. */
+export function approvals(bands) {
+  const waiting = new Map();
+  const list = h('div', { class: 'approvals', role: 'region', 'aria-label': 'Approvals', hidden: true });
+  const live = h('div', { class: 'visually-hidden', role: 'alert' });
+  bands.append(list, live);
+  const draw = () => {
+    const now = Date.now();
+    for (const [id, each] of waiting) if (now >= each.ends) waiting.delete(id);
+    list.hidden = waiting.size === 0;
+    patchList(list, [...waiting.values()], (each) => each.approval.id, create, update);
+  };
+  const take = (approval) => {
+    if (approval.gone) {
+      waiting.delete(approval.id);
+    } else if (!waiting.has(approval.id)) {
+      waiting.set(approval.id, { approval, ends: ending(approval) });
+      setText(live, `${approval.tool} waits for your approval.`);
+    }
+    draw();
+  };
+  const refresh = () => get('/api/approvals').then((all) => {
+    const ids = new Set(all.map((each) => each.id));
+    for (const id of waiting.keys()) if (!ids.has(id)) waiting.delete(id);
+    all.forEach(take);
+    draw();
+  }, () => {});
+  events(['approval'], { approval: take, open: refresh, lagged: refresh });
+  setInterval(() => waiting.size > 0 && draw(), 500);
+}
+
+/** When it ends by this machine's clock, which may differ from the gateway's: never longer than it was given. */
+function ending({ asked_at, expires_at }) {
+  const given = Date.parse(expires_at) - Date.parse(asked_at);
+  return Date.now() + Math.min(Math.max(Date.parse(expires_at) - Date.now(), 0) || given, given);
+}
+
+function create({ approval }) {
+  const born = performance.now();
+  const settle = (approve) => async (event) => {
+    if (performance.now() - born < GUARD) return;
+    const buttons = event.currentTarget.parentElement.querySelectorAll('button');
+    for (const button of buttons) button.disabled = true;
+    try {
+      await post(`/api/approvals/${encodeURIComponent(approval.id)}`, { approve });
+      toast(`${approval.tool} ${approve ? 'approved' : 'refused'}.`, 'ok');
+    } catch (error) {
+      toastError(error);
+      for (const button of buttons) button.disabled = false;
+    }
+  };
+  return h('div', { class: 'band approval tone-warn', 'data-testid': 'approval-banner', 'data-id': approval.id },
+    icon('shield'), question(approval),
+    h('span', { class: 'approval-left num', 'data-testid': 'approval-left' }),
+    h('span', { class: 'row' },
+      h('button', { class: 'btn', type: 'button', 'data-testid': 'refuse', 'aria-label': `Refuse ${approval.tool}`, onclick: settle(false) }, icon('close'), 'Refuse'),
+      h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: settle(true) }, icon('check'), 'Approve')));
+}
+
+function question(approval) {
+  const where = approval.server ? ` on ${approval.server}` : '';
+  const args = brief(approval.arguments, 160);
+  const whole = pretty(approval.arguments);
+  return h('div', { class: 'band-text' },
+    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by ${approval.origin ?? 'somebody'}`),
+    h('details', { class: 'approval-arguments' }, h('summary', null, h('code', null, args)), h('pre', { class: 'code', tabindex: '0' }, whole)));
+}
+
+function update(element, { ends }) {
+  setText(element.querySelector('.approval-left'), `${span(Math.ceil((ends - Date.now()) / 1000))} left`);
+}

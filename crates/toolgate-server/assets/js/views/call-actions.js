@@ -1,0 +1,105 @@
+// What can be done with a recorded call: copy it, run it again, keep its answer as a mock.
+
+import { h } from '../dom.js';
+import { address, post } from '../api.js';
+import { pretty } from '../format.js';
+import { icon } from '../icons.js';
+import { confirmDialog, openDialog } from '../dialog.js';
+import { copyText, toast, toastError } from '../toast.js';
+import { onStatus } from '../strip.js';
+
+let tokenNeeded = false;
+onStatus((status) => {
+  tokenNeeded = status.token_needed;
+});
+
+/** A word for a POSIX shell. */
+export function quoted(text) {
+  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function asCurl(call) {
+  const url = address(`/api/tools/${encodeURIComponent(call.tool)}/call`);
+  const token = tokenNeeded ? ' -H "authorization: Bearer $TOOLGATE_TOKEN"' : '';
+  return `curl -sS ${quoted(url)} -H 'content-type: application/json'${token} -d ${quoted(JSON.stringify(askedOf(call)))}`;
+}
+
+export function asCommand(call) {
+  return `toolgate call ${quoted(call.tool)} ${quoted(JSON.stringify(askedOf(call)))}`;
+}
+
+function askedOf(call) {
+  return call.asked ?? call.arguments ?? {};
+}
+
+/** The row of buttons; `onReplayed(id)` is told the new call's id. */
+export function actions(call, onReplayed) {
+  const button = (testid, name, text, run, props) => h('button', { class: 'btn btn-small', type: 'button', 'data-testid': testid, onclick: run, ...props }, icon(name), text);
+  const gone = call.tool_definition ? {} : { disabled: true, title: 'There is no tool of this name now' };
+  const failed = call.success === true ? {} : { disabled: true, title: 'Only an answer that succeeded can be kept' };
+  return h('div', { class: 'row drawer-actions' },
+    button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
+    button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
+    button('copy-curl', 'copy', 'curl', () => copyText(asCurl(call), 'curl command copied'), { 'aria-label': 'Copy as curl', title: 'Copy as curl' }),
+    button('copy-cli', 'copy', 'toolgate call', () => copyText(asCommand(call), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));
+}
+
+async function replay(call, button, onReplayed) {
+  const readOnly = call.tool_definition?.annotations?.read_only === true;
+  const yes = readOnly || (await confirmDialog({
+    title: `Run ${call.tool} again?`,
+    text: 'The tool does not say that it only reads, so it may change something once more. It is called with the arguments as they were asked for the first time:',
+    body: h('pre', { class: 'code', tabindex: '0' }, pretty(askedOf(call))),
+    yes: 'Run it again',
+  }));
+  if (!yes) return;
+  button.disabled = true;
+  try {
+    const envelope = await post(`/api/calls/${encodeURIComponent(call.id)}/replay`, readOnly ? {} : { confirm: true });
+    toast(envelope?.success ? `${call.tool} ran again.` : `${call.tool} failed: ${envelope?.error ?? 'no reason given'}`, envelope?.success ? 'ok' : 'warn');
+    if (envelope?.call_id) onReplayed(envelope.call_id);
+  } catch (error) {
+    toastError(error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+async function saveMock(call) {
+  const name = h('input', { class: 'input mono', id: 'mock-name', autofocus: true, value: `${call.tool}_mock`, spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'mock-error', 'data-testid': 'mock-name' });
+  const problem = h('p', { class: 'field-error', id: 'mock-error', role: 'alert' });
+  let saved = null;
+  const check = async () => {
+    try {
+      saved = await post(`/api/calls/${encodeURIComponent(call.id)}/mock`, { name: name.value.trim() });
+      return true;
+    } catch (error) {
+      problem.textContent = error.detail ?? String(error);
+      name.setAttribute('aria-invalid', 'true');
+      name.focus();
+      return false;
+    }
+  };
+  await openDialog({
+    title: 'Save as mock',
+    testid: 'mock-dialog',
+    body: [h('p', { class: 'muted' }, 'A tool that always answers what this call answered.'),
+      h('div', { class: 'field dialog-field' }, h('label', { class: 'field-label', for: 'mock-name' }, 'Name'), name, problem)],
+    actions: [{ text: 'Cancel', value: null }, { text: 'Save', value: true, primary: true, check, testid: 'mock-save' }],
+  });
+  if (saved) await showMock(saved);
+}
+
+function showMock(saved) {
+  const definition = pretty(saved.definition);
+  return openDialog({
+    title: `${saved.name} is there`,
+    testid: 'mock-saved',
+    body: [h('p', { class: 'muted' }, `Kept: ${saved.kept}. To have it for good, put this into "tools" of the configuration:`),
+      h('pre', { class: 'code', tabindex: '0' }, definition)],
+    actions: [
+      { text: 'Copy', value: null, testid: 'mock-copy', check: () => copyText(definition, 'Definition copied').then(() => false) },
+      { text: 'Done', value: null, primary: true },
+    ],
+  });
+}

@@ -1,0 +1,105 @@
+// The bar above the list: search, filters, pause. What it says is kept in the address, so that it can be shared.
+
+import { h, fill, debounce, setAttr } from '../dom.js';
+import { get } from '../api.js';
+import { count, outcome, outcomes } from '../format.js';
+import { icon } from '../icons.js';
+import { NO_FILTER } from '../store.js';
+
+const ORIGINS = ['chat', 'voice', 'http', 'mcp', 'cli', 'worker', 'library'];
+
+/** The filter that an address's query says. */
+export function filterOf(query) {
+  return Object.fromEntries(Object.keys(NO_FILTER).map((name) => [name, query.get(name) ?? '']));
+}
+
+/** The address of a call (or of the list, without one) under this filter. */
+export function hashFor(id, filter) {
+  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''));
+  const text = query.toString();
+  return `#/calls${id ? `/${encodeURIComponent(id)}` : ''}${text ? `?${text}` : ''}`;
+}
+
+/** The bar. `onFilter(filter)` is told of changes, `onPause()` of the button. */
+export function toolbar({ onFilter, onPause }) {
+  const search = h('input', { class: 'input', type: 'search', placeholder: 'Search tool, arguments, error', 'aria-label': 'Search calls', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'call-search' });
+  const selects = {
+    outcome: select('outcome', 'Outcome', [['', 'Any outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
+    server: select('server', 'Server', [['', 'Any server']]),
+    origin: select('origin', 'Origin', [['', 'Any origin'], ...ORIGINS.map((word) => [word, word])]),
+  };
+  const chip = h('span', { class: 'row' });
+  const pause = h('button', { class: 'btn', type: 'button', 'aria-pressed': 'false', 'data-testid': 'call-pause', onclick: onPause });
+  const total = h('span', { class: 'calls-count', 'data-testid': 'call-count' });
+  const element = h('div', { class: 'calls-bar', role: 'search', 'aria-label': 'Filter calls' },
+    h('div', { class: 'calls-search' }, icon('search'), search, h('kbd', { 'aria-hidden': 'true' }, '/')),
+    Object.values(selects), chip, pause, total);
+  const bar = new Toolbar({ element, search, selects, chip, pause, count: total, onFilter });
+  search.addEventListener('input', debounce(() => bar.changed(), 180));
+  for (const each of Object.values(selects)) each.addEventListener('change', () => bar.changed());
+  get('/api/servers').then((servers) => addServers(selects.server, servers, bar.filter.server), () => {});
+  return bar;
+}
+
+function select(name, label, entries) {
+  return h('select', { class: 'select', 'aria-label': label, 'data-testid': `call-filter-${name}` }, entries.map(([value, text]) => option(value, text)));
+}
+
+function option(value, text) {
+  return h('option', { value }, text);
+}
+
+function addServers(element, servers, chosen) {
+  for (const { name } of servers) if (![...element.options].some((each) => each.value === name)) element.append(option(name, name));
+  element.value = chosen;
+}
+
+class Toolbar {
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.filter = { ...NO_FILTER };
+    this.setPaused(false, 0);
+  }
+
+  /** Shows a filter without telling of it. */
+  show(filter) {
+    this.filter = { ...filter };
+    if (this.search !== document.activeElement) this.search.value = filter.search;
+    for (const [name, element] of Object.entries(this.selects)) {
+      const value = filter[name];
+      if (value && ![...element.options].some((each) => each.value === value)) element.append(option(value, value));
+      element.value = value;
+    }
+    fill(this.chip, filter.tool && h('button', { class: 'btn chip', type: 'button', 'aria-label': `Stop showing only ${filter.tool}`, 'data-testid': 'call-filter-tool', onclick: () => this.set({ tool: '' }) },
+      h('span', { class: 'mono' }, filter.tool), icon('close')));
+  }
+
+  changed() {
+    const said = Object.fromEntries(Object.entries(this.selects).map(([name, element]) => [name, element.value]));
+    this.set({ search: this.search.value.trim(), ...said });
+  }
+
+  set(part) {
+    this.show({ ...this.filter, ...part });
+    this.onFilter(this.filter);
+  }
+
+  clearSearch() {
+    this.search.value = '';
+    this.changed();
+  }
+
+  clear() {
+    this.search.value = '';
+    this.set({ ...NO_FILTER });
+    this.search.focus();
+  }
+
+  setPaused(paused, waiting) {
+    const text = paused ? (waiting > 0 ? `Go on (${count(waiting)} new)` : 'Go on') : 'Pause';
+    if (this.pauseText === text) return;
+    this.pauseText = text;
+    setAttr(this.pause, 'aria-pressed', String(paused));
+    fill(this.pause, icon(paused ? 'play' : 'pause'), text);
+  }
+}

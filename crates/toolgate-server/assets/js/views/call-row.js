@@ -1,0 +1,99 @@
+// One row of the list. Rows are made once and drawn again for other calls while scrolling.
+
+import { h, setText, setAttr } from '../dom.js';
+import { brief, dateTime, duration, outcome, time } from '../format.js';
+import { icon } from '../icons.js';
+
+/** The bar is logarithmic, from a tenth of a millisecond to a minute: so both a clock and a camera can be read off it. */
+const SHORTEST = 0.1;
+const LONGEST = 60_000;
+/** From here on a call is slow. */
+export const SLOW = 1000;
+
+export const COLUMNS = [['time', 'Time'], ['origin', 'Origin'], ['tool', 'Tool'], ['server', 'Server'], ['duration', 'Duration'], ['outcome', 'Outcome']];
+
+/** Where a duration stands on the bar, 0 to 1. */
+export function position(ms) {
+  return Math.min(1, Math.max(0, Math.log(Math.max(ms, SHORTEST) / SHORTEST) / Math.log(LONGEST / SHORTEST)));
+}
+
+const MARK = `${position(SLOW) * 100}%`;
+const ICONS = { ok: 'check', bad: 'close', warn: 'alert', info: 'replay', muted: 'pause' };
+
+/** The row of headings. */
+export function headRow() {
+  const title = { duration: 'Logarithmic; the mark on the bar is one second' };
+  return h('div', { class: 'calls-head', role: 'row', 'aria-rowindex': '1' },
+    COLUMNS.map(([id, text]) => h('span', { class: `col-${id}`, role: 'columnheader', title: title[id] }, text)));
+}
+
+export function createRow() {
+  const cell = (id, kind, ...children) => h('span', { class: `col-${id} ${kind}`, role: 'gridcell' }, children);
+  const part = {
+    time: cell('time', 'call-time'),
+    origin: cell('origin', 'call-origin'),
+    name: h('span', { class: 'call-name' }),
+    arguments: h('span', { class: 'call-arguments' }),
+    server: cell('server', 'call-server'),
+    fill: h('span', { class: 'bar-fill' }),
+    ms: h('span', { class: 'call-ms' }),
+    word: h('span', { class: 'truncate' }),
+    icons: h('span', { class: 'row' }),
+  };
+  const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, part.fill, h('span', { class: 'bar-mark', style: { left: MARK } }));
+  part.outcome = cell('outcome', 'call-outcome', part.icons, part.word);
+  const row = h('div', { class: 'call', role: 'row', 'data-testid': 'call-row' }, part.time, part.origin,
+    cell('tool', 'call-tool', part.name, part.arguments), part.server, cell('duration', 'call-duration', bar, part.ms), part.outcome);
+  row.parts = part;
+  return row;
+}
+
+/** How long a call has taken so far, by this page's clock if it saw it begin. */
+export function elapsed(record) {
+  if (record.call.outcome !== 'running') return record.call.duration_ms;
+  return record.seen === null ? Math.max(0, Date.now() - record.at) : performance.now() - record.seen;
+}
+
+export function updateRow(row, record, index, active) {
+  const { call } = record;
+  const part = row.parts;
+  setAttr(row, 'id', `call-${call.id}`);
+  setAttr(row, 'data-id', call.id);
+  setAttr(row, 'aria-rowindex', index + 2);
+  setAttr(row, 'aria-selected', active ? 'true' : 'false');
+  const running = call.outcome === 'running';
+  const kind = `call${active ? ' is-active' : ''}${running ? ' is-running' : ''}`;
+  if (row.className !== kind) row.className = kind;
+  if (row.drawn !== call) drawCall(row, part, call);
+  if (running || row.timed !== call) drawDuration(part, elapsed(record), running);
+  row.timed = call;
+}
+
+function drawCall(row, part, call) {
+  row.drawn = call;
+  setText(part.time, time(call.started_at));
+  setAttr(part.time, 'title', dateTime(call.started_at));
+  setText(part.origin, call.origin);
+  setText(part.name, call.tool);
+  setAttr(part.name, 'title', call.tool);
+  const args = call.arguments && Object.keys(call.arguments).length > 0 ? brief(call.arguments, 140) : '';
+  setText(part.arguments, args);
+  setText(part.server, call.server ?? sourceWord(call.source));
+  const { text, tone } = outcome(call.outcome);
+  setText(part.word, text);
+  setAttr(part.outcome, 'title', call.error ?? text);
+  setAttr(part.outcome, 'class', `col-outcome call-outcome tone-${tone}`);
+  if (part.tone !== tone) part.icons.replaceChildren(icon(ICONS[tone]));
+  part.tone = tone;
+}
+
+function sourceWord(source) {
+  return source && !source.startsWith('mcp:') ? source : '–';
+}
+
+function drawDuration(part, ms, running) {
+  const known = Number.isFinite(ms);
+  setText(part.ms, running && ms < 1000 ? `${Math.round(ms / 100) * 100} ms` : duration(known ? ms : NaN));
+  part.fill.style.width = known ? `${position(ms) * 100}%` : '0';
+  setAttr(part.fill, 'class', `bar-fill ${known && ms >= SLOW ? 'tone-warn' : ''}`);
+}

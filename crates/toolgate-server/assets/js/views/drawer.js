@@ -1,0 +1,168 @@
+// All about one call. Beside the list on a wide screen, over the page on a narrow one.
+
+import { h, fill, uid } from '../dom.js';
+import { get, events } from '../api.js';
+import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty } from '../format.js';
+import { icon } from '../icons.js';
+import { renderResult } from '../result.js';
+import { tabs } from '../tabs.js';
+import { copyText } from '../toast.js';
+import { actions } from './call-actions.js';
+import { diff } from './call-diff.js';
+import { waterfall } from './waterfall.js';
+
+const NARROW = matchMedia('(max-width: 1100px)');
+
+/** `onClose()` and `onStep(by)` are told of its buttons. Returns `{ element, open(id), close(), focus(), focusNext() }`. */
+export function drawer(options) {
+  return new Drawer(options);
+}
+
+class Drawer {
+  constructor({ onClose, onStep, store }) {
+    Object.assign(this, { onClose, onStep, store });
+    this.id = null;
+    this.body = h('div', { class: 'drawer-body', tabindex: '-1' });
+    this.title = h('h2', { class: 'mono drawer-title', id: uid('drawer'), tabindex: '-1' });
+    this.badge = h('span', { class: 'badge', 'data-testid': 'drawer-outcome' });
+    const button = (name, label, run, testid) => h('button', { class: 'btn-plain', type: 'button', 'aria-label': label, title: label, 'data-testid': testid, onclick: run }, icon(name));
+    this.element = h('aside', { class: 'drawer', hidden: true, 'data-testid': 'drawer', 'aria-labelledby': this.title.id },
+      h('header', { class: 'drawer-head' }, h('div', { class: 'grow drawer-name' }, this.title, this.badge),
+        button('up', 'Newer call (k)', () => onStep(-1), 'drawer-newer'), button('down', 'Older call (j)', () => onStep(1), 'drawer-older'),
+        button('close', 'Close (Esc)', onClose, 'drawer-close')),
+      this.body);
+  }
+
+  open(id) {
+    if (this.id === id) return;
+    this.close(true);
+    this.id = id;
+    this.stop = events(['call'], { call: (call) => call.id === this.id && this.load() });
+    this.element.hidden = false;
+    this.cover(NARROW.matches);
+    const known = this.store.byId.get(id)?.call;
+    if (known) this.head(known);
+    this.body.scrollTop = 0;
+    this.load();
+    if (this.wantsFocus || NARROW.matches) this.focus();
+    this.wantsFocus = false;
+  }
+
+  close(again = false) {
+    this.stop?.();
+    this.stop = null;
+    this.request?.abort();
+    this.id = null;
+    if (again) return;
+    this.element.hidden = true;
+    this.cover(false);
+  }
+
+  /** On a narrow screen what lies under it is out of reach. */
+  cover(covered) {
+    this.element.setAttribute('role', covered ? 'dialog' : 'complementary');
+    if (covered) this.element.setAttribute('aria-modal', 'true');
+    else this.element.removeAttribute('aria-modal');
+    const list = this.element.previousElementSibling;
+    const bar = this.element.parentElement?.previousElementSibling;
+    for (const each of [list, bar, ...document.querySelectorAll('.topbar, .strip')]) if (each) each.inert = covered;
+  }
+
+  focus() {
+    this.title.focus({ preventScroll: true });
+  }
+
+  /** The next call to be opened gets the focus. */
+  focusNext() {
+    this.wantsFocus = true;
+  }
+
+  async load() {
+    this.request?.abort();
+    this.request = new AbortController();
+    const id = this.id;
+    try {
+      const call = await get(`/api/calls/${encodeURIComponent(id)}`, { signal: this.request.signal });
+      if (id === this.id) this.draw(call);
+    } catch (error) {
+      if (error.name === 'AbortError' || id !== this.id) return;
+      const gone = error.status === 404 ? 'This call is not known any more' : 'The call could not be fetched';
+      if (!this.store.byId.has(id)) fill(this.title, 'Call');
+      fill(this.body, h('div', { class: 'empty' }, h('h2', null, gone), h('p', null, error.detail)));
+    }
+  }
+
+  head(call) {
+    fill(this.title, h('a', { href: `#/tools/${encodeURIComponent(call.tool)}`, title: 'Show the tool' }, call.tool));
+    const { text, tone } = outcome(call.outcome);
+    this.badge.className = `badge tone-${tone}`;
+    this.badge.dataset.status = call.outcome;
+    fill(this.badge, h('span', { class: 'dot' }), text);
+  }
+
+  draw(call) {
+    this.head(call);
+    const go = (id) => {
+      location.hash = location.hash.replace(/^#\/calls\/[^?]*/, `#/calls/${encodeURIComponent(id)}`);
+    };
+    fill(this.body, facts(call), problem(call), actions(call, go),
+      section('Steps', waterfall(call)), section('Arguments', diff(call)),
+      result(call), schema(call));
+  }
+}
+
+function section(title, ...children) {
+  return h('section', { class: 'drawer-section' }, h('h3', null, title), children);
+}
+
+function facts(call) {
+  const entries = [
+    ['Began', `${dateTime(call.started_at)} (${ago(call.started_at)})`],
+    ['Took', duration(call.duration_ms ?? NaN)],
+    ['Origin', call.origin],
+    ['Where', call.server ? `${call.server} (MCP)` : call.source],
+    ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
+    ['Call', copyable(call.id, 'Call id copied')],
+    ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied')],
+  ];
+  return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
+}
+
+function copyable(text, said) {
+  return h('button', { class: 'btn-plain mono copyable', type: 'button', title: 'Copy', onclick: () => copyText(text, said) }, text);
+}
+
+function problem(call) {
+  if (call.outcome === 'interrupted' && !call.error) {
+    return h('div', { class: 'problem tone-warn' }, h('p', null, 'The gateway ended while this call ran: whether it took effect is not known.'));
+  }
+  if (!call.error && !call.hint) return null;
+  const { tone } = outcome(call.outcome);
+  const details = call.details === null || call.details === undefined ? null
+    : h('details', null, h('summary', null, 'Details'), typeof call.details === 'string' ? h('pre', { class: 'code', tabindex: '0' }, call.details) : jsonTree(call.details));
+  return h('div', { class: `problem tone-${tone}`, 'data-testid': 'drawer-error' }, h('p', null, call.error), call.hint && h('p', { class: 'muted' }, call.hint), details);
+}
+
+function result(call) {
+  if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the answer'));
+  const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
+  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? renderResult(call.result, call.content) : h('p', { class: 'muted' }, 'The call gave no result.'));
+  return h('section', { class: 'drawer-section' }, tabs('Result', [
+    { id: 'result', text: 'Result', draw: shown },
+    { id: 'raw', text: 'Raw', draw: raw },
+  ], 'drawer-tab'));
+}
+
+/** What is recorded, without the definition of the tool, which is under Schema. */
+function rawOf(call) {
+  const { tool_definition: _, ...rest } = call;
+  return rest;
+}
+
+function schema(call) {
+  const tool = call.tool_definition;
+  const body = tool ? jsonTree(tool.parameters, { open: 3 }) : h('p', { class: 'muted' }, 'There is no tool of this name now.');
+  return h('details', { class: 'drawer-section', 'data-testid': 'drawer-schema' }, h('summary', null, h('h3', null, 'Schema')),
+    tool?.description && h('p', { class: 'muted' }, tool.description), body,
+    tool?.output_schema && [h('h4', null, 'Answer'), jsonTree(tool.output_schema, { open: 2 })]);
+}
