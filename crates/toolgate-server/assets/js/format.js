@@ -61,6 +61,16 @@ export function time(iso) {
   return `${clock(date)}.${pad(date.getMilliseconds(), 3)}`;
 }
 
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The time of day for today, else with the day: "14:03:22.123", "3 Nov 14:03:22". */
+export function shortTime(iso) {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return '–';
+  if (date.toDateString() === new Date().toDateString()) return time(iso);
+  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${clock(date)}`;
+}
+
 /** The time of day, local: "14:03:22". */
 export function clock(date) {
   return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;

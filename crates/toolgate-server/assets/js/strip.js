@@ -4,7 +4,7 @@ import { h, fill, setText, setAttr } from './dom.js';
 import { get, events, connection } from './api.js';
 import { reconnectNow } from './feed.js';
 import { icon } from './icons.js';
-import { clock, count, duration, percent, span } from './format.js';
+import { clock, count, duration, percent, plural, span } from './format.js';
 
 const SLOW = 1000;
 const STATES = {
@@ -81,7 +81,9 @@ function draw(parts, root, status, reached) {
     fill(parts.pill, icon(state.icon), state.word);
     setText(parts.live, name === 'unknown' ? '' : `The gateway is ${state.word}`);
   }
-  setText(parts.reason, reason(name, status));
+  const why = reason(name, status);
+  setText(parts.reason, why);
+  setAttr(parts.reason, 'title', why);
   parts.reason.classList.toggle('is-bad', name === 'degraded' || name === 'down');
   root.classList.toggle('is-stale', reached === false);
   if (status) numbers(parts, status);
@@ -96,7 +98,7 @@ function reason(name, status) {
   }
   if (reasons.length > 0) return reasons.join(' · ');
   if (name === 'down') return 'The gateway is stopping.';
-  return `${count(status.tools)} tools, ${count(status.servers)} servers, up ${span(status.uptime_s)}, version ${status.version}`;
+  return `${plural(status.tools, 'tool')}, ${plural(status.servers, 'server')}, up ${span(status.uptime_s)}, version ${status.version}`;
 }
 
 function numbers(parts, status) {

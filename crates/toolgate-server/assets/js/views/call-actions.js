@@ -21,7 +21,7 @@ export function quoted(text) {
 export function asCurl(call) {
   const url = address(`/api/tools/${encodeURIComponent(call.tool)}/call`);
   const token = tokenNeeded ? ' -H "authorization: Bearer $TOOLGATE_TOKEN"' : '';
-  return `curl -sS ${quoted(url)} -H 'content-type: application/json'${token} -d ${quoted(JSON.stringify(askedOf(call)))}`;
+  return `curl -sS ${quoted(url)}${token} -d ${quoted(JSON.stringify(askedOf(call)))}`;
 }
 
 export function asCommand(call) {

@@ -24,9 +24,9 @@ export function hashFor(id, filter) {
 export function toolbar({ onFilter, onPause }) {
   const search = h('input', { class: 'input', type: 'search', placeholder: 'Search tool, arguments, error', 'aria-label': 'Search calls', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'call-search' });
   const selects = {
-    outcome: select('outcome', 'Outcome', [['', 'Any outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
-    server: select('server', 'Server', [['', 'Any server']]),
-    origin: select('origin', 'Origin', [['', 'Any origin'], ...ORIGINS.map((word) => [word, word])]),
+    outcome: select('outcome', 'Outcome', [['', 'Outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
+    server: select('server', 'Server', [['', 'Server']]),
+    origin: select('origin', 'Origin', [['', 'Origin'], ...ORIGINS.map((word) => [word, word])]),
   };
   const chip = h('span', { class: 'row' });
   const pause = h('button', { class: 'btn', type: 'button', 'aria-pressed': 'false', 'data-testid': 'call-pause', onclick: onPause });

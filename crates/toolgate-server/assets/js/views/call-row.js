@@ -1,7 +1,7 @@
 // One row of the list. Rows are made once and drawn again for other calls while scrolling.
 
 import { h, setText, setAttr } from '../dom.js';
-import { brief, dateTime, duration, outcome, time } from '../format.js';
+import { brief, dateTime, duration, outcome, shortTime } from '../format.js';
 import { icon } from '../icons.js';
 
 /** The bar is logarithmic, from a tenth of a millisecond to a minute: so both a clock and a camera can be read off it. */
@@ -71,17 +71,19 @@ export function updateRow(row, record, index, active) {
 
 function drawCall(row, part, call) {
   row.drawn = call;
-  setText(part.time, time(call.started_at));
+  setText(part.time, shortTime(call.started_at));
   setAttr(part.time, 'title', dateTime(call.started_at));
   setText(part.origin, call.origin);
   setText(part.name, call.tool);
   setAttr(part.name, 'title', call.tool);
   const args = call.arguments && Object.keys(call.arguments).length > 0 ? brief(call.arguments, 140) : '';
-  setText(part.arguments, args);
+  setText(part.arguments, call.error ?? args);
+  part.arguments.classList.toggle('is-error', Boolean(call.error));
   setText(part.server, call.server ?? sourceWord(call.source));
   const { text, tone } = outcome(call.outcome);
   setText(part.word, text);
   setAttr(part.outcome, 'title', call.error ?? text);
+  setAttr(row.parts.name.parentElement, 'class', `col-tool call-tool tone-${tone}`);
   setAttr(part.outcome, 'class', `col-outcome call-outcome tone-${tone}`);
   if (part.tone !== tone) part.icons.replaceChildren(icon(ICONS[tone]));
   part.tone = tone;
@@ -95,5 +97,7 @@ function drawDuration(part, ms, running) {
   const known = Number.isFinite(ms);
   setText(part.ms, running && ms < 1000 ? `${Math.round(ms / 100) * 100} ms` : duration(known ? ms : NaN));
   part.fill.style.width = known ? `${position(ms) * 100}%` : '0';
-  setAttr(part.fill, 'class', `bar-fill ${known && ms >= SLOW ? 'tone-warn' : ''}`);
+  const slow = known && ms >= SLOW ? 'tone-warn' : '';
+  setAttr(part.fill, 'class', `bar-fill ${slow}`);
+  setAttr(part.ms, 'class', `call-ms ${slow}`);
 }

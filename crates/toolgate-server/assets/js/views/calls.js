@@ -156,7 +156,7 @@ class CallsView {
 
   drawAround(total) {
     const waiting = this.paused ? store.shown().length - total : 0;
-    setText(this.tools.count, total > 0 ? `${plural(total, 'call')}${store.complete ? '' : '+'}` : '');
+    setText(this.tools.count, total > 0 ? `${count(total)}${store.complete ? '' : '+'} ${total === 1 ? 'call' : 'calls'}` : '');
     this.tools.setPaused(this.paused !== null, waiting);
     if (this.list.scrollTop <= this.row / 2) this.unseen = 0;
     this.more.hidden = this.unseen === 0;

@@ -26,7 +26,7 @@ class Drawer {
     this.title = h('h2', { class: 'mono drawer-title', id: uid('drawer'), tabindex: '-1' });
     this.badge = h('span', { class: 'badge', 'data-testid': 'drawer-outcome' });
     const button = (name, label, run, testid) => h('button', { class: 'btn-plain', type: 'button', 'aria-label': label, title: label, 'data-testid': testid, onclick: run }, icon(name));
-    this.element = h('aside', { class: 'drawer', hidden: true, 'data-testid': 'drawer', 'aria-labelledby': this.title.id },
+    this.element = h('div', { class: 'drawer', role: 'complementary', hidden: true, 'data-testid': 'drawer', 'aria-labelledby': this.title.id },
       h('header', { class: 'drawer-head' }, h('div', { class: 'grow drawer-name' }, this.title, this.badge),
         button('up', 'Newer call (k)', () => onStep(-1), 'drawer-newer'), button('down', 'Older call (j)', () => onStep(1), 'drawer-older'),
         button('close', 'Close (Esc)', onClose, 'drawer-close')),
@@ -117,15 +117,15 @@ function section(title, ...children) {
 
 function facts(call) {
   const entries = [
-    ['Began', `${dateTime(call.started_at)} (${ago(call.started_at)})`],
+    ['Began', `${dateTime(call.started_at)}, ${ago(call.started_at)}`, true],
     ['Took', duration(call.duration_ms ?? NaN)],
+    ['Server', call.server ?? call.source],
     ['Origin', call.origin],
-    ['Where', call.server ? `${call.server} (MCP)` : call.source],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
-    ['Call', copyable(call.id, 'Call id copied')],
-    ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied')],
+    ['Call', copyable(call.id, 'Call id copied'), true],
+    ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied'), true],
   ];
-  return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
+  return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
 }
 
 function copyable(text, said) {

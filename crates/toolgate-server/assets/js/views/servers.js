@@ -14,7 +14,10 @@ const STATES = {
   stopped: ['Stopped', 'muted'],
   disabled: ['Disabled', 'muted'],
 };
-const ERAS = { legacy: 'session (up to 2025-11-25)', modern: 'stateless (2026-07-28)' };
+/** What the eras' words stand for. */
+const ERAS = { legacy: 'MCP up to 2025-11-25: a session that begins with initialize', modern: 'MCP 2026-07-28: every request stands alone' };
+/** What needs eyes comes first. */
+const ORDER = ['failed', 'restarting', 'starting', 'connected', 'stopped', 'disabled'];
 
 export function mount(root) {
   const servers = new Map();
@@ -23,7 +26,7 @@ export function mount(root) {
   const summary = h('span', { class: 'muted' });
   root.append(h('div', { class: 'page' }, h('div', { class: 'page-head' }, h('h1', null, 'Servers'), summary), note, list));
   const draw = () => {
-    const all = [...servers.values()];
+    const all = [...servers.values()].sort((a, b) => ORDER.indexOf(a.server.state) - ORDER.indexOf(b.server.state));
     const up = all.filter(({ server }) => server.state === 'connected').length;
     setText(summary, all.length > 0 ? `${up} of ${all.length} connected` : '');
     patchList(list, all, ({ server }) => server.name, ({ server }) => card(server.name), update);
@@ -51,7 +54,7 @@ function nothing() {
 }
 
 function card(name) {
-  const facts = ['transport', 'era', 'tools', 'connected', 'restarts', 'polluted', 'pid'].map((id) => fact(id));
+  const facts = ['transport', 'era', 'tools', 'connected', 'restarts', 'polluted'].map((id) => fact(id));
   return h('article', { class: 'card server', 'data-testid': 'server-card', 'data-server': name, 'aria-label': `Server ${name}` },
     h('div', { class: 'card-head' }, h('h2', { class: 'grow truncate', title: name }, name),
       h('span', { class: 'badge', 'data-part': 'state', 'data-testid': 'server-state' }, h('span', { class: 'dot' }), h('span'))),
@@ -64,7 +67,7 @@ function card(name) {
         icon('replay'), 'Reconnect')));
 }
 
-const LABELS = { transport: 'Transport', era: 'Protocol', tools: 'Tools', connected: 'Connected in', restarts: 'Restarts', polluted: 'Polluted lines', pid: 'Process' };
+const LABELS = { transport: 'Transport', era: 'Era', tools: 'Tools', connected: 'Connected in', restarts: 'Restarts', polluted: 'Polluted lines' };
 
 function fact(id) {
   return h('div', { class: 'fact', 'data-part': id }, h('dt', null, LABELS[id]), h('dd', { 'data-testid': `server-${id}` }));
@@ -98,15 +101,16 @@ function update(element, { server, at }) {
   setText(part('error'), server.error);
   part('error').hidden = !server.error;
   const facts = {
-    transport: server.transport,
-    era: server.era ? ERAS[server.era] ?? server.era : '–',
+    transport: server.pid ? `${server.transport}, pid ${server.pid}` : server.transport,
+    era: server.era ?? '–',
     tools: count(server.tools),
     connected: duration(server.connected_in_ms ?? NaN),
     restarts: count(server.restarts),
     polluted: count(server.polluted),
-    pid: server.pid ?? '–',
   };
   for (const [id, value] of Object.entries(facts)) setText(part(id).lastElementChild, value);
+  setAttr(part('era'), 'title', ERAS[server.era]);
+  element.classList.toggle('is-failed', server.state === 'failed');
   part('restarts').classList.toggle('tone-warn', server.restarts > 0);
   part('polluted').classList.toggle('tone-warn', server.polluted > 0);
   for (const id of ['stderr', 'polluted_lines', 'refused']) updateLines(part(id), server[id] ?? [], server);
