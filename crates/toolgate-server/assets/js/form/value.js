@@ -1,0 +1,128 @@
+// Values of a form: what a field starts with and what its text means. Pure.
+
+/** The value a new form starts with: defaults, and constants that must be given. */
+export function initialValue(model) {
+  if (model.default !== undefined) return structuredClone(model.default);
+  if (model.kind === 'enum' && model.options.length === 1 && model.required) return model.options[0];
+  if (model.kind === 'object') {
+    const given = model.fields.map((field) => [field.key, initialValue(field)]).filter(([, value]) => value !== undefined);
+    if (given.length === 0) return model.required ? {} : undefined;
+    return fromEntries(given);
+  }
+  if (model.kind === 'choice' && model.required) return initialValue(model.variants[0].model);
+  if (model.kind === 'array' && model.required && model.least > 0) {
+    return Array.from({ length: Math.min(model.least, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
+  }
+  return undefined;
+}
+
+/** Own properties even for the name `__proto__`, which a hostile schema may use. */
+export function fromEntries(entries) {
+  return Object.fromEntries(entries);
+}
+
+/** What stands for an item that was added and not filled in yet. */
+export function emptyOf(model) {
+  return { string: '', object: {}, array: [] }[model.kind] ?? null;
+}
+
+/**
+ * What a person typed, as a value. Text that is no number is sent as it is, so that the check says what is wrong
+ * rather than the page guessing; an empty field is not sent.
+ */
+export function parseTyped(kind, typed) {
+  if (kind === 'string') return typed === '' ? undefined : typed;
+  const trimmed = typed.trim();
+  if (trimmed === '') return undefined;
+  if (kind === 'number' || kind === 'integer') return isNumber(trimmed) ? Number(trimmed) : typed;
+  return typed;
+}
+
+function isNumber(typed) {
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed) && Number.isFinite(Number(typed));
+}
+
+/** JSON as typed, or why it is none, with the line. */
+export function parseJson(typed) {
+  if (typed.trim() === '') return { value: undefined };
+  try {
+    return { value: JSON.parse(typed) };
+  } catch (error) {
+    return { error: describeSyntax(typed, error) };
+  }
+}
+
+function describeSyntax(typed, error) {
+  const position = /position (\d+)/.exec(error.message)?.[1];
+  const reason = error.message.replace(/ in JSON at position.*| \(line .*|,? "[\s\S]*is not valid JSON$/, '');
+  if (position === undefined) return `This is not JSON yet: ${reason}.`;
+  const before = typed.slice(0, Number(position)).split('\n');
+  return `This is not JSON yet: ${reason} (line ${before.length}, column ${before.at(-1).length + 1}).`;
+}
+
+/** How well a value fits a variant: used to choose the variant a value is shown in. */
+export function fits(model, value) {
+  if (value === undefined) return 0;
+  if (value === null) return model.nullable ? 1 : 0;
+  switch (model.kind) {
+    case 'enum':
+      return model.options.some((option) => same(option, value)) ? 3 : 0;
+    case 'object':
+      return isObject(value) ? objectFit(model, value) : 0;
+    case 'array':
+      return Array.isArray(value) ? 2 : 0;
+    case 'integer':
+      return Number.isInteger(value) ? 2 : 0;
+    case 'choice':
+      return Math.max(...model.variants.map((variant) => fits(variant.model, value)));
+    case 'json':
+      return 0.5;
+    default:
+      return typeof value === model.kind ? 2 : 0;
+  }
+}
+
+function objectFit(model, value) {
+  const fixed = model.fields.filter((field) => field.kind === 'enum' && field.options.length === 1);
+  if (fixed.some((field) => field.key in value && !same(field.options[0], value[field.key]))) return 0;
+  const missing = model.fields.some((field) => field.required && !(field.key in value));
+  const known = model.fields.filter((field) => field.key in value).length;
+  return (missing ? 0.5 : 1) + known;
+}
+
+/** The variant that fits best; the first if none does. */
+export function bestVariant(variants, value) {
+  const scores = variants.map((variant) => fits(variant.model, value));
+  const best = Math.max(...scores);
+  return best > 0 ? scores.indexOf(best) : 0;
+}
+
+export function same(a, b) {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+export function isObject(value) {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** Properties of a value that the form has no field for; they are sent as they are. */
+export function extras(model, value) {
+  if (!isObject(value)) return {};
+  const known = new Set(model.fields.map((field) => field.key));
+  return fromEntries(Object.entries(value).filter(([key]) => !known.has(key)));
+}
+
+/** True if the form can show the value without losing any of it. */
+export function canShow(model, value) {
+  if (value === undefined) return true;
+  if (value === null) return model.kind === 'json';
+  if (model.kind === 'object') {
+    return isObject(value) && model.fields.every((field) => canShow(field, value[field.key]));
+  }
+  if (model.kind === 'array') return Array.isArray(value) && value.every((item) => canShow(model.item, item));
+  if (model.kind === 'choice') return model.variants.some((variant) => canShow(variant.model, value));
+  if (model.kind === 'enum') return model.options.some((option) => same(option, value));
+  if (model.kind === 'json') return true;
+  if (model.kind === 'boolean') return typeof value === 'boolean';
+  return typeof value === 'string' || (typeof value === 'number' && model.kind !== 'string');
+}
