@@ -51,7 +51,7 @@ class Builder {
   }
 
   node(schema, { key, required, depth }) {
-    const plain = this.resolve(schema);
+    const plain = resolveSchema(schema, this.root);
     const { schema: one, nullable } = withoutNull(plain);
     this.count += 1;
     const base = {
@@ -90,7 +90,7 @@ class Builder {
   }
 
   choice(schema, variants, depth) {
-    const resolved = variants.slice(0, 20).map((variant) => this.resolve(variant));
+    const resolved = variants.slice(0, 20).map((variant) => resolveSchema(variant, this.root));
     if (resolved.every((variant) => 'const' in variant)) {
       return {
         kind: 'enum',
@@ -124,20 +124,20 @@ class Builder {
     fields.sort((a, b) => Number(b.required) - Number(a.required));
     return { kind: 'object', fields, open: schema.additionalProperties !== false };
   }
+}
 
-  /** Follows references inside the document and joins `allOf`. */
-  resolve(schema, left = 8) {
-    if (!isSchema(schema)) return {};
-    if (typeof schema.$ref === 'string' && left > 0) {
-      const { $ref, ...rest } = schema;
-      return merge(this.resolve(pointer(this.root, $ref), left - 1), rest);
-    }
-    if (Array.isArray(schema.allOf) && left > 0) {
-      const { allOf, ...rest } = schema;
-      return allOf.slice(0, 20).reduce((whole, part) => merge(whole, this.resolve(part, left - 1)), rest);
-    }
-    return schema;
+/** The schema with references inside of the document `root` followed and `allOf` joined. */
+export function resolveSchema(schema, root, left = 8) {
+  if (!isSchema(schema)) return {};
+  if (typeof schema.$ref === 'string' && left > 0) {
+    const { $ref, ...rest } = schema;
+    return merge(resolveSchema(pointer(root, $ref), root, left - 1), rest);
   }
+  if (Array.isArray(schema.allOf) && left > 0) {
+    const { allOf, ...rest } = schema;
+    return allOf.slice(0, 20).reduce((whole, part) => merge(whole, resolveSchema(part, root, left - 1)), rest);
+  }
+  return schema;
 }
 
 function isSchema(value) {

@@ -1,0 +1,93 @@
+// One turn of the conversation, drawn: the question, and the answer with the calls inside of it.
+
+import { fill, h, patchList, setText } from '../dom.js';
+import { brief, duration, jsonTree } from '../format.js';
+import { icon } from '../icons.js';
+import { payload } from '../tools/result.js';
+import { footnote, pieces } from './turns.js';
+
+const drawn = new WeakMap();
+
+export function createTurn(turn) {
+  const parts = h('div', { class: 'answer-parts' });
+  const foot = h('p', { class: 'answer-foot small muted' });
+  const waiting = h('p', { class: 'answer-waiting muted' }, h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Thinking…');
+  const error = h('p', { class: 'answer-error', role: 'alert', hidden: true });
+  const element = h('article', { class: 'turn' },
+    h('div', { class: 'question', 'data-testid': 'chat-message', 'data-role': 'user' }, h('span', { class: 'visually-hidden' }, 'You: '), turn.question),
+    h('div', { class: 'answer', 'data-testid': 'chat-message', 'data-role': 'assistant' }, h('span', { class: 'visually-hidden' }, 'Answer: '), parts, waiting, error, foot));
+  drawn.set(element, { parts, foot, waiting, error });
+  return element;
+}
+
+export function updateTurn(element, turn) {
+  const { parts, foot, waiting, error } = drawn.get(element);
+  element.dataset.state = turn.state;
+  patchList(parts, turn.parts.map((part, index) => ({ ...part, index })), (part) => part.index, createPart, updatePart);
+  const last = turn.parts.at(-1);
+  waiting.hidden = turn.state !== 'running' || (last?.kind === 'text') || (last?.kind === 'call' && last.state === 'running');
+  error.hidden = !turn.error;
+  setText(error, turn.error ?? '');
+  setText(foot, turn.state === 'stopped' ? 'Stopped.' : footnote(turn.done, duration));
+}
+
+function createPart(part) {
+  switch (part.kind) {
+    case 'call':
+      return createCall(part);
+    case 'thinking':
+      return h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('div', { class: 'thinking-text' }));
+    case 'notice':
+      return h('p', { class: 'answer-notice small' }, icon('alert'), h('span'));
+    default:
+      return h('div', { class: 'answer-text' });
+  }
+}
+
+function updatePart(element, part) {
+  if (part.kind === 'call') return updateCall(element, part);
+  if (element.dataset.length === String(part.text.length)) return;
+  element.dataset.length = String(part.text.length);
+  if (part.kind === 'text') fill(element, pieces(part.text).map(piece));
+  else setText(element.lastElementChild, part.text);
+}
+
+function piece({ kind, text }) {
+  if (kind === 'block') return h('pre', { class: 'code', tabindex: '0' }, text);
+  return kind === 'code' ? h('code', null, text) : text;
+}
+
+function createCall(part) {
+  const state = h('span', { class: 'call-state' });
+  const took = h('span', { class: 'call-took num' });
+  const body = h('div', { class: 'call-body' });
+  const element = h('details', { class: 'chat-call', 'data-testid': 'chat-call', 'data-tool': part.tool },
+    h('summary', null, state, h('span', { class: 'call-tool mono' }, part.tool), h('code', { class: 'call-brief truncate' }, brief(part.arguments, 160)), took), body);
+  drawn.set(element, { state, took, body });
+  element.addEventListener('toggle', () => element.open && drawBody(element));
+  return element;
+}
+
+const STATES = { running: 'running', success: 'OK', failed: 'failed', stopped: 'stopped' };
+
+function updateCall(element, part) {
+  const view = drawn.get(element);
+  view.part = part;
+  if (element.dataset.state === part.state) return;
+  element.dataset.state = part.state;
+  const sign = { running: h('span', { class: 'spinner', 'aria-hidden': 'true' }), success: icon('check'), failed: icon('alert'), stopped: icon('pause') }[part.state];
+  fill(view.state, sign, h('span', { class: part.state === 'failed' ? '' : 'visually-hidden' }, STATES[part.state]));
+  setText(view.took, part.durationMs === undefined ? '' : duration(part.durationMs));
+  if (element.open) drawBody(element);
+}
+
+function drawBody(element) {
+  const { part, body } = drawn.get(element);
+  const section = (title, ...content) => h('section', null, h('h4', null, title), content);
+  fill(body,
+    section('Arguments', jsonTree(part.arguments ?? {}, { open: 2 })),
+    part.state === 'running' && h('p', { class: 'muted' }, 'Still running.'),
+    part.error && section('Error', h('p', { class: 'result-error' }, part.error)),
+    part.preview !== undefined && part.preview !== null && section('Result', payload(part.preview)),
+    part.callId && h('p', null, h('a', { href: `#/calls/${encodeURIComponent(part.callId)}` }, 'Open this call')));
+}

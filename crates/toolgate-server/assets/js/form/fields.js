@@ -1,0 +1,221 @@
+// The fields of a form, by kind. Each is `{ element, read() }`; `read` gives undefined for what is not to be sent.
+// Composite fields ask their parts. The context `form` knows every field by its path, for the messages beside them.
+
+import { fill, h, uid } from '../dom.js';
+import { brief, pretty } from '../format.js';
+import { childPath } from './schema.js';
+import { bestVariant, emptyOf, extras, fromEntries, initialValue, isObject, parseJson, parseTyped, same } from './value.js';
+
+/** A field for `model` at `path` that starts with `value`. */
+export function field(model, path, value, form) {
+  const make = { object: objectField, array: arrayField, choice: choiceField, enum: enumField, boolean: booleanField, json: jsonField }[model.kind];
+  return (make ?? textField)(model, path, value, form);
+}
+
+/** Label, explanation, control and place for messages. `control` gets the ids it is described by. */
+function labelled(model, path, form, makeControl, { group = false } = {}) {
+  const id = uid('f');
+  const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
+  const control = makeControl({ id, describedBy: `${hintId} ${errorId}`, labelId: `${id}-label` });
+  const error = h('p', { class: 'field-error', id: errorId, 'data-testid': `try-error-${path}`, hidden: true });
+  const name = [h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
+    model.required ? h('span', { class: 'field-required' }, 'required') : null];
+  const label = group ? h('span', { class: 'field-label', id: `${id}-label` }, name) : h('label', { class: 'field-label', for: id, id: `${id}-label` }, name);
+  const element = h('div', { class: `field field-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
+    label, h('p', { class: 'field-hint', id: hintId }, explanation(model)), control, error);
+  form.register(path, {
+    show(messages) {
+      fill(error, messages.map((message) => h('span', { class: 'field-message' }, message)));
+      error.hidden = messages.length === 0;
+      for (const each of controlsOf(element, group)) each.setAttribute('aria-invalid', String(messages.length > 0));
+    },
+    focus: () => controlsOf(element, group)[0]?.focus(),
+  });
+  return element;
+}
+
+function controlsOf(element, group) {
+  const all = [...element.querySelectorAll('input, select, textarea')];
+  return group ? all.slice(0, 1) : all;
+}
+
+function nameOf(model, path) {
+  if (model.key !== '') return model.key;
+  return /\[(\d+)\]$/.exec(path)?.[0] ?? 'value';
+}
+
+function explanation(model) {
+  const words = [model.description || (model.title !== model.key ? model.title : ''), model.hint && `${capital(model.hint)}.`];
+  if (model.default !== undefined) words.push(`Default: ${brief(model.default, 80)}.`);
+  if (model.nullable) words.push('May be null.');
+  return words.filter(Boolean).join(' ');
+}
+
+function capital(text) {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+function textField(model, path, value, form) {
+  let input;
+  const isNumber = model.kind !== 'string';
+  const element = labelled(model, path, form, ({ id, describedBy }) => {
+    const shared = {
+      id, 'aria-describedby': describedBy, 'aria-required': String(model.required), placeholder: model.example || null, value: value === undefined ? '' : shownText(value),
+      autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', oninput: () => form.changed(path), onblur: () => form.left(path),
+    };
+    const isLong = model.long || (typeof value === 'string' && value.includes('\n'));
+    input = isLong ? h('textarea', { class: 'textarea', rows: '4', ...shared })
+      : h('input', { class: `input ${isNumber ? 'input-number' : ''}`, type: inputType(model), inputmode: isNumber ? 'decimal' : null, ...shared });
+    return input;
+  });
+  return { element, read: () => parseTyped(model.kind, input.value) };
+}
+
+function shownText(value) {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function inputType(model) {
+  return { email: 'email', uri: 'url', url: 'url', password: 'password' }[model.format] ?? 'text';
+}
+
+const UNSET = '';
+
+function enumField(model, path, value, form) {
+  let select;
+  const labels = model.options.map((option, index) => [typeof option === 'string' ? option : JSON.stringify(option), model.labels?.[index]].filter(Boolean).join(' – '));
+  const chosen = model.options.findIndex((option) => same(option, value));
+  const element = labelled(model, path, form, ({ id, describedBy }) => {
+    select = h('select', { class: 'select', id, 'aria-describedby': describedBy, 'aria-required': String(model.required), onchange: () => form.left(path) },
+      h('option', { value: UNSET }, model.required ? 'Choose…' : 'Not given'),
+      labels.map((label, index) => h('option', { value: String(index) }, label)));
+    select.value = chosen < 0 ? UNSET : String(chosen);
+    return select;
+  });
+  return { element, read: () => (select.value === UNSET ? undefined : model.options[Number(select.value)]) };
+}
+
+function booleanField(model, path, value, form) {
+  const name = uid('b');
+  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not given', undefined]])];
+  const radios = options.map(([label, meaning]) => ({
+    label, meaning,
+    input: h('input', { type: 'radio', name, checked: meaning === value && (value !== undefined || !model.required), onchange: () => form.left(path) }),
+  }));
+  const element = labelled(model, path, form, ({ describedBy, labelId }) =>
+    h('div', { class: 'pills', role: 'radiogroup', 'aria-labelledby': labelId, 'aria-describedby': describedBy, 'aria-required': String(model.required) },
+      radios.map(({ label, input }) => h('label', { class: 'pill' }, input, label))), { group: true });
+  return { element, read: () => radios.find(({ input }) => input.checked)?.meaning };
+}
+
+/** For what a form cannot show: JSON. Text that is no JSON yet is said at the field and not sent. */
+function jsonField(model, path, value, form) {
+  let area;
+  const element = labelled(model, path, form, ({ id, describedBy }) => {
+    area = h('textarea', {
+      class: 'textarea mono', id, rows: '4', 'aria-describedby': describedBy, spellcheck: 'false', autocomplete: 'off', placeholder: 'JSON',
+      value: value === undefined ? '' : pretty(value), oninput: () => form.changed(path), onblur: () => form.left(path),
+    });
+    return area;
+  });
+  return {
+    element,
+    read() {
+      const { value: parsed, error } = parseJson(area.value);
+      form.local(path, error ?? null);
+      return parsed;
+    },
+  };
+}
+
+function objectField(model, path, value, form) {
+  const given = isObject(value) ? value : {};
+  const parts = model.fields.map((part) => [part.key, field(part, childPath(path, part.key), given[part.key] ?? undefined, form)]);
+  const kept = extras(model, given);
+  const read = () => {
+    const entries = parts.map(([key, part]) => [key, part.read()]).filter(([, each]) => each !== undefined);
+    const whole = { ...kept, ...fromEntries(entries) };
+    return Object.keys(whole).length || model.required ? whole : undefined;
+  };
+  const note = Object.keys(kept).length > 0 && h('p', { class: 'field-hint' }, `Also sent, as given in JSON: ${Object.keys(kept).join(', ')}`);
+  const body = [parts.map(([, part]) => part.element), note];
+  if (path === '') return { element: h('div', { class: 'fields' }, body), read };
+  return { element: group(model, path, form, h('div', { class: 'fields' }, body)), read };
+}
+
+/** A frame around the fields of an object or a list, with its own place for messages. */
+function group(model, path, form, ...body) {
+  const error = h('p', { class: 'field-error', 'data-testid': `try-error-${path}`, hidden: true });
+  const about = explanation(model);
+  const element = h('fieldset', { class: `group group-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
+    h('legend', null, h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
+      model.required && h('span', { class: 'field-required' }, 'required')),
+    about && h('p', { class: 'field-hint' }, about), body, error);
+  form.register(path, {
+    show(messages) {
+      fill(error, messages.map((message) => h('span', { class: 'field-message' }, message)));
+      error.hidden = messages.length === 0;
+    },
+    focus: () => element.querySelector('input, select, textarea, button')?.focus(),
+  });
+  return element;
+}
+
+function arrayField(model, path, value, form) {
+  let parts = [];
+  let touched = value !== undefined;
+  const list = h('div', { class: 'items' });
+  const add = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': `try-add-${path}` }, 'Add an item');
+  const draw = (values) => {
+    form.forget(path);
+    parts = values.map((each, index) => field(model.item, childPath(path, index), each, form));
+    fill(list, parts.map((part, index) => h('div', { class: 'item' }, part.element, removeButton(index))));
+    add.hidden = parts.length >= model.most;
+  };
+  const values = () => parts.map((part) => part.read() ?? emptyOf(model.item));
+  const removeButton = (index) => h('button', {
+    class: 'btn-plain item-remove', type: 'button', 'aria-label': `Remove ${childPath(path, index)}`,
+    onclick() {
+      draw(values().toSpliced(index, 1));
+      form.left(path);
+      add.focus();
+    },
+  }, '×');
+  add.addEventListener('click', () => {
+    touched = true;
+    draw([...values(), initialValue(model.item)]);
+    form.changed(path);
+    list.lastElementChild?.querySelector('input, select, textarea')?.focus();
+  });
+  const element = group(model, path, form, list, h('div', null, add));
+  draw(Array.isArray(value) ? value : []);
+  return { element, read: () => (parts.length || (touched && model.required) ? values() : undefined) };
+}
+
+function choiceField(model, path, value, form) {
+  let part;
+  const start = bestVariant(model.variants, value);
+  const body = h('div', { class: 'variant' });
+  const select = h('select', { class: 'select', 'aria-label': `Form of ${path || 'the arguments'}`, 'data-testid': `try-variant-${path}` },
+    model.variants.map(({ label }, index) => h('option', { value: String(index) }, label)));
+  const draw = (index, given) => {
+    form.forget(path);
+    const chosen = model.variants[index].model;
+    part = field({ ...chosen, required: chosen.kind === 'object' ? model.required : chosen.required }, path, given, innerForm(form, path));
+    fill(body, part.element);
+  };
+  select.value = String(start);
+  select.addEventListener('change', () => {
+    draw(Number(select.value), initialValue(model.variants[Number(select.value)].model));
+    form.changed(path);
+  });
+  const chooser = h('div', { class: 'row' }, h('span', { class: 'field-hint' }, 'Form'), select);
+  const element = path === '' ? h('div', { class: 'fields' }, chooser, body) : group(model, path, form, chooser, body);
+  draw(start, value);
+  return { element, read: () => part.read() };
+}
+
+/** A variant has the same path as its choice; the choice's own place for messages is the one that counts. */
+function innerForm(form, path) {
+  return { ...form, register: (at, place) => at !== path && form.register(at, place) };
+}

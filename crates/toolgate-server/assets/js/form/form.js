@@ -1,0 +1,71 @@
+// A form for a schema: its fields, what they say together, and the messages beside them.
+
+import { field } from './fields.js';
+import { placeViolations } from './schema.js';
+
+/**
+ * `{ element, read(), show(violations, all), problems(), focusFirst() }`. `onChange` is called whenever something was
+ * typed or chosen. A message about a field that was never touched and is empty is held back until `all` is true: a
+ * form that is red before a person began is no help.
+ */
+export function createForm(model, value, onChange) {
+  const places = new Map();
+  const touched = new Set();
+  const broken = new Map();
+  const notify = (path) => {
+    touched.add(path);
+    onChange();
+  };
+  const form = {
+    register: (path, place) => places.set(path, place),
+    /** What is inside of `path` is drawn again. */
+    forget(path) {
+      const isInside = (other) => other !== path && other.startsWith(path);
+      for (const known of [places, broken, touched]) {
+        for (const other of known.keys()) if (isInside(other)) known.delete(other);
+      }
+    },
+    changed: (path) => onChange(path),
+    left: notify,
+    local: (path, message) => (message ? broken.set(path, message) : broken.delete(path)),
+  };
+  const root = field(model, '', value, form);
+  let first = null;
+
+  return {
+    element: root.element,
+    read: () => root.read() ?? {},
+    /** Text that is no JSON, by path; such a form cannot be sent. */
+    broken: () => broken,
+    show(violations, all) {
+      const local = [...broken].map(([parameter, message]) => ({ parameter, message }));
+      const placed = placeViolations([...local, ...violations], new Set(places.keys()));
+      const given = root.read();
+      first = null;
+      for (const [path, place] of places) {
+        const messages = placed.get(path) ?? [];
+        const isShown = all || touched.has(path) || hasValue(given, path, messages);
+        place.show(isShown ? messages : []);
+        if (isShown && messages.length && !first) first = place;
+      }
+      return placed.get('') ?? [];
+    },
+    focusFirst: () => first?.focus(),
+  };
+}
+
+/** True unless the messages are only that nothing was given. */
+function hasValue(given, path, messages) {
+  const found = at(given, path);
+  return found !== undefined && messages.length > 0;
+}
+
+/** The value at a path as the gateway writes it. */
+export function at(value, path) {
+  let current = value;
+  for (const step of path.match(/[^.[\]]+/g) ?? []) {
+    if (current === null || typeof current !== 'object') return undefined;
+    current = current[step];
+  }
+  return current;
+}

@@ -1,0 +1,141 @@
+// One route, to send a request to: its parameters and body to fill in, and what came back.
+
+import { address } from '../api.js';
+import { curl } from '../commands.js';
+import { fill, h, setText, uid } from '../dom.js';
+import { brief, bytes, duration, jsonTree, pretty } from '../format.js';
+import { parseJson } from '../form/value.js';
+import { hintOf, typeName } from '../form/schema.js';
+import { icon } from '../icons.js';
+import { copyText, toast } from '../toast.js';
+import { fillPath } from './document.js';
+
+/** So much of an answer is shown; the rest is counted. */
+const LONGEST = 200_000;
+
+/** `{ element, leave() }`. */
+export function tryout(route) {
+  const values = {};
+  const fields = route.parameters.filter(({ in: place }) => place === 'path' || place === 'query').map((one) => parameterField(one, values, () => refresh()));
+  const body = route.body && h('textarea', {
+    class: 'textarea mono', rows: String(Math.min(12, pretty(route.body.example).split('\n').length + 1)), spellcheck: 'false', autocomplete: 'off',
+    'aria-label': 'Body', 'data-testid': 'api-body', value: route.body.type.includes('json') ? pretty(route.body.example) : '',
+  });
+  const target = h('code', { class: 'api-target' });
+  const problem = h('p', { class: 'field-error', role: 'alert', hidden: true });
+  const response = h('div', { class: 'api-answer', 'aria-live': 'polite' });
+  const send = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'api-send' });
+  const state = { running: null };
+
+  const refresh = () => setText(target, `${route.method} ${fillPath(route.path, route.parameters, values).path}`);
+  const request = () => {
+    const { path, missing } = fillPath(route.path, route.parameters, values);
+    const typed = body && body.value.trim() !== '' ? body.value : undefined;
+    const isJson = route.body?.type.includes('json') ?? true;
+    const error = missing.length ? `Fill in: ${missing.join(', ')}.` : typed !== undefined && isJson ? parseJson(typed).error : null;
+    problem.hidden = !error;
+    setText(problem, error ?? '');
+    return error ? null : { method: route.method, path, body: typed, type: route.body?.type };
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    if (state.running) return state.running.abort();
+    const wanted = request();
+    if (!wanted) return;
+    state.running = new AbortController();
+    showSending(send, true);
+    await exchange(wanted, state.running.signal, response);
+    state.running = null;
+    showSending(send, false);
+  };
+  const copy = () => {
+    const wanted = request();
+    if (wanted) copyText(curl({ method: wanted.method, url: address(wanted.path), body: wanted.body }), 'Copied as curl');
+    else toast('Something is still to be filled in.', 'warn');
+  };
+  showSending(send, false);
+  refresh();
+  const element = h('form', { class: 'tryout', novalidate: true, onsubmit: submit },
+    h('h4', null, 'Send a request'), target, fields.length > 0 && h('div', { class: 'api-fields' }, fields), body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
+    problem, h('div', { class: 'row' }, send, h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl', onclick: copy }, icon('copy'), 'curl')), response);
+  return { element, leave: () => state.running?.abort() };
+}
+
+function showSending(button, isSending) {
+  fill(button, isSending ? [h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Stop'] : 'Send');
+}
+
+function parameterField(parameter, values, changed) {
+  const id = uid('p');
+  const key = `${parameter.in} ${parameter.name}`;
+  const schema = parameter.schema ?? {};
+  values[key] = schema.example !== undefined ? String(schema.example) : '';
+  const set = (value) => {
+    values[key] = value;
+    changed();
+  };
+  const options = Array.isArray(schema.enum) ? schema.enum : null;
+  const control = options
+    ? h('select', { class: 'select', id, onchange: (event) => set(event.target.value) }, h('option', { value: '' }, 'Not given'), options.map((option) => h('option', { value: String(option) }, String(option))))
+    : h('input', { class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: schema.default === undefined ? '' : brief(schema.default, 40), oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}` });
+  return h('div', { class: 'field' },
+    h('label', { class: 'field-label', for: id }, h('span', { class: 'field-name' }, parameter.name), h('span', { class: 'field-type' }, `${parameter.in}, ${typeName(schema)}`), parameter.required && h('span', { class: 'field-required' }, 'required')),
+    control, h('p', { class: 'field-hint' }, [parameter.description, hintOf(schema)].filter(Boolean).join('; ')));
+}
+
+/** Sends and shows the answer as it comes, which for a stream of events is until it is stopped. */
+async function exchange({ method, path, body, type }, signal, place) {
+  const began = performance.now();
+  const init = { method, signal, credentials: 'same-origin', cache: 'no-store', redirect: 'manual' };
+  if (body !== undefined) Object.assign(init, { body, headers: { 'content-type': type ?? 'application/json' } });
+  try {
+    const response = await fetch(address(path), init);
+    const view = answerView(response, began);
+    fill(place, view.element);
+    await readInto(response, view, began);
+  } catch (error) {
+    if (error.name === 'AbortError') place.append(h('p', { class: 'muted small' }, 'Stopped.'));
+    else fill(place, h('p', { class: 'result-error' }, 'The gateway does not answer.'));
+  }
+}
+
+function answerView(response, began) {
+  const isOk = response.status < 400;
+  const took = h('span', { class: 'num', 'data-testid': 'api-duration' }, duration(performance.now() - began));
+  const size = h('span', { class: 'num muted' });
+  const content = h('div', { class: 'api-content' });
+  const headers = [...response.headers].sort(([a], [b]) => (a < b ? -1 : 1));
+  const element = h('div', { class: 'api-response', 'data-testid': 'api-response', 'data-status': String(response.status) },
+    h('div', { class: 'api-status' }, h('span', { class: `badge tone-${isOk ? 'ok' : 'bad'}` }, icon(isOk ? 'check' : 'alert'), statusWords(response)), took, size),
+    h('details', { class: 'result-raw' }, h('summary', null, `${headers.length} headers`),
+      h('dl', { class: 'facts api-headers' }, headers.map(([name, value]) => [h('dt', null, name), h('dd', { class: 'mono' }, value)]))),
+    content);
+  return { element, took, size, content };
+}
+
+function statusWords(response) {
+  if (response.type === 'opaqueredirect') return 'a redirect';
+  return `${response.status} ${response.statusText}`.trim();
+}
+
+async function readInto(response, view, began) {
+  const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+  const live = isStream ? h('pre', { class: 'code', tabindex: '0' }) : null;
+  if (live) fill(view.content, live);
+  let text = '';
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader.read()) {
+    text += chunk.value;
+    setText(view.size, bytes(text.length));
+    if (live) live.textContent = text.slice(-LONGEST);
+  }
+  setText(view.took, duration(performance.now() - began));
+  if (!live) fill(view.content, contentOf(text));
+}
+
+function contentOf(text) {
+  if (text === '') return h('p', { class: 'muted' }, 'No body.');
+  const { value, error } = parseJson(text);
+  if (!error) return jsonTree(value, { open: 2 });
+  return h('pre', { class: 'code', tabindex: '0' }, text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${bytes(text.length - LONGEST)} more` : text);
+}

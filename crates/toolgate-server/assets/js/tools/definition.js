@@ -1,0 +1,23 @@
+// What a tool declares: parameters as a table, what it returns, the definition as JSON.
+
+import { h } from '../dom.js';
+import { duration, jsonTree, pretty } from '../format.js';
+import { schemaView } from '../schema-view.js';
+import { copyText } from '../toast.js';
+import { traits } from './stats.js';
+
+export function mountDefinition(root, tool) {
+  const copy = h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(pretty(tool), 'Definition copied') }, 'Copy');
+  root.append(
+    h('div', { class: 'definition' },
+      h('section', { class: 'card' }, h('h2', null, 'Parameters'), schemaView(tool.parameters, tool.parameters, 'This tool takes no parameters.')),
+      tool.output_schema && h('section', { class: 'card' }, h('h2', null, 'Returns'), schemaView(tool.output_schema, tool.output_schema, 'Anything.')),
+      h('section', { class: 'card' }, h('h2', null, 'Conduct'),
+        h('dl', { class: 'facts' },
+          traits(tool).map(([label, value]) => [h('dt', null, label), h('dd', null, value)]),
+          h('dt', null, 'source'), h('dd', { class: 'mono' }, tool.source),
+          h('dt', null, 'needs approval'), h('dd', null, tool.needs_approval ? 'yes' : 'no'),
+          h('dt', null, 'time limit'), h('dd', null, duration(tool.timeout_ms)))),
+      h('section', { class: 'card', 'data-testid': 'tool-schema' }, h('div', { class: 'section-head' }, h('h2', null, 'As JSON'), copy), jsonTree(tool, { open: 3 }))));
+  return () => {};
+}

@@ -1,0 +1,43 @@
+// The envelope of a call, for reading.
+
+import { h } from '../dom.js';
+import { bytes, duration, jsonTree, outcome, pretty } from '../format.js';
+import { icon } from '../icons.js';
+import { copyText } from '../toast.js';
+
+const LONGEST = 100_000;
+
+/** `roundTripMs` is what the page measured, the way to the gateway included. */
+export function resultView(envelope, roundTripMs) {
+  const { text, tone } = outcome(envelope.success ? 'success' : (envelope.error_kind ?? 'tool_error'));
+  const raw = pretty(envelope);
+  return h('div', { class: 'card result-card', 'data-outcome': envelope.success ? 'success' : 'failed' },
+    h('div', { class: 'section-head' },
+      h('h2', null, h('span', { class: `badge tone-${tone}`, 'data-testid': 'try-outcome' }, icon(envelope.success ? 'check' : 'alert'), text)),
+      h('span', { class: 'result-times' },
+        h('b', { 'data-testid': 'try-duration' }, duration(envelope.execution_time_ms ?? roundTripMs)),
+        h('span', { class: 'muted small', title: 'With the way from this page to the gateway and back' }, ` · ${duration(roundTripMs)} in all`))),
+    envelope.success ? payload(envelope.result) : failure(envelope),
+    h('div', { class: 'result-foot' },
+      envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
+      h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy')),
+    h('details', { class: 'result-raw' }, h('summary', null, `Envelope, ${bytes(raw.length)}`), h('pre', { class: 'code', tabindex: '0' }, cut(raw))));
+}
+
+/** A result by its type: text as text, everything else as a tree. */
+export function payload(result) {
+  if (typeof result === 'string') return h('pre', { class: 'code result-text', tabindex: '0' }, result === '' ? '(an empty text)' : cut(result));
+  return h('div', { class: 'result-tree' }, jsonTree(result ?? null, { open: 3 }));
+}
+
+function failure(envelope) {
+  return [
+    h('p', { class: 'result-error' }, envelope.error ?? 'The call failed without saying why.'),
+    envelope.hint && h('p', { class: 'result-hint' }, envelope.hint),
+    envelope.details !== undefined && envelope.details !== null && h('div', { class: 'result-tree' }, jsonTree(envelope.details, { open: 2 })),
+  ];
+}
+
+function cut(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${bytes(text.length - LONGEST)} more; copy it to see all.` : text;
+}

@@ -1,0 +1,117 @@
+// Chat: a model with the gateway's tools, and the calls it makes where it makes them.
+
+import { get } from '../api.js';
+import { fill, h, patchList, perFrame, uid } from '../dom.js';
+import { icon } from '../icons.js';
+import { command } from '../toast.js';
+import { ask, conversation, isRunning, startOver, stop, watch } from '../chat/conversation.js';
+import { createTurn, updateTurn } from '../chat/message.js';
+
+/** These are answered without a network, whatever model there is. */
+const EXAMPLES = ['What time is it?', 'What is 2^10?', 'What is 17 percent of 340?'];
+/** This near to the end counts as reading along. */
+const NEAR = 80;
+
+export function mount(root) {
+  const view = build();
+  fill(root, view.element);
+  const draw = perFrame(() => show(view));
+  const unwatch = watch(draw);
+  draw();
+  view.input.value = draft;
+  grow(view.input);
+  if (matchMedia('(pointer: fine)').matches) view.input.focus();
+  get('/api/status').then((status) => {
+    view.configured = status.model;
+    draw();
+  }, () => {});
+  return () => {
+    draft = view.input.value;
+    unwatch();
+  };
+}
+
+/** What was typed and not sent, when the view is left. */
+let draft = '';
+
+function build() {
+  const model = h('p', { class: 'chat-model', 'data-testid': 'chat-model', role: 'status' });
+  const fresh = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'chat-new', onclick: () => startOver() }, 'New conversation');
+  const turns = h('div', { class: 'turns', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'polite' });
+  const none = h('div', { class: 'chat-none' });
+  const scroll = h('div', { class: 'chat-scroll', tabindex: '0', role: 'region', 'aria-label': 'Messages' }, none, turns);
+  const input = h('textarea', { class: 'textarea chat-input', rows: '1', placeholder: 'Ask something', 'aria-label': 'Your message', 'data-testid': 'chat-input', enterkeyhint: 'send' });
+  const send = h('button', { class: 'btn btn-primary btn-icon', type: 'submit', 'aria-label': 'Send', 'data-testid': 'chat-send' }, icon('up'));
+  const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-stop', hidden: true, onclick: () => stop() }, 'Stop');
+  const composer = h('form', { class: 'composer' }, input, halt, send);
+  const element = h('div', { class: 'chat' }, h('div', { class: 'chat-head' }, h('h1', { class: 'visually-hidden' }, 'Chat'), model, fresh), scroll,
+    h('div', { class: 'chat-foot' }, composer, h('p', { class: 'chat-keys small muted' }, h('kbd', null, 'Enter'), ' sends, ', h('kbd', null, 'Shift'), ' ', h('kbd', null, 'Enter'), ' breaks the line')));
+  const view = { element, model, fresh, turns, none, scroll, input, send, halt, configured: undefined };
+  composer.addEventListener('submit', (event) => {
+    event.preventDefault();
+    submit(view);
+  });
+  input.addEventListener('input', () => grow(input));
+  input.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    submit(view);
+  });
+  return view;
+}
+
+function submit(view, text = view.input.value) {
+  const message = text.trim();
+  if (message === '' || isRunning()) return;
+  view.input.value = '';
+  grow(view.input);
+  view.following = true;
+  ask(message);
+  view.input.focus();
+}
+
+/** As high as its text, within bounds of the stylesheet. */
+function grow(input) {
+  input.style.height = 'auto';
+  input.style.height = `${input.scrollHeight + 2}px`;
+}
+
+function show(view) {
+  const { scroll, turns } = view;
+  const isAtEnd = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
+  const list = conversation.turns;
+  patchList(turns, list.map((turn, index) => ({ turn, key: keyOf(list, index) })), (entry) => entry.key, ({ turn }) => createTurn(turn), (element, { turn }) => updateTurn(element, turn));
+  fill(view.none, list.length === 0 && welcome(view));
+  view.halt.hidden = !isRunning();
+  view.send.hidden = isRunning();
+  view.fresh.hidden = list.length === 0;
+  fill(view.model, modelWords(conversation.model, view.configured));
+  if (isAtEnd || view.following) scroll.scrollTop = scroll.scrollHeight;
+  view.following = false;
+}
+
+const keys = new WeakMap();
+
+/** A new conversation is a new list, whose turns must not be mistaken for those of the old one. */
+function keyOf(list, index) {
+  if (!keys.has(list)) keys.set(list, uid('conversation'));
+  return `${keys.get(list)} ${index}`;
+}
+
+function modelWords(answering, configured) {
+  if (answering) {
+    const name = [answering.provider, answering.model].filter(Boolean).join(' · ');
+    return [h('span', { class: 'badge badge-plain' }, name || 'unknown model'), answering.why && h('span', { class: 'muted small' }, answering.why)];
+  }
+  if (configured) return h('span', { class: 'badge badge-plain' }, [configured.provider, configured.name].filter(Boolean).join(' · '));
+  return configured === null ? h('span', { class: 'muted small' }, 'No model is configured.') : null;
+}
+
+function welcome(view) {
+  const examples = EXAMPLES.map((text) => h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-example', onclick: () => submit(view, text) }, text));
+  return h('div', { class: 'empty chat-empty', 'data-testid': 'empty' },
+    h('h2', null, 'Ask, and watch the tools work'),
+    h('p', null, 'A model answers with the tools of this gateway. Each call it makes is shown in the conversation, and among the calls.'),
+    h('div', { class: 'chat-examples' }, examples),
+    view.configured === null && [h('p', { class: 'small' }, 'Without a model, plain sentences such as these are matched. For more, bring one to this machine and restart:'), command('ollama pull qwen3:4b-instruct')]);
+}

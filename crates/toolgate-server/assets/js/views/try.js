@@ -1,0 +1,215 @@
+// Try a tool: a form from its schema (or JSON), checked by the gateway as one types, and what the call gave.
+
+import { ApiError, address, get, post } from '../api.js';
+import { callUrl, curl, toolgateCall } from '../commands.js';
+import { confirmDialog } from '../dialog.js';
+import { debounce, fill, h, setText } from '../dom.js';
+import { plural, pretty } from '../format.js';
+import { createForm } from '../form/form.js';
+import { formModel } from '../form/schema.js';
+import { canShow, initialValue, isObject, parseJson } from '../form/value.js';
+import { icon } from '../icons.js';
+import { copyText, toast } from '../toast.js';
+import { resultView } from '../tools/result.js';
+import { asksFirst } from '../tools/stats.js';
+
+const CHECK_AFTER_MS = 250;
+
+/** What was typed for each tool, so that looking at its plots in between loses nothing. */
+const drafts = new Map();
+
+export function mountTry(root, tool, { from } = {}) {
+  const session = new Session(tool);
+  fill(root, session.element);
+  session.start(from);
+  return () => session.leave();
+}
+
+class Session {
+  constructor(tool) {
+    this.tool = tool;
+    this.model = formModel(tool.parameters ?? {});
+    this.stopping = new AbortController();
+    this.checks = 0;
+    this.running = null;
+    this.checkSoon = debounce(() => this.check(false), CHECK_AFTER_MS);
+    this.build();
+  }
+
+  build() {
+    this.editor = h('div', { class: 'try-editor' });
+    this.status = h('p', { class: 'try-status', role: 'status', 'data-testid': 'try-status' });
+    this.general = h('p', { class: 'field-error', 'data-testid': 'try-error-', hidden: true });
+    this.toggle = h('div', { class: 'segmented', role: 'group', 'aria-label': 'Edit as' },
+      ['form', 'json'].map((mode) => h('button', { class: 'btn btn-small', type: 'button', 'data-mode': mode, 'data-testid': mode === 'json' ? 'try-json-toggle' : 'try-form-toggle', onclick: () => this.switchTo(mode) }, mode === 'json' ? 'JSON' : 'Form')));
+    this.run = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'try-run' });
+    this.result = h('div', { class: 'try-result', 'data-testid': 'try-result', 'aria-live': 'polite' });
+    const copy = (label, make) => h('button', { class: 'btn btn-small', type: 'button', onclick: () => this.copy(label, make) }, icon('copy'), label);
+    const form = h('form', { class: 'card try-form', novalidate: true, 'data-testid': 'try-form', onsubmit: (event) => this.submit(event) },
+      h('div', { class: 'section-head' }, h('h2', null, 'Arguments'), this.toggle),
+      this.editor, this.general,
+      h('div', { class: 'try-actions' }, this.run, h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset'), this.status),
+      h('div', { class: 'try-copy' }, h('span', { class: 'muted small' }, 'Copy as'),
+        copy('curl', (value) => curl({ method: 'POST', url: callUrl(address('').replace(/\/$/, ''), this.tool.name), body: JSON.stringify(value) })),
+        copy('toolgate call', (value) => toolgateCall(this.tool.name, value))));
+    form.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    });
+    this.element = h('div', { class: 'try' }, form, h('section', { class: 'try-side', 'aria-label': 'Result' }, this.result));
+    this.showRunning(false);
+    fill(this.result, waiting());
+  }
+
+  async start(from) {
+    const draft = drafts.get(this.tool.name);
+    this.mode = draft?.mode ?? 'form';
+    this.show(draft?.value ?? initialValue(this.model) ?? {});
+    if (!from) return;
+    try {
+      const call = await get(`/api/calls/${encodeURIComponent(from)}`, { signal: this.stopping.signal });
+      this.show(call.asked ?? call.arguments ?? {});
+    } catch (error) {
+      if (error.name !== 'AbortError') toast(`The arguments of that call could not be loaded. ${error.detail ?? ''}`, 'warn');
+    }
+  }
+
+  leave() {
+    const given = this.read();
+    if (isObject(given.value)) drafts.set(this.tool.name, { mode: this.mode, value: given.value });
+    this.stopping.abort();
+    this.running?.abort();
+  }
+
+  reset() {
+    drafts.delete(this.tool.name);
+    this.show(initialValue(this.model) ?? {});
+    fill(this.result, waiting());
+  }
+
+  /** Draws the editor of the current mode with `value`; a value the form would lose part of is shown as JSON. */
+  show(value) {
+    if (this.mode === 'form' && !canShow(this.model, value)) {
+      this.mode = 'json';
+      toast('These arguments do not fit the form, so they are shown as JSON.', 'info');
+    }
+    this.form = null;
+    if (this.mode === 'form') {
+      this.form = createForm(this.model, value, () => this.checkSoon());
+      const hasFields = this.form.element.querySelector('input, select, textarea, button');
+      fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
+    } else {
+      this.json = h('textarea', { class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon() });
+      fill(this.editor, this.json);
+    }
+    for (const button of this.toggle.children) button.setAttribute('aria-pressed', String(button.dataset.mode === this.mode));
+    this.check(false);
+  }
+
+  switchTo(mode) {
+    if (mode === this.mode) return;
+    const { value, error } = this.read();
+    if (error) return toast('The JSON must be whole before it can be shown as a form.', 'warn');
+    this.mode = mode;
+    this.show(value);
+  }
+
+  /** `{ value }`, or `{ error }` if what is typed is no JSON object. */
+  read() {
+    if (this.mode === 'form') {
+      const value = this.form.read();
+      const [broken] = this.form.broken().values();
+      return { value, error: broken };
+    }
+    const { value, error } = parseJson(this.json.value);
+    if (error) return { error };
+    return isObject(value ?? {}) ? { value: value ?? {} } : { error: 'Arguments are an object: { … }.' };
+  }
+
+  /** Asks the gateway what it thinks of the arguments; true unless they would be refused. */
+  async check(all) {
+    const { value, error } = this.read();
+    this.checks += 1;
+    const mine = this.checks;
+    if (error) return this.tell({ valid: false, violations: [], local: error }, all);
+    try {
+      const answer = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/check`, value, { signal: this.stopping.signal });
+      return mine === this.checks ? this.tell(answer, all) : answer.valid;
+    } catch (problem) {
+      if (problem.name === 'AbortError') return false;
+      // Without the check the call itself says what is wrong.
+      setText(this.status, '');
+      return true;
+    }
+  }
+
+  tell(answer, all) {
+    const violations = answer.violations ?? [];
+    const rest = this.form ? this.form.show(violations, all) : violations.map(({ parameter, message }) => (parameter ? `${parameter}: ${message}` : message));
+    const words = [this.form ? null : answer.local, ...rest, !answer.valid && !violations.length && !answer.local ? answer.error : null].filter(Boolean);
+    const isShown = words.length > 0 && (all || !this.form || rest.length > 0 || answer.local);
+    fill(this.general, isShown ? words.map((word) => h('span', { class: 'field-message' }, word)) : null);
+    this.general.hidden = !isShown;
+    this.status.className = `try-status ${answer.valid ? 'tone-ok' : 'tone-warn'}`;
+    setText(this.status, answer.valid ? notes(answer) : problems(violations.length + (answer.local ? 1 : 0)));
+    return answer.valid;
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    if (this.running) return this.running.abort();
+    if (!(await this.check(true))) return this.form ? this.form.focusFirst() : this.json.focus();
+    const { value } = this.read();
+    if (asksFirst(this.tool) && !(await confirmDialog(question(this.tool, value)))) return;
+    await this.call(value);
+  }
+
+  async call(value) {
+    this.running = new AbortController();
+    this.showRunning(true);
+    const began = performance.now();
+    try {
+      const envelope = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/call`, value, { signal: this.running.signal });
+      fill(this.result, resultView(envelope, performance.now() - began));
+    } catch (error) {
+      if (error.name === 'AbortError') fill(this.result, h('p', { class: 'muted' }, 'Stopped: this page no longer waits for the answer.'));
+      else if (error instanceof ApiError && isObject(error.body) && 'success' in error.body) fill(this.result, resultView(error.body, performance.now() - began));
+      else fill(this.result, resultView({ success: false, error: error.detail ?? error.message, tool_name: this.tool.name }, performance.now() - began));
+    } finally {
+      this.running = null;
+      this.showRunning(false);
+    }
+  }
+
+  showRunning(isRunning) {
+    fill(this.run, isRunning ? [h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Stop'] : [icon('play'), 'Run']);
+    this.result.setAttribute('aria-busy', String(isRunning));
+  }
+
+  copy(label, make) {
+    const { value, error } = this.read();
+    if (error) return toast('The JSON must be whole before it can be copied.', 'warn');
+    copyText(make(value), `Copied as ${label}`);
+  }
+}
+
+function waiting() {
+  return h('div', { class: 'try-waiting muted' }, h('p', null, 'The answer appears here.'), h('p', { class: 'small' }, h('kbd', null, 'Ctrl'), ' ', h('kbd', null, 'Enter'), ' runs from any field.'));
+}
+
+function question(tool, value) {
+  const why = tool.annotations?.destructive === true ? 'It says of itself that it may delete or overwrite something.' : 'Its calls need a person’s approval.';
+  return { title: `Run ${tool.name}?`, text: why, body: h('pre', { class: 'code', tabindex: '0' }, pretty(value)), yes: 'Run it', danger: true };
+}
+
+function problems(count) {
+  return count > 0 ? `${plural(count, 'thing')} to fill in or correct` : 'Something is to be corrected';
+}
+
+/** What the gateway will do with the arguments before the tool sees them. */
+function notes(answer) {
+  const words = ['Valid'];
+  if (answer.renamed?.length) words.push(`renamed: ${answer.renamed.map(([old, name]) => `${old} → ${name}`).join(', ')}`);
+  if (answer.dropped?.length) words.push(`left out: ${answer.dropped.join(', ')}`);
+  if (answer.needs_approval) words.push('asks for approval');
+  return words.join(' · ');
+}
