@@ -52,6 +52,7 @@ struct Inner {
     parts: Parts,
     started: Instant,
     stopping: CancellationToken,
+    calls: CancellationToken,
 }
 
 impl Gateway {
@@ -61,6 +62,7 @@ impl Gateway {
             parts,
             started: Instant::now(),
             stopping: CancellationToken::new(),
+            calls: CancellationToken::new(),
         }))
     }
 
@@ -80,5 +82,11 @@ impl Gateway {
     /// Cancelled when no new calls are taken any more.
     pub(crate) fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
+    }
+
+    /// Cancelled when calls that still run must end: every call has it as its
+    /// [`cancellation`](toolgate_core::ToolCall::cancellation).
+    pub(crate) fn calls(&self) -> &CancellationToken {
+        &self.0.calls
     }
 }

@@ -1,36 +1,194 @@
 //! Connections: accepted, bounded, and ended in an orderly way.
 
+mod connection;
+mod head;
+mod watch;
+
 use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, info, warn};
 
-use crate::{Gateway, router};
+pub(crate) use watch::Watch;
 
-/// Serves until `stop`.
+use crate::Gateway;
+use crate::guard::{Ends, Guard};
+use connection::{converse, linger};
+use watch::{Patrol, TICK};
+
+/// How long calls may go on after the gateway was told to stop.
+const GRACE: Duration = Duration::from_secs(8);
+/// How long their answers may take to leave once they were cancelled.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long to leave a system alone that has no more connections to give.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// Such a system is reported this often.
+const REPORT: Duration = Duration::from_secs(60);
+/// Connections that are told at once that there is no room; with more they are only closed.
+const TURNED_AWAY: usize = 64;
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Serves until `stop`, and then until every request has been answered: those under way have eight seconds, after which
+/// their calls are cancelled.
+///
+/// Settings that would let the wrong ones in are an error of the kind [`io::ErrorKind::InvalidInput`].
 pub async fn serve(
     gateway: Gateway,
     listener: TcpListener,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let routes = router::build(gateway);
+    let bind = listener.local_addr()?;
+    let settings = &gateway.parts().settings;
+    if let Some(problem) = settings
+        .problem()
+        .or_else(|| settings.problem_of_bind(bind))
+    {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    let mut hall = Hall {
+        guard: Arc::new(Guard::new(gateway.clone(), bind)),
+        most: settings.connections,
+        gateway,
+        patrol: Arc::default(),
+        open: JoinSet::new(),
+        turned_away: JoinSet::new(),
+        reported: None,
+    };
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let (stream, _from) = tokio::select! {
-            accepted = listener.accept() => accepted?,
-            () = stop.cancelled() => return Ok(()),
+        tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => hall.welcome(stream, peer),
+                Err(error) => hall.rest(&error).await,
+            },
+            _ = tick.tick() => hall.patrol.tick(),
+            Some(_) = hall.open.join_next() => {}
+            Some(_) = hall.turned_away.join_next() => {}
+        }
+    }
+    drop(listener);
+    hall.close().await;
+    Ok(())
+}
+
+/// Where connections are.
+struct Hall {
+    gateway: Gateway,
+    guard: Arc<Guard>,
+    patrol: Arc<Patrol>,
+    most: usize,
+    open: JoinSet<()>,
+    turned_away: JoinSet<()>,
+    reported: Option<Instant>,
+}
+
+impl Hall {
+    /// Takes a connection in. If there is no room, the one that has waited longest for nothing must go; if all are at work,
+    /// the new one is told to come back.
+    fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if self.patrol.count() >= self.most && !self.patrol.make_room() {
+            return self.turn_away(stream);
+        }
+        let Ok(reached) = stream.local_addr() else {
+            return; // It is gone already.
         };
-        stream.set_nodelay(true)?;
-        let service = TowerToHyperService::new(routes.clone());
-        tokio::spawn(async move {
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .serve_connection(TokioIo::new(stream), service);
-            if let Err(error) = connection.await {
-                debug!(%error, "a connection broke");
-            }
+        if let Err(error) = stream.set_nodelay(true) {
+            debug!(%error, "a connection broke");
+        }
+        let ends = Ends {
+            peer: peer.ip().to_canonical(),
+            reached: reached.ip().to_canonical(),
+        };
+        let (guard, patrol) = (Arc::clone(&self.guard), Arc::clone(&self.patrol));
+        let stop = self.gateway.stopping().clone();
+        let (number, watch) = patrol.join();
+        self.open.spawn(async move {
+            let _seat = Seat(&patrol, number);
+            converse(guard, stream, ends, watch, stop).await;
         });
+    }
+
+    fn turn_away(&mut self, mut stream: TcpStream) {
+        debug!("a connection was turned away: there is no room");
+        if self.turned_away.len() < TURNED_AWAY {
+            self.turned_away.spawn(async move {
+                if stream.write_all(FULL).await.is_ok() {
+                    linger(stream).await;
+                }
+            });
+        }
+    }
+
+    /// The system has no more connections to give, or one broke before it was taken.
+    async fn rest(&mut self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        if matches!(
+            error.kind(),
+            ConnectionAborted | ConnectionRefused | ConnectionReset
+        ) {
+            return;
+        }
+        if self.reported.is_none_or(|at| at.elapsed() >= REPORT) {
+            self.reported = Some(Instant::now());
+            let open = self.patrol.count();
+            warn!(%error, open, "no new connections can be accepted; raise the limit of open files if this stays");
+        }
+        self.patrol.make_room();
+        tokio::time::sleep(BACK_OFF).await;
+    }
+
+    /// Finishes or ends every call.
+    async fn close(mut self) {
+        self.gateway.stopping().cancel();
+        self.turned_away.abort_all();
+        let under_way = self.guard.under_way();
+        if under_way > 0 {
+            info!(
+                requests = under_way,
+                "stopping; waiting for what is under way"
+            );
+        }
+        if self.emptied(GRACE).await {
+            return;
+        }
+        let left = self.guard.under_way();
+        if left > 0 {
+            let seconds = GRACE.as_secs();
+            warn!(
+                requests = left,
+                "still at work {seconds} s after the gateway was told to stop: their calls are cancelled"
+            );
+        }
+        self.gateway.calls().cancel();
+        if !self.emptied(FAREWELL).await {
+            debug!(
+                connections = self.open.len(),
+                "connections that did not end are cut"
+            );
+        }
+        self.open.shutdown().await;
+    }
+
+    async fn emptied(&mut self, patience: Duration) -> bool {
+        let all = async { while self.open.join_next().await.is_some() {} };
+        tokio::time::timeout(patience, all).await.is_ok()
+    }
+}
+
+/// A connection's place among the others, until it is dropped.
+struct Seat<'a>(&'a Patrol, u64);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
     }
 }

@@ -1,5 +1,6 @@
 //! The section `serve` of the configuration.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -7,13 +8,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_core::Pattern;
 
+/// Shorter ones can be guessed.
+const SHORTEST_TOKEN: usize = 16;
+
 /// Where the gateway listens, and who may come in.
 ///
 /// ```
 /// let settings = toolgate_server::ServeSettings::default();
 /// assert_eq!(settings.bind.to_string(), "127.0.0.1:7460");
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The gateway over HTTP")]
 #[non_exhaustive]
@@ -70,6 +74,95 @@ pub struct TokenSettings {
     pub allow: Vec<Pattern>,
 }
 
+impl ServeSettings {
+    /// Why nothing may be served with these settings, as a sentence that says what to do.
+    ///
+    /// ```
+    /// let mut settings = toolgate_server::ServeSettings::default();
+    /// assert_eq!(settings.problem(), None);
+    /// settings.bind = ([0, 0, 0, 0], 7460).into();
+    /// assert!(settings.problem().is_some_and(|problem| problem.contains("serve.token")));
+    /// ```
+    pub fn problem(&self) -> Option<String> {
+        let tokens = self.problem_of_tokens();
+        let names = || self.hosts.iter().find_map(|host| problem_of_host(host));
+        let origins = || self.origins.iter().find_map(|it| problem_of_origin(it));
+        tokens
+            .or_else(|| self.problem_of_bind(self.bind))
+            .or_else(names)
+            .or_else(origins)
+            .or_else(|| self.problem_of_room())
+    }
+
+    /// The same for the address that is in fact listened on.
+    pub(crate) fn problem_of_bind(&self, bind: SocketAddr) -> Option<String> {
+        let is_private = bind.ip().to_canonical().is_loopback();
+        (!is_private && self.secrets().next().is_none()).then(|| {
+            format!(
+                "{bind} can be reached by others, and no token is set: set serve.token in the configuration \
+                 (openssl rand -hex 32 makes one), or listen on 127.0.0.1"
+            )
+        })
+    }
+
+    /// All tokens that are set, `serve.token` first.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let more = self.tokens.iter().map(|token| token.token.as_str());
+        std::iter::once(self.token.as_str())
+            .chain(more)
+            .filter(|token| !token.is_empty())
+    }
+
+    fn problem_of_tokens(&self) -> Option<String> {
+        let mut seen = HashSet::new();
+        self.secrets().find_map(|token| {
+            let length = token.chars().count();
+            if length < SHORTEST_TOKEN {
+                Some(format!(
+                    "a token under serve has {length} characters, which can be guessed; it needs at least {SHORTEST_TOKEN} \
+                     (openssl rand -hex 32 makes a good one)"
+                ))
+            } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                Some("a token under serve has a space or a character that no HTTP header can carry; use letters and digits \
+                      (openssl rand -hex 32 makes a good one)".to_owned())
+            } else if !seen.insert(token) {
+                Some("the same token stands twice under serve; give each of serve.tokens its own".to_owned())
+            } else {
+                None
+            }
+        })
+    }
+
+    fn problem_of_room(&self) -> Option<String> {
+        let zero = |name| {
+            format!("serve.{name} is 0, so nobody could come in; leave it out or set at least 1")
+        };
+        if self.concurrency == 0 {
+            Some(zero("concurrency"))
+        } else if self.connections == 0 {
+            Some(zero("connections"))
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Debug for ServeSettings {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServeSettings")
+            .field("bind", &self.bind)
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("tokens", &self.tokens)
+            .field("rate", &self.rate)
+            .field("concurrency", &self.concurrency)
+            .field("connections", &self.connections)
+            .field("add_servers", &self.add_servers)
+            .finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for TokenSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenSettings")
@@ -81,4 +174,129 @@ impl fmt::Debug for TokenSettings {
 
 fn everything() -> Vec<Pattern> {
     vec![Pattern::new("*")]
+}
+
+fn problem_of_host(host: &str) -> Option<String> {
+    let shown = toolgate_core::escape(host);
+    if host.contains("://") {
+        return Some(format!(
+            "serve.hosts: '{shown}' is a whole address; write only the name, such as tools.example.org or tools.example.org:8443"
+        ));
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    (host.is_empty() || !host.bytes().all(is_name)).then(|| {
+        format!("serve.hosts: '{shown}' is no name of a host; write it as tools.example.org, without * or /")
+    })
+}
+
+fn problem_of_origin(origin: &str) -> Option<String> {
+    let shown = toolgate_core::escape(origin);
+    let rest = origin.split_once("://").map(|(_, rest)| rest);
+    match rest {
+        None => Some(format!(
+            "serve.origins: '{shown}' has no scheme; write it as a browser does, such as https://tools.example.org"
+        )),
+        Some(host) if host.is_empty() || host.contains(['/', '*', ' ', '?', '#']) => Some(format!(
+            "serve.origins: '{shown}' is more than an origin; write scheme, host and port only, without * or /"
+        )),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const GOOD: &str = "0123456789abcdef";
+
+    #[test]
+    fn settings_that_would_let_the_wrong_ones_in_are_refused() {
+        let table = [
+            (json!({}), None),
+            (json!({ "token": "" }), None),
+            (json!({ "bind": "127.9.9.9:1" }), None),
+            (json!({ "bind": "[::1]:1" }), None),
+            (json!({ "bind": "[::ffff:127.0.0.1]:1" }), None),
+            (json!({ "bind": "0.0.0.0:7460", "token": GOOD }), None),
+            (
+                json!({ "bind": "0.0.0.0:7460", "tokens": [{ "token": GOOD }] }),
+                None,
+            ),
+            (json!({ "bind": "0.0.0.0:7460" }), Some("no token is set")),
+            (json!({ "bind": "[::]:7460" }), Some("no token is set")),
+            (
+                json!({ "bind": "192.168.1.5:7460", "token": "" }),
+                Some("no token is set"),
+            ),
+            (
+                json!({ "bind": "0.0.0.0:1", "tokens": [{ "token": "" }] }),
+                Some("no token is set"),
+            ),
+            (json!({ "token": "hunter2" }), Some("has 7 characters")),
+            (
+                json!({ "tokens": [{ "token": "short" }] }),
+                Some("openssl rand -hex 32"),
+            ),
+            (json!({ "token": "0123456789 abcdef" }), Some("space")),
+            (
+                json!({ "token": GOOD, "tokens": [{ "token": GOOD }] }),
+                Some("twice"),
+            ),
+            (
+                json!({ "hosts": ["tools.example.org", "10.0.0.1:8443", "[fd00::1]"] }),
+                None,
+            ),
+            (
+                json!({ "hosts": ["https://tools.example.org"] }),
+                Some("whole address"),
+            ),
+            (json!({ "hosts": ["*"] }), Some("no name")),
+            (json!({ "hosts": [""] }), Some("no name")),
+            (
+                json!({ "origins": ["https://tools.example.org", "vscode-webview://x"] }),
+                None,
+            ),
+            (
+                json!({ "origins": ["tools.example.org"] }),
+                Some("no scheme"),
+            ),
+            (json!({ "origins": ["*"] }), Some("no scheme")),
+            (json!({ "origins": ["https://*"] }), Some("without *")),
+            (
+                json!({ "origins": ["https://a.test/"] }),
+                Some("more than an origin"),
+            ),
+            (json!({ "concurrency": 0 }), Some("concurrency")),
+            (json!({ "connections": 0 }), Some("connections")),
+        ];
+        for (settings, expected) in table {
+            let read: ServeSettings = serde_json::from_value(settings.clone()).unwrap();
+            let problem = read.problem();
+            match expected {
+                None => assert_eq!(problem, None, "{settings}"),
+                Some(part) => assert!(
+                    problem
+                        .as_deref()
+                        .is_some_and(|problem| problem.contains(part)),
+                    "{settings}: {problem:?}"
+                ),
+            }
+            assert!(
+                !problem.unwrap_or_default().contains("hunter2"),
+                "{settings}"
+            );
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_token() {
+        let settings = json!({ "token": GOOD, "tokens": [{ "token": format!("{GOOD}x"), "name": "kitchen" }] });
+        let settings: ServeSettings = serde_json::from_value(settings).unwrap();
+        let shown = format!("{settings:?}");
+        assert!(
+            shown.contains("kitchen") && !shown.contains(GOOD),
+            "{shown}"
+        );
+    }
 }

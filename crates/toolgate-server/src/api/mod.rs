@@ -1,6 +1,7 @@
 //! The API: one file per group of routes.
 
 pub(crate) mod health;
+pub(crate) mod login;
 pub(crate) mod openapi;
 pub(crate) mod tools;
 

@@ -1,0 +1,127 @@
+//! Signing in and out: a token is exchanged for a cookie that no script can read.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::{FromRequest, Request};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Form, Json};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tracing::{info, warn};
+use utoipa::ToSchema;
+
+use crate::guard::{Ends, Keys};
+use crate::problem::Problem;
+
+/// What is shown to come in.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct Credentials {
+    /// The token itself.
+    token: String,
+}
+
+/// Signs in: sets the session's cookie.
+#[utoipa::path(post, path = "/login", tag = "sign in",
+    request_body(content(
+        (Credentials = "application/x-www-form-urlencoded"),
+        (Credentials = "application/json"),
+    )),
+    responses((status = 303, description = "Signed in; the dashboard is at /"),
+              (status = 401, description = "No such token: the sign-in page", content_type = "text/html"),
+              (status = 415, description = "Neither a form nor JSON", body = Problem),
+              (status = 429, description = "Too many attempts", body = Problem)))]
+pub(crate) async fn sign_in(
+    Extension(keys): Extension<Arc<Keys>>,
+    Extension(ends): Extension<Ends>,
+    request: Request,
+) -> Response {
+    if let Err(seconds) = keys.attempt(ends.peer) {
+        let detail = format!("that were too many attempts to sign in; try again in {seconds} s");
+        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
+        return problem.retry_after(seconds).into_response();
+    }
+    let token = match token_of(request).await {
+        Ok(token) => token,
+        Err(refused) => return refused,
+    };
+    if keys.tokens.is_empty() {
+        return home(None);
+    }
+    let Some(caller) = keys.tokens.find(token.trim().as_bytes()) else {
+        warn!(from = %ends.peer, "somebody tried to sign in with a wrong token");
+        return page(
+            StatusCode::UNAUTHORIZED,
+            Some("That is not a token of this gateway."),
+        );
+    };
+    let Some(cookie) = keys.sessions.open(caller.number) else {
+        let detail = "this system has no random numbers to give; send the token as 'Authorization: Bearer …' instead";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response();
+    };
+    info!(from = %ends.peer, token = keys.tokens.name(caller.number), "somebody signed in");
+    home(Some(cookie))
+}
+
+/// Signs out: the session is gone.
+#[utoipa::path(post, path = "/logout", tag = "sign in", responses((status = 303, description = "Signed out")))]
+pub(crate) async fn sign_out(
+    Extension(keys): Extension<Arc<Keys>>,
+    headers: HeaderMap,
+) -> Response {
+    home(keys.sessions.close(&headers))
+}
+
+async fn token_of(request: Request) -> Result<String, Response> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind.map(HeaderValue::as_bytes).unwrap_or_default();
+    let is = |wanted: &str| {
+        kind.get(..wanted.len())
+            .is_some_and(|kind| kind.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    if is("application/x-www-form-urlencoded") {
+        let form = Form::<Credentials>::from_request(request, &()).await;
+        form.map(|Form(it)| it.token)
+            .map_err(IntoResponse::into_response)
+    } else if is("application/json") {
+        let json = Json::<Credentials>::from_request(request, &()).await;
+        json.map(|Json(it)| it.token)
+            .map_err(IntoResponse::into_response)
+    } else {
+        let detail = "send the token as a form or as JSON: token=… or {\"token\": \"…\"}";
+        Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into_response())
+    }
+}
+
+fn home(cookie: Option<HeaderValue>) -> Response {
+    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The sign-in page, with what went wrong.
+pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Response {
+    const PAGE: &str = include_str!("../../assets/signin.html");
+    const STYLE: &str = include_str!("../../assets/css/signin.css");
+    // Its style stands in the page: nothing else is served to somebody who is not in yet.
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+        format!(
+            "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        )
+    });
+    let message = message.map(|text| format!("<p role=\"alert\">{text}</p>\n"));
+    let page = PAGE
+        .replace("{{style}}", STYLE)
+        .replace("{{message}}", &message.unwrap_or_default());
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
+        (header::WWW_AUTHENTICATE, "Bearer realm=\"toolgate\""),
+    ];
+    (status, headers, page).into_response()
+}

@@ -1,0 +1,149 @@
+//! What comes in and what goes out, bounded.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::{Full, Limited};
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::room::Place;
+use crate::listener::Watch;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request's body: no more than so many bytes, within so much time. Too many end in the error that axum answers with 413.
+pub(super) struct Bounded<B> {
+    inner: Limited<B>,
+    patience: Duration,
+    /// Set once the body had to be waited for; most come along with their head.
+    ends: Option<Pin<Box<Sleep>>>,
+    watch: Arc<Watch>,
+    done: bool,
+}
+
+impl<B> Bounded<B>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Failure>> + Send + Unpin + 'static,
+{
+    pub(super) fn wrap(body: B, limit: usize, patience: Duration, watch: &Arc<Watch>) -> Body {
+        if body.is_end_stream() {
+            return Body::empty();
+        }
+        if body.size_hint().lower() > limit as u64 {
+            watch.leaves_body_unread();
+            // Nothing of it is read: a client that asked whether to go on is not told to.
+            return Body::new(Limited::new(Full::new(Bytes::from_static(b"-")), 0));
+        }
+        Body::new(Self {
+            inner: Limited::new(body, limit),
+            patience,
+            ends: None,
+            watch: Arc::clone(watch),
+            done: false,
+        })
+    }
+}
+
+impl<B> HttpBody for Bounded<B>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Failure>> + Unpin,
+{
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
+            this.done = frame.is_none();
+            return Poll::Ready(frame);
+        }
+        let patience = this.patience;
+        let ends = this
+            .ends
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        ready!(ends.as_mut().poll(context));
+        this.watch.body_is_late();
+        Poll::Ready(Some(Err("the body did not arrive in time".into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl<B> Drop for Bounded<B> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.watch.leaves_body_unread();
+        }
+    }
+}
+
+/// An answer on its way out. With its end the connection is idle again.
+pub(crate) struct Answer {
+    body: Body,
+    stream: Option<Stream>,
+    watch: Arc<Watch>,
+}
+
+/// An answer without an end of its own.
+pub(super) struct Stream {
+    pub(super) _place: Place,
+    pub(super) cut: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Answer {
+    pub(super) fn new(body: Body, stream: Option<Stream>, watch: Arc<Watch>) -> Self {
+        Self {
+            body,
+            stream,
+            watch,
+        }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if frame.is_pending()
+            && let Some(stream) = &mut self.stream
+        {
+            ready!(stream.cut.as_mut().poll(context));
+            return Poll::Ready(None);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.watch.is_idle();
+    }
+}

@@ -1,0 +1,215 @@
+//! Pages that are ours. A browser says in `Origin` and `Sec-Fetch-Site` whose page makes it ask.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+use super::host::Hosts;
+
+/// Whose page a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Page {
+    /// No page: a program, or a browser that a person told to go here.
+    None,
+    /// The dashboard.
+    Own,
+    /// One that the configuration lists; it is told that it may read the answer.
+    Listed(HeaderValue),
+}
+
+/// Origins that the configuration lists.
+pub(super) struct Origins(Vec<Box<str>>);
+
+impl Origins {
+    pub(super) fn new(listed: &[String]) -> Self {
+        Self(listed.iter().map(|origin| origin.as_str().into()).collect())
+    }
+
+    /// Whose page asks; an error if it is nobody's we know, with what to call it.
+    pub(super) fn check(
+        &self,
+        hosts: &Hosts,
+        host: &str,
+        reached: IpAddr,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Page, String> {
+        let page = match only(headers, &header::ORIGIN)? {
+            None => Page::None,
+            Some(origin) => self.whose(hosts, host, reached, origin)?,
+        };
+        if page == Page::None {
+            expect_no_foreign_page(method, headers)?;
+        }
+        Ok(page)
+    }
+
+    fn whose(
+        &self,
+        hosts: &Hosts,
+        host: &str,
+        reached: IpAddr,
+        origin: &HeaderValue,
+    ) -> Result<Page, String> {
+        let text = origin.to_str().unwrap_or("unreadable");
+        let (usual_port, authority) = match text.split_once("://") {
+            Some(("http", authority)) => (80, authority),
+            Some(("https", authority)) => (443, authority),
+            _ => (0, ""),
+        };
+        if !authority.is_empty()
+            && (authority.eq_ignore_ascii_case(host)
+                || hosts.has_page(authority, usual_port, reached))
+        {
+            return Ok(Page::Own);
+        }
+        if self
+            .0
+            .iter()
+            .any(|listed| listed.eq_ignore_ascii_case(text))
+        {
+            return Ok(Page::Listed(origin.clone()));
+        }
+        Err(format!("the origin '{}'", shown(text)))
+    }
+}
+
+/// An image or a script tag of a foreign page asks without an `Origin`; browsers mark it all the same.
+fn expect_no_foreign_page(method: &Method, headers: &HeaderMap) -> Result<(), String> {
+    const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+    let Some(site) = headers.get(SITE) else {
+        return Ok(());
+    };
+    // A link that a person followed.
+    let follows =
+        || *method == Method::GET && headers.get(MODE).is_some_and(|mode| mode == "navigate");
+    if site == "same-origin" || site == "none" || follows() {
+        return Ok(());
+    }
+    Err("a page of another site".to_owned())
+}
+
+/// The only header of that name, if any.
+pub(super) fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, String> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    match values.next() {
+        None => Ok(first),
+        Some(_) => Err(format!("a request with two {name} headers")),
+    }
+}
+
+/// What others wrote, fit for a text.
+pub(super) fn shown(text: &str) -> String {
+    let cut: String = text.chars().take(100).collect();
+    toolgate_core::escape(&cut).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pairs: &[(&'static str, &'static str)], method: &Method) -> Result<Page, String> {
+        let hosts = Hosts::new(
+            ([127, 0, 0, 1], 7460).into(),
+            &["tools.example.org".to_owned()],
+        );
+        let origins = Origins::new(&[
+            "https://app.example.org".to_owned(),
+            "vscode-webview://panel".to_owned(),
+        ]);
+        let headers = pairs.iter().map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
+        let mut map = HeaderMap::new();
+        headers.for_each(|(name, value)| {
+            map.append(name, value);
+        });
+        origins.check(
+            &hosts,
+            "localhost:7460",
+            [127, 0, 0, 1].into(),
+            method,
+            &map,
+        )
+    }
+
+    #[test]
+    fn pages_that_are_ours_and_no_others() {
+        let listed = |origin| Some(Page::Listed(HeaderValue::from_static(origin)));
+        let table = [
+            ("http://localhost:7460", Some(Page::Own)),
+            ("http://127.0.0.1:7460", Some(Page::Own)),
+            ("http://[::1]:7460", Some(Page::Own)),
+            ("https://tools.example.org", Some(Page::Own)),
+            ("https://app.example.org", listed("https://app.example.org")),
+            ("vscode-webview://panel", listed("vscode-webview://panel")),
+            ("http://app.example.org", None),
+            ("https://app.example.org.evil.test", None),
+            ("https://app.example.org:8443", None),
+            ("http://localhost", None),
+            ("http://localhost:3000", None),
+            ("ftp://localhost:7460", None),
+            ("localhost:7460", None),
+            ("null", None),
+            ("", None),
+            ("http://", None),
+            ("*", None),
+            ("https://evil.test", None),
+            ("http://localhost:7460, https://evil.test", None),
+        ];
+        for (origin, expected) in table {
+            let page = check(&[("origin", origin)], &Method::POST);
+            assert_eq!(page.clone().ok(), expected, "{origin:?}: {page:?}");
+        }
+    }
+
+    #[test]
+    fn a_browser_that_says_whose_page_asks_is_believed() {
+        let table: [(&[(&str, &str)], Method, bool); 8] = [
+            (&[], Method::POST, true),
+            (&[("sec-fetch-site", "same-origin")], Method::GET, true),
+            (&[("sec-fetch-site", "none")], Method::GET, true),
+            (&[("sec-fetch-site", "cross-site")], Method::GET, false),
+            (&[("sec-fetch-site", "same-site")], Method::GET, false),
+            (
+                &[
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                ],
+                Method::GET,
+                true,
+            ),
+            (
+                &[
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                ],
+                Method::POST,
+                false,
+            ),
+            (
+                &[
+                    ("origin", "http://localhost:7460"),
+                    ("origin", "https://evil.test"),
+                ],
+                Method::GET,
+                false,
+            ),
+        ];
+        for (headers, method, admitted) in table {
+            assert_eq!(
+                check(headers, &method).is_ok(),
+                admitted,
+                "{method} {headers:?}"
+            );
+        }
+    }
+}

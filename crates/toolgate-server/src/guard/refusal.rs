@@ -1,0 +1,160 @@
+//! Answers of the guard itself, in the words of the route: an envelope where a call was asked for, else a problem.
+
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use serde_json::json;
+use toolgate_core::{ToolCall, ToolError, ToolOutcome};
+
+use crate::problem::Problem;
+
+/// Why somebody who may come in must wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Refusal {
+    Stopping,
+    /// Seconds to wait.
+    TooOften(u32),
+    /// The number of places.
+    Full(usize),
+}
+
+/// A refusal for later, when the request is no longer at hand.
+pub(super) struct Later {
+    refusal: Refusal,
+    tool: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn answer(self, parts: &Parts) -> Response {
+        self.later(parts).answer()
+    }
+
+    pub(super) fn later(self, parts: &Parts) -> Later {
+        let called = called(parts.uri.path()).filter(|_| parts.method == Method::POST);
+        Later {
+            refusal: self,
+            tool: called.map(decoded),
+        }
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            Self::Stopping | Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+
+    fn seconds(self) -> u32 {
+        match self {
+            Self::Stopping | Self::Full(_) => 1,
+            Self::TooOften(seconds) => seconds,
+        }
+    }
+
+    fn reason(self) -> String {
+        match self {
+            Self::Stopping => "the gateway is stopping".to_owned(),
+            Self::TooOften(seconds) => {
+                format!("that is more often than serve.rate allows; try again in {seconds} s")
+            }
+            Self::Full(places) => format!(
+                "{places} requests are under way already, which is the limit; try again in 1 s"
+            ),
+        }
+    }
+}
+
+impl Later {
+    pub(super) fn answer(self) -> Response {
+        let reason = self.refusal.reason();
+        let (status, seconds) = (self.refusal.status(), self.refusal.seconds());
+        let Some(tool) = self.tool else {
+            return Problem::new(status, reason)
+                .retry_after(seconds)
+                .into_response();
+        };
+        let error = ToolError::unavailable(&tool, reason);
+        let outcome = ToolOutcome::refused(&ToolCall::new(tool, json!({})), error);
+        let mut response = (status, Json(outcome)).into_response();
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        response
+    }
+}
+
+/// The tool in the path of a call, as it stands there.
+pub(super) fn called(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("/api/tools/")?.strip_suffix("/call")?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
+}
+
+fn decoded(name: &str) -> String {
+    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
+    let bytes = name.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                plain.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// What axum itself refuses, it refuses in plain text or without a word; here every error is a problem.
+pub(super) async fn as_problem(response: Response) -> Response {
+    const SENTENCE: usize = 4096;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !is_plain || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = to_bytes(body, SENTENCE).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let detail = match (text.trim(), status) {
+        ("", StatusCode::METHOD_NOT_ALLOWED) => {
+            "this path does not know that method; /openapi.json says which ones it knows"
+        }
+        ("", _) => "the request could not be answered",
+        (text, _) => text,
+    };
+    let problem = Problem::new(status, toolgate_core::escape(detail)).into_response();
+    let (problem, body) = problem.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.extend(problem.headers);
+    Response::from_parts(parts, Body::new(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_of_a_call_is_read_from_its_path() {
+        let table = [
+            ("/api/tools/echo/call", Some("echo")),
+            ("/api/tools/a%20b%2Fc/call", Some("a b/c")),
+            ("/api/tools/100%/call", Some("100%")),
+            ("/api/tools/%zz/call", Some("%zz")),
+            ("/api/tools//call", None),
+            ("/api/tools/a/b/call", None),
+            ("/api/tools/echo", None),
+            ("/api/tools/call", None),
+        ];
+        for (path, tool) in table {
+            assert_eq!(called(path).map(decoded).as_deref(), tool, "{path}");
+        }
+    }
+}

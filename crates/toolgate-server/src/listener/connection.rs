@@ -1,0 +1,161 @@
+//! One connection, from its first request to its end.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::head::Head;
+use super::watch::{End, Watch};
+use crate::guard::{Ends, Guard};
+
+/// Bytes a head may have.
+const HEAD_SIZE: usize = 16 << 10;
+/// Bytes that are read ahead.
+const BUFFER: usize = 64 << 10;
+/// How long a peer may go on sending what nobody reads, so that it gets to read why.
+const LINGER: Duration = Duration::from_secs(2);
+const LATE: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Serves one connection until either side ends it. With `stop` it ends after the request that is under way.
+pub(super) async fn converse<I>(
+    guard: Arc<Guard>,
+    io: I,
+    ends: Ends,
+    watch: Arc<Watch>,
+    stop: CancellationToken,
+) where
+    I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let service = service_fn(|request| {
+        watch.is_busy();
+        let (guard, watch) = (&guard, &watch);
+        Box::pin(async move { Ok::<_, Infallible>(guard.handle(ends, watch, request).await) })
+    });
+    let io = TokioIo::new(Watched::new(io, Arc::clone(&watch)));
+    let mut connection = http1::Builder::new()
+        .header_read_timeout(None) // The watch does that, without a timer for every request.
+        .max_header_size(HEAD_SIZE)
+        .max_buf_size(BUFFER)
+        .serve_connection(io, service);
+    let mut stopped = std::pin::pin!(stop.cancelled());
+    let mut told = false;
+    let ended = poll_fn(|context| {
+        if let Some(end) = watch.listen(context.waker()) {
+            return Poll::Ready(Err(end));
+        }
+        if !told && stopped.as_mut().poll(context).is_ready() {
+            told = true;
+            Pin::new(&mut connection).graceful_shutdown();
+        }
+        connection.poll_without_shutdown(context).map(Ok)
+    })
+    .await;
+    let mut io = connection.into_parts().io.into_inner().io;
+    match ended {
+        Err(End::Close) => {}
+        Err(End::Late) => {
+            drop(tokio::time::timeout(LINGER, io.write_all(LATE)).await);
+            linger(io).await;
+        }
+        Ok(Err(error)) if !error.is_parse() => debug!(%error, "a connection broke"),
+        Ok(Err(_)) => linger(io).await,
+        Ok(Ok(())) if watch.left_body_unread() => linger(io).await,
+        Ok(Ok(())) => drop(io.shutdown().await),
+    }
+}
+
+/// Closes without throwing away the last answer: a peer that is still sending would lose it if its bytes met a closed socket.
+pub(super) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
+    let drained = async {
+        drop(io.shutdown().await);
+        let mut scrap = [0_u8; 4096];
+        while io.read(&mut scrap).await.is_ok_and(|count| count > 0) {}
+    };
+    drop(tokio::time::timeout(LINGER, drained).await);
+}
+
+/// Tells the watch what goes in and out.
+struct Watched<I> {
+    io: I,
+    watch: Arc<Watch>,
+    head: Head,
+}
+
+impl<I> Watched<I> {
+    fn new(io: I, watch: Arc<Watch>) -> Self {
+        let head = Head::default();
+        Self { io, watch, head }
+    }
+
+    fn wrote<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.watch.is_blocked(written.is_pending());
+        written
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        let new = &buffer.filled()[before..];
+        if !new.is_empty()
+            && let Some(first) = self.watch.is_reading()
+        {
+            if first {
+                self.head = Head::default();
+            }
+            self.head.read(new);
+            self.watch.has_two_lengths(self.head.has_two_lengths());
+        }
+        read
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.wrote(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.wrote(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.io).poll_flush(context);
+        self.wrote(flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}

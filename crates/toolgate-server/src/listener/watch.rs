@@ -1,0 +1,223 @@
+//! What is known of a connection, and how long it may do nothing.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use futures::task::AtomicWaker;
+
+/// The patrol looks this often; all patience is counted in it.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+/// How long the head of a request may take, from its first byte or from the start of the connection.
+const HEAD: u32 = 10;
+/// How long a connection may wait for its next request.
+const IDLE: u32 = 60;
+/// How long a peer may leave an answer unread.
+const UNREAD: u32 = 30;
+
+const FRESH: u8 = 0;
+const WAITING: u8 = 1;
+const READING: u8 = 2;
+const BUSY: u8 = 3;
+
+/// Why a connection must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The head of a request took too long: that is said.
+    Late = 1,
+    /// It was idle, or its peer does not read.
+    Close = 2,
+}
+
+/// One connection. What happens on every request costs a store here, and no look at a clock.
+pub(crate) struct Watch {
+    clock: Arc<AtomicU32>,
+    phase: AtomicU8,
+    /// The tick at which the phase began.
+    since: AtomicU32,
+    /// The tick at which the peer stopped reading, plus one; 0: it reads.
+    blocked: AtomicU32,
+    end: AtomicU8,
+    two_lengths: AtomicBool,
+    body_late: AtomicBool,
+    body_unread: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Watch {
+    pub(super) fn new(clock: Arc<AtomicU32>) -> Self {
+        Self {
+            phase: AtomicU8::new(FRESH),
+            since: AtomicU32::new(clock.load(Relaxed)),
+            blocked: AtomicU32::new(0),
+            end: AtomicU8::new(0),
+            two_lengths: AtomicBool::new(false),
+            body_late: AtomicBool::new(false),
+            body_unread: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+            clock,
+        }
+    }
+
+    fn enter(&self, phase: u8) {
+        self.since.store(self.clock.load(Relaxed), Relaxed);
+        self.phase.store(phase, Relaxed);
+    }
+
+    /// Bytes of a head arrive; true if they are its first.
+    pub(super) fn is_reading(&self) -> Option<bool> {
+        match self.phase.load(Relaxed) {
+            BUSY => None,
+            READING => Some(false),
+            phase => {
+                // The first bytes of a fresh connection are due since it began.
+                if phase == WAITING {
+                    self.enter(READING);
+                } else {
+                    self.phase.store(READING, Relaxed);
+                }
+                Some(true)
+            }
+        }
+    }
+
+    /// A request is being answered.
+    pub(super) fn is_busy(&self) {
+        self.enter(BUSY);
+    }
+
+    /// It has been answered.
+    pub(crate) fn is_idle(&self) {
+        self.enter(WAITING);
+    }
+
+    pub(super) fn has_two_lengths(&self, it_has: bool) {
+        self.two_lengths.store(it_has, Relaxed);
+    }
+
+    /// True if the request says twice how long it is. Smugglers do.
+    pub(crate) fn had_two_lengths(&self) -> bool {
+        self.two_lengths.load(Relaxed)
+    }
+
+    pub(crate) fn body_is_late(&self) {
+        self.body_late.store(true, Relaxed);
+    }
+
+    /// True if a body did not arrive in time. Such a connection ends with the answer.
+    pub(crate) fn was_body_late(&self) -> bool {
+        self.body_late.load(Relaxed)
+    }
+
+    pub(crate) fn leaves_body_unread(&self) {
+        self.body_unread.store(true, Relaxed);
+    }
+
+    pub(super) fn left_body_unread(&self) -> bool {
+        self.body_unread.load(Relaxed)
+    }
+
+    pub(super) fn is_blocked(&self, blocked: bool) {
+        if !blocked {
+            if self.blocked.load(Relaxed) != 0 {
+                self.blocked.store(0, Relaxed);
+            }
+        } else if self.blocked.load(Relaxed) == 0 {
+            self.blocked
+                .store(self.clock.load(Relaxed).wrapping_add(1).max(1), Relaxed);
+        }
+    }
+
+    pub(super) fn listen(&self, waker: &Waker) -> Option<End> {
+        self.waker.register(waker);
+        match self.end.load(Relaxed) {
+            0 => None,
+            1 => Some(End::Late),
+            _ => Some(End::Close),
+        }
+    }
+
+    fn tell(&self, end: End) {
+        self.end.store(end as u8, Relaxed);
+        self.waker.wake();
+    }
+
+    /// For how many ticks it has waited for its peer to ask something.
+    fn waits(&self, now: u32) -> Option<u32> {
+        let waits = self.phase.load(Relaxed) != BUSY && self.blocked.load(Relaxed) == 0;
+        waits.then(|| now.wrapping_sub(self.since.load(Relaxed)))
+    }
+
+    fn overdue(&self, now: u32) -> Option<End> {
+        let blocked = self.blocked.load(Relaxed);
+        if blocked != 0 {
+            return (now.wrapping_sub(blocked) >= UNREAD).then_some(End::Close);
+        }
+        let waited = self.waits(now)?;
+        match self.phase.load(Relaxed) {
+            READING if waited >= HEAD => Some(End::Late),
+            FRESH if waited >= HEAD => Some(End::Close),
+            WAITING if waited >= IDLE => Some(End::Close),
+            _ => None,
+        }
+    }
+}
+
+/// All connections there are.
+#[derive(Default)]
+pub(super) struct Patrol {
+    clock: Arc<AtomicU32>,
+    next: AtomicU64,
+    watches: Mutex<HashMap<u64, Arc<Watch>>>,
+}
+
+impl Patrol {
+    /// One more connection. It counts until [`leave`](Self::leave), or until it is told to end.
+    pub(super) fn join(&self) -> (u64, Arc<Watch>) {
+        let watch = Arc::new(Watch::new(Arc::clone(&self.clock)));
+        let number = self.next.fetch_add(1, Relaxed);
+        self.lock().insert(number, Arc::clone(&watch));
+        (number, watch)
+    }
+
+    pub(super) fn leave(&self, number: u64) {
+        self.lock().remove(&number);
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Ends the connection that has waited longest, if there is one that only waits.
+    pub(super) fn make_room(&self) -> bool {
+        let now = self.clock.load(Relaxed);
+        let mut watches = self.lock();
+        let waiting = watches
+            .iter()
+            .filter_map(|(number, watch)| Some((watch.waits(now)?, *number)));
+        let longest = waiting.filter(|(waited, _)| *waited > 0).max();
+        let gone = longest.and_then(|(_, number)| watches.remove(&number));
+        if let Some(watch) = &gone {
+            watch.tell(End::Close);
+        }
+        gone.is_some()
+    }
+
+    /// One tick: ends what is overdue.
+    pub(super) fn tick(&self) {
+        let now = self.clock.fetch_add(1, Relaxed).wrapping_add(1);
+        self.lock().retain(|_, watch| match watch.overdue(now) {
+            None => true,
+            Some(end) => {
+                watch.tell(end);
+                false
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Watch>>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
