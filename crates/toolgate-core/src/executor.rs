@@ -122,6 +122,11 @@ impl ToolExecutor {
         scope.has(tool) && self.is_visible(tool)
     }
 
+    /// What the policy says of a tool.
+    pub fn decision(&self, tool: &ToolDefinition) -> Decision {
+        self.shared.policy.decide(tool)
+    }
+
     /// True if calls are recorded as traces, so that what they ask others belongs to them.
     pub(crate) fn is_traced(&self) -> bool {
         self.shared.traced

@@ -1,14 +1,223 @@
 //! Questions for the person at the dashboard.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{broadcast, oneshot, watch};
+use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source};
+use utoipa::ToSchema;
+
+use crate::calls::timestamp;
+
+/// More questions at once are not answered by a person.
+const MOST: usize = 100;
+/// Events that wait for a slow dashboard.
+const KEPT: usize = 256;
+/// A page that is loaded again is away for a moment.
+const AWAY: Duration = Duration::from_secs(5);
 
 /// Asks whoever has the dashboard open. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Approvals {}
+#[derive(Clone)]
+pub struct Approvals(Arc<Desk>);
+
+struct Desk {
+    open: Mutex<BTreeMap<String, Open>>,
+    events: broadcast::Sender<ApprovalEvent>,
+    /// How many listen.
+    listeners: watch::Sender<usize>,
+    equipment: OnceLock<(Redactor, Duration)>,
+}
+
+struct Open {
+    question: Arc<Question>,
+    answer: oneshot::Sender<Approval>,
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Question {
+    /// The id of the call.
+    #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
+    pub(crate) id: String,
+    /// The tool it is of.
+    #[schema(example = "control_lock")]
+    pub(crate) tool: String,
+    /// The MCP server behind it.
+    #[schema(example = "house")]
+    pub(crate) server: Option<String>,
+    /// Who asked for the call.
+    #[schema(example = "chat")]
+    pub(crate) origin: String,
+    /// What the tool would get.
+    #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
+    pub(crate) arguments: Value,
+    /// Since when it waits, in UTC.
+    #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
+    pub(crate) asked_at: String,
+    /// When it counts as refused, in UTC.
+    #[schema(example = "2026-11-16T05:32:00.000Z", format = DateTime)]
+    pub(crate) expires_at: String,
+}
+
+/// A question comes or goes.
+#[derive(Debug, Clone)]
+pub(crate) enum ApprovalEvent {
+    /// A call waits.
+    Asked(Arc<Question>),
+    /// It does not wait any more, for whatever reason.
+    Gone(String),
+}
+
+/// Somebody who listens; calls wait as long as there is one.
+pub(crate) struct Listening {
+    desk: Arc<Desk>,
+    pub(crate) events: broadcast::Receiver<ApprovalEvent>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self(Arc::new(Desk {
+            open: Mutex::default(),
+            events: broadcast::Sender::new(KEPT),
+            listeners: watch::Sender::new(0),
+            equipment: OnceLock::new(),
+        }))
+    }
+}
+
+impl Approvals {
+    /// What must not be shown, and how long the executor waits for an answer.
+    pub(crate) fn equip(&self, redactor: Redactor, patience: Duration) {
+        drop(self.0.equipment.set((redactor, patience)));
+    }
+
+    /// Listens to all questions from now on.
+    pub(crate) fn listen(&self) -> Listening {
+        let events = self.0.events.subscribe();
+        self.0.listeners.send_modify(|listeners| *listeners += 1);
+        Listening {
+            desk: Arc::clone(&self.0),
+            events,
+        }
+    }
+
+    /// Calls that wait, the oldest first.
+    pub(crate) fn open(&self) -> Vec<Question> {
+        let open = self.0.open();
+        open.values()
+            .map(|open| Question::clone(&open.question))
+            .collect()
+    }
+
+    /// Answers a question; false if nobody waits for that any more.
+    pub(crate) fn settle(&self, id: &str, approve: bool) -> bool {
+        let answer = match approve {
+            true => Approval::Granted,
+            false => Approval::Refused,
+        };
+        let open = self.0.open().remove(id);
+        open.is_some_and(|open| open.answer.send(answer).is_ok())
+    }
+}
 
 impl Approver for Approvals {
-    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-        Box::pin(async { Approval::Nobody })
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let Some((_waiting, answer)) = self.0.ask(&request) else {
+                return Approval::Nobody;
+            };
+            tokio::select! {
+                answer = answer => answer.unwrap_or(Approval::Nobody),
+                () = self.0.deserted() => Approval::Nobody,
+            }
+        })
+    }
+}
+
+impl Desk {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a question; none if nobody listens, or too many wait already.
+    fn ask(
+        self: &Arc<Self>,
+        request: &ApprovalRequest<'_>,
+    ) -> Option<(Waiting, oneshot::Receiver<Approval>)> {
+        if *self.listeners.borrow() == 0 {
+            return None;
+        }
+        let question = Arc::new(self.question(request));
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut open = self.open();
+            if open.len() >= MOST {
+                tracing::warn!(tool = %request.tool.name(), "too many calls wait for approval: this one is refused");
+                return None;
+            }
+            let question = Arc::clone(&question);
+            open.insert(question.id.clone(), Open { question, answer });
+        }
+        let waiting = Waiting {
+            desk: Arc::clone(self),
+            id: question.id.clone(),
+        };
+        drop(self.events.send(ApprovalEvent::Asked(question)));
+        Some((waiting, answered))
+    }
+
+    fn question(&self, request: &ApprovalRequest<'_>) -> Question {
+        let usual = || (Redactor::default(), Duration::from_secs(120));
+        let (redactor, patience) = self.equipment.get_or_init(usual);
+        let now = SystemTime::now();
+        Question {
+            id: request.id.to_string(),
+            tool: request.tool.name().to_owned(),
+            server: match request.tool.source() {
+                Source::Mcp(server) => Some(server.clone()),
+                _ => None,
+            },
+            origin: request.origin.to_string(),
+            arguments: redactor.value(request.arguments),
+            asked_at: timestamp(now),
+            expires_at: timestamp(now + *patience),
+        }
+    }
+
+    /// Returns when nobody has listened for a while.
+    async fn deserted(&self) {
+        let mut listeners = self.listeners.subscribe();
+        loop {
+            // The sender is in `self`: neither wait ends because of its end.
+            drop(listeners.wait_for(|listeners| *listeners == 0).await);
+            let back = listeners.wait_for(|listeners| *listeners > 0);
+            if tokio::time::timeout(AWAY, back).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes a question back when its call stops waiting, for whatever reason, and tells all who listen.
+struct Waiting {
+    desk: Arc<Desk>,
+    id: String,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.desk.open().remove(&self.id);
+        let gone = ApprovalEvent::Gone(std::mem::take(&mut self.id));
+        drop(self.desk.events.send(gone));
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.desk.listeners.send_modify(|listeners| *listeners -= 1);
     }
 }

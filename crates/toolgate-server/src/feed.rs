@@ -1,10 +1,13 @@
 //! Calls as they happen, for whoever watches.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
-use toolgate_core::{CallRecord, CallStarted, Observer};
+use toolgate_core::{CallRecord, CallStarted, Observer, Redactor, Tool};
+
+use crate::calls::Call;
+use crate::recent::Recent;
 
 /// Events that wait for a slow watcher; who is slower than that is told how many it missed.
 const KEPT: usize = 1024;
@@ -13,43 +16,91 @@ const KEPT: usize = 1024;
 #[derive(Clone)]
 pub(crate) enum Event {
     /// A call is about to run.
-    Started(Arc<CallStarted>),
+    Started(Arc<Shown>),
     /// A call has ended.
-    Finished(Arc<CallRecord>),
+    Finished(Arc<Shown>),
 }
 
-/// Hands every call on to all who watch. Cheap to clone.
+/// A call as it is shown, and the tool it is of. Not its result: results may be large, and many events wait.
+pub(crate) struct Shown {
+    pub(crate) call: Call,
+    pub(crate) tool: Option<Arc<dyn Tool>>,
+}
+
+/// Hands every call on to all who watch, and keeps the last ones if nobody else does. Cheap to clone.
 #[derive(Clone)]
-pub struct Feed(broadcast::Sender<Event>);
+pub struct Feed(Arc<Shared>);
+
+struct Shared {
+    events: broadcast::Sender<Event>,
+    redactor: OnceLock<Redactor>,
+    recent: OnceLock<Recent>,
+}
 
 impl Default for Feed {
     fn default() -> Self {
-        Self(broadcast::Sender::new(KEPT))
+        Self(Arc::new(Shared {
+            events: broadcast::Sender::new(KEPT),
+            redactor: OnceLock::new(),
+            recent: OnceLock::new(),
+        }))
     }
 }
 
 impl Feed {
-    /// Everything from now on.
-    pub(crate) fn watch(&self) -> broadcast::Receiver<Event> {
-        self.0.subscribe()
+    /// What must not be shown.
+    pub(crate) fn hides(&self, redactor: Redactor) {
+        drop(self.0.redactor.set(redactor));
     }
 
-    fn send(&self, event: impl FnOnce() -> Event) {
-        // Most of the time nobody watches, and a record is not worth a copy then.
-        if self.0.receiver_count() > 0 {
-            drop(self.0.send(event()));
+    /// From now on the last calls are kept here.
+    pub(crate) fn remembers(&self, redactor: Redactor) {
+        drop(self.0.recent.set(Recent::new(redactor)));
+    }
+
+    /// The last calls, if they are kept here.
+    pub(crate) fn recent(&self) -> Option<&Recent> {
+        self.0.recent.get()
+    }
+
+    /// Everything from now on.
+    pub(crate) fn watch(&self) -> broadcast::Receiver<Event> {
+        self.0.events.subscribe()
+    }
+
+    fn send(&self, event: impl FnOnce(&Redactor) -> Event) {
+        // Most of the time nobody watches, and a call is not worth a copy then.
+        if self.0.events.receiver_count() > 0 {
+            let redactor = self.0.redactor.get_or_init(Redactor::default);
+            drop(self.0.events.send(event(redactor)));
         }
     }
 }
 
 impl Observer for Feed {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        self.send(|| Event::Started(Arc::new(call.clone())));
+        if let Some(recent) = self.recent() {
+            recent.started(call);
+        }
+        self.send(|redactor| {
+            Event::Started(Arc::new(Shown {
+                call: Call::started(call, redactor),
+                tool: Some(Arc::clone(&call.tool)),
+            }))
+        });
         None
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.send(|| Event::Finished(Arc::new(record.clone())));
+        if let Some(recent) = self.recent() {
+            recent.finished(record);
+        }
+        self.send(|redactor| {
+            Event::Finished(Arc::new(Shown {
+                call: Call::finished(record, redactor),
+                tool: record.tool.clone(),
+            }))
+        });
         None
     }
 }

@@ -1,14 +1,18 @@
 //! What the routes work with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use http::StatusCode;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolExecutor};
-use toolgate_mcp::Servers;
+use toolgate_mcp::{ServerState, ServerStatus, Servers};
 use toolgate_models::ModelSettings;
 
+use crate::api::chat::Chats;
+use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
 /// What a program hands over to be served. The executor has [`Feed`], [`Stats`] and [`Metrics`] among its observers, and
@@ -53,16 +57,26 @@ struct Inner {
     started: Instant,
     stopping: CancellationToken,
     calls: CancellationToken,
+    /// True once every server has had its first attempts.
+    settled: AtomicBool,
+    chats: Chats,
 }
 
 impl Gateway {
     /// Ready to be served.
     pub fn new(parts: Parts) -> Self {
+        let redactor = &parts.redactor;
+        parts.feed.hides(redactor.clone());
+        parts.feed.remembers(redactor.clone());
+        let patience = parts.executor.limits().approval;
+        parts.approvals.equip(redactor.clone(), patience);
         Self(Arc::new(Inner {
             parts,
             started: Instant::now(),
             stopping: CancellationToken::new(),
             calls: CancellationToken::new(),
+            settled: AtomicBool::new(false),
+            chats: Chats::default(),
         }))
     }
 
@@ -72,6 +86,45 @@ impl Gateway {
 
     pub(crate) fn executor(&self) -> &ToolExecutor {
         &self.0.parts.executor
+    }
+
+    /// The conversations that go on.
+    pub(crate) fn chats(&self) -> &Chats {
+        &self.0.chats
+    }
+
+    /// False until every server has had its first attempts. A server that is connected anew later does not count.
+    pub(crate) fn has_settled(&self) -> bool {
+        let is_starting = |server: &ServerStatus| server.state == ServerState::Starting;
+        if !self.0.settled.load(Ordering::Relaxed) {
+            let servers = self.0.parts.servers.status();
+            let settled = !servers.iter().any(is_starting);
+            self.0.settled.fetch_or(settled, Ordering::Relaxed);
+            return settled;
+        }
+        true
+    }
+
+    /// Has something kept by the program, away from the threads that answer: it writes a file.
+    pub(crate) async fn keep(
+        &self,
+        what: impl FnOnce(&dyn Workshop) -> Result<String, String> + Send + 'static,
+    ) -> Result<String, Problem> {
+        let Some(workshop) = self.0.parts.workshop.clone() else {
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "there is no configuration file to keep it in; start the gateway with one",
+            ));
+        };
+        let kept = tokio::task::spawn_blocking(move || what(&*workshop)).await;
+        match kept {
+            Ok(Ok(kept)) => Ok(kept),
+            Ok(Err(reason)) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, reason)),
+            Err(_) => Err(Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "it could not be kept: something is wrong inside of the gateway; its log says what",
+            )),
+        }
     }
 
     /// When it was made.

@@ -11,15 +11,19 @@
 
 mod api;
 mod approvals;
+mod calls;
 mod dashboard;
 mod feed;
 mod gateway;
 mod guard;
+mod history;
 mod listener;
 mod metrics;
 mod problem;
+mod recent;
 mod router;
 mod settings;
+mod sight;
 mod stats;
 mod traces;
 

@@ -1,11 +1,88 @@
 //! The document that describes this API.
 
-use axum::routing::get;
-use axum::{Json, Router};
-use utoipa::openapi::OpenApi;
+use std::sync::Arc;
 
-use crate::Gateway;
+use axum::Extension;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header;
+use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, ResponseBuilder};
 
-pub(crate) fn route(document: OpenApi) -> Router<Gateway> {
-    Router::new().route("/openapi.json", get(|| async move { Json(document) }))
+use super::chat::ChatEvent;
+use super::events::{GoneEvent, LaggedEvent, ToolsEvent};
+use crate::problem::Problem;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Toolgate",
+        description = "One door for every tool call: list tools, call them, watch them.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    components(schemas(Problem, ChatEvent, GoneEvent, LaggedEvent, ToolsEvent))
+)]
+struct Skeleton;
+
+/// What there is to say before any route is known.
+pub(crate) fn skeleton() -> Document {
+    Skeleton::openapi()
+}
+
+/// The document as it is sent.
+#[derive(Clone)]
+pub(crate) struct Written(Bytes);
+
+/// Finishes the document: what stands before all routes may answer in their place.
+pub(crate) fn finish(mut document: Document) -> Extension<Arc<Written>> {
+    for (path, item) in &mut document.paths.paths {
+        let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            complete(operation, is_health);
+        }
+    }
+    let text = serde_json::to_vec(&document).unwrap_or_default();
+    Extension(Arc::new(Written(text.into())))
+}
+
+/// Adds what the guard answers, and says of every problem which type it has.
+fn complete(operation: &mut Operation, is_health: bool) {
+    let needs_token = ("401", "A token is needed, or it is wrong");
+    let guard = [
+        ("403", "The Host or the Origin is not one of this gateway"),
+        (
+            "429",
+            "Too many requests; `retry-after` says when to come back",
+        ),
+        (
+            "503",
+            "Too much is under way; `retry-after` says when to come back",
+        ),
+    ];
+    let all = guard.into_iter().chain((!is_health).then_some(needs_token));
+    for (status, description) in all {
+        let responses = &mut operation.responses.responses;
+        responses.entry(status.to_owned()).or_insert_with(|| {
+            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem")));
+            ResponseBuilder::new()
+                .description(description)
+                .content("application/problem+json", content.build())
+                .into()
+        });
+    }
+}
+
+/// The description of this API, OpenAPI 3.1.
+#[utoipa::path(get, path = "/openapi.json", tag = "documents",
+    responses((status = 200, description = "An OpenAPI document", body = Object)))]
+pub(crate) async fn document(Extension(document): Extension<Arc<Written>>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (kind, document.0.clone()).into_response()
 }

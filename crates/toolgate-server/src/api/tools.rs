@@ -1,78 +1,401 @@
-//! Tools: listed, shown, called.
-
-use std::time::Duration;
+//! Tools: listed, shown, called, and calls of them checked.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use toolgate_core::{Origin, ToolCall, parse_duration};
-use utoipa::IntoParams;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_core::{
+    Annotations, Decision, Origin, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor,
+    ToolOutcome, Violation, parse_duration, parse_object,
+};
+use utoipa::{IntoParams, ToSchema};
 
+use super::extract::{Asked, BodyError, Named, expect_json, read};
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
+/// A tool, and how it is treated here.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ToolInfo {
+    /// The name it is called by.
+    #[schema(example = "echo")]
+    name: String,
+    /// `builtin`, `mock`, `internal`, `custom` or `mcp:SERVER`.
+    #[schema(example = "builtin")]
+    source: String,
+    /// The MCP server behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "house")]
+    server: Option<String>,
+    /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "Echo")]
+    title: Option<String>,
+    /// What it does.
+    #[schema(example = "Answers with its own arguments")]
+    description: String,
+    /// The JSON Schema of its arguments.
+    #[schema(value_type = Object, example = json!({ "type": "object" }))]
+    parameters: Value,
+    /// The JSON Schema of its structured answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
+    output_schema: Option<Value>,
+    annotations: Habits,
+    /// True if a person is asked before it runs.
+    #[schema(example = false)]
+    needs_approval: bool,
+    /// How long a call may take.
+    #[schema(example = 30_000)]
+    timeout_ms: u64,
+}
+
+/// What a tool says of its effects; nothing where it does not say.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct Habits {
+    /// It changes nothing.
+    #[schema(example = true)]
+    read_only: Option<bool>,
+    /// Twice is as good as once.
+    #[schema(example = true)]
+    idempotent: Option<bool>,
+    /// It may destroy something.
+    #[schema(example = false)]
+    destructive: Option<bool>,
+    /// It deals with the world outside.
+    open_world: Option<bool>,
+}
+
+impl From<Annotations> for Habits {
+    fn from(annotations: Annotations) -> Self {
+        Self {
+            read_only: annotations.read_only,
+            idempotent: annotations.idempotent,
+            destructive: annotations.destructive,
+            open_world: annotations.open_world,
+        }
+    }
+}
+
+impl ToolInfo {
+    pub(crate) fn of(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
+        Self {
+            name: tool.name().to_owned(),
+            source: tool.source().to_string(),
+            server: match tool.source() {
+                Source::Mcp(server) => Some(server.clone()),
+                _ => None,
+            },
+            title: tool.title().map(str::to_owned),
+            description: tool.description().to_owned(),
+            parameters: tool.parameters().clone(),
+            output_schema: tool.output_schema().cloned(),
+            annotations: tool.annotations().into(),
+            needs_approval: executor.decision(tool) == Decision::Ask,
+            timeout_ms: u64::try_from(tool.timeout(executor.limits()).as_millis())
+                .unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// How a call ended: what `/call` answers, whether the tool succeeded or failed.
+#[derive(ToSchema)]
+#[schema(as = Envelope)]
+#[expect(dead_code, reason = "it describes what a ToolOutcome writes")]
+pub(crate) struct Envelope {
+    /// Whether the tool did what was asked.
+    #[schema(example = true)]
+    success: bool,
+    /// What it answered, if it succeeded: any JSON.
+    #[schema(required = false, example = json!({ "echo": { "text": "hello" } }))]
+    result: Value,
+    /// The sentence for a person, if it failed.
+    #[schema(nullable = false)]
+    error: Option<String>,
+    /// The name that was asked for.
+    #[schema(example = "echo")]
+    tool_name: String,
+    /// Validation and execution, not the wait for a person.
+    #[schema(example = 0.125)]
+    execution_time_ms: f64,
+    /// The id of the call.
+    #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
+    call_id: String,
+    /// The stable name of the failure, such as `timeout`.
+    #[schema(nullable = false)]
+    error_kind: Option<String>,
+    /// A next step for the caller.
+    #[schema(nullable = false)]
+    hint: Option<String>,
+    /// For an operator: the end of a server's stderr, the words of a panic.
+    #[schema(nullable = false)]
+    details: Option<String>,
+}
+
 /// All tools this caller may use.
-#[utoipa::path(get, path = "/api/tools", tag = "tools", responses((status = 200, description = "All tools", body = Vec<Object>)))]
-pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Value> {
+#[utoipa::path(get, path = "/api/tools", tag = "tools",
+    responses((status = 200, description = "All tools, in their order", body = Vec<ToolInfo>)))]
+pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<ToolInfo>> {
     let executor = gateway.executor();
     let tools = executor.manager().tools();
     let visible = tools
         .iter()
         .map(|tool| tool.definition())
         .filter(|tool| executor.is_visible_in(tool, &caller.scope));
-    Json(visible.map(|tool| json!(tool)).collect())
+    Json(visible.map(|tool| ToolInfo::of(tool, executor)).collect())
 }
 
 /// One tool.
-#[utoipa::path(get, path = "/api/tools/{name}", tag = "tools", params(("name" = String, Path, description = "The tool's name")),
-    responses((status = 200, description = "The tool", body = Object), (status = 404, description = "No such tool", body = Problem)))]
+#[utoipa::path(get, path = "/api/tools/{name}", tag = "tools",
+    params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo")),
+    responses((status = 200, description = "The tool", body = ToolInfo),
+              (status = 400, description = "The path can not be read", body = Problem),
+              (status = 404, description = "No such tool; the nearest names are told", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    match gateway.executor().find_in(&name, &caller.scope) {
-        Ok(tool) => Ok(Json(json!(tool.definition()))),
-        Err(error) => Err(Problem::not_found(match error.hint() {
-            Some(hint) => format!("{error}. {hint}"),
-            None => error.to_string(),
-        })),
+    Named(name): Named,
+) -> Result<Json<ToolInfo>, Problem> {
+    let executor = gateway.executor();
+    match executor.find_in(&name, &caller.scope) {
+        Ok(tool) => Ok(Json(ToolInfo::of(tool.definition(), executor))),
+        Err(error) => Err(no_such_tool(&error)),
     }
+}
+
+pub(crate) fn no_such_tool(error: &ToolError) -> Problem {
+    let text = toolgate_core::escape(&error.to_string());
+    Problem::not_found(match error.hint() {
+        Some(hint) => format!("{text}. {hint}"),
+        None => text,
+    })
 }
 
 /// How to call.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct CallQuery {
     /// Give up after this long, such as 500ms or 5s.
+    #[param(example = "5s")]
     timeout: Option<String>,
 }
 
-/// Runs a tool once; the body is its arguments.
+/// Runs a tool once; the body is its arguments, the answer an envelope.
 #[utoipa::path(post, path = "/api/tools/{name}/call", tag = "tools",
-    params(("name" = String, Path, description = "The tool's name"), CallQuery), request_body = Object,
-    responses((status = 200, description = "The envelope, also when the tool failed", body = Object),
-              (status = 400, description = "The body is no JSON object", body = Object)))]
+    params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo"), CallQuery,
+           ("traceparent" = Option<String>, Header, description = "The W3C trace the call belongs to")),
+    request_body(content = Object, description = "The arguments", content_type = "application/json", example = json!({ "text": "hello" })),
+    responses((status = 200, description = "The tool ran, or was refused with its reason; `success` says whether it did what was asked", body = Envelope),
+              (status = 400, description = "The body is no JSON object, or `timeout` no duration (an envelope); or the path can not be read (a problem)", content((Envelope = "application/json"), (Problem = "application/problem+json"))),
+              (status = 404, description = "No such tool; the nearest names are told", body = Envelope),
+              (status = 413, description = "The arguments are too large", body = Envelope),
+              (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
+              (status = 503, description = "As many calls run as may run, or the gateway is stopping; `retry-after` says when to come back", body = Envelope)))]
 pub(crate) async fn call(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Path(name): Path<String>,
-    Query(query): Query<CallQuery>,
-    body: Bytes,
+    Named(name): Named,
+    Asked(query): Asked<CallQuery>,
+    request: Request,
 ) -> Result<Response, Problem> {
-    let timeout = query.timeout.as_deref().map(parse_duration).transpose();
-    let timeout: Option<Duration> = timeout
-        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("timeout: {error}")))?;
-    let mut call = ToolCall::from_json(name, &body)
-        .origin(Origin::Http)
-        .scope(caller.scope);
-    if let Some(timeout) = timeout {
-        call = call.timeout(timeout);
+    expect_json(request.headers())?;
+    let trace_parent = trace_parent(request.headers());
+    let limit = gateway.executor().limits().max_arguments;
+    let (call, refused) = match read(request.into_body(), limit).await {
+        Ok(body) => arguments(name, &body),
+        Err(error) => (unread(name, &error, limit), None),
+    };
+    let (mut call, refused) = match timeout(call, query.timeout.as_deref()) {
+        Ok(call) => (call, refused),
+        Err(call) => (call, Some(StatusCode::BAD_REQUEST)),
+    };
+    if let Some(trace_parent) = trace_parent {
+        call = call.trace_parent(trace_parent);
     }
-    let outcome = gateway.executor().execute(call).await;
-    Ok(Json(outcome).into_response())
+    let outcome = run(&gateway, &caller, call).await;
+    Ok(envelope(&outcome, refused))
+}
+
+/// Runs a call for a caller.
+pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
+    let call = match gateway.stopping().is_cancelled() {
+        false => call,
+        true => {
+            let name = call.name().to_owned();
+            let error = ToolError::unavailable(name.as_str(), "the gateway is stopping");
+            ToolCall::refused(name, Value::Null, error)
+        }
+    };
+    let call = call.origin(Origin::Http).scope(caller.scope.clone());
+    gateway.executor().execute(call).await
+}
+
+/// An outcome as a response. `refused` is for a request that could be no call at all.
+pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Response {
+    let status = match &outcome.result {
+        Err(ToolError::NotFound { .. }) => StatusCode::NOT_FOUND,
+        Err(ToolError::TooLarge {
+            what: "arguments", ..
+        }) => StatusCode::PAYLOAD_TOO_LARGE,
+        Err(ToolError::Overloaded { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+        Err(ToolError::Unavailable { reason, .. }) if reason == "the gateway is stopping" => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        Err(_) => refused.unwrap_or(StatusCode::OK),
+        Ok(_) => StatusCode::OK,
+    };
+    let mut response = (status, Json(outcome)).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let soon = HeaderValue::from_static("1");
+        response.headers_mut().insert(header::RETRY_AFTER, soon);
+    }
+    response
+}
+
+/// A call of this body. What is no object is a call too: it ends in an envelope, and on record.
+fn arguments(name: String, body: &[u8]) -> (ToolCall, Option<StatusCode>) {
+    match parse_object(body) {
+        Ok(object) => (ToolCall::new(name, Value::Object(object)), None),
+        Err(_) => (
+            ToolCall::from_json(name, body),
+            Some(StatusCode::BAD_REQUEST),
+        ),
+    }
+}
+
+fn unread(name: String, error: &BodyError, limit: usize) -> ToolCall {
+    let error = match error {
+        BodyError::TooLarge => ToolError::TooLarge {
+            tool: name.clone(),
+            what: "arguments",
+            problem: format!("take more than {limit} bytes, which is the limit"),
+        },
+        BodyError::Broken(_) => ToolError::Cancelled { tool: name.clone() },
+    };
+    ToolCall::refused(name, Value::Null, error)
+}
+
+/// The call with its limit, or one that is refused because of it.
+fn timeout(call: ToolCall, timeout: Option<&str>) -> Result<ToolCall, ToolCall> {
+    match timeout.map(parse_duration).transpose() {
+        Ok(None) => Ok(call),
+        Ok(Some(timeout)) => Ok(call.timeout(timeout)),
+        Err(error) => {
+            let error = ToolError::invalid("", format!("timeout: {error}"));
+            Err(ToolCall::refused(call.name(), Value::Null, error))
+        }
+    }
+}
+
+fn trace_parent(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("traceparent")?.to_str().ok()?;
+    Some(value.to_owned())
+}
+
+/// What a call with these arguments would be.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(crate) struct Check {
+    /// True if the tool would run.
+    #[schema(example = true)]
+    valid: bool,
+    /// The arguments it would get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false, example = json!({ "text": "hello" }))]
+    executed: Option<Value>,
+    /// Parameters that would be renamed: from, to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = json!([]))]
+    renamed: Option<Vec<(String, String)>>,
+    /// Parameters that would count as not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = json!([]))]
+    dropped: Option<Vec<String>>,
+    /// True if a person would be asked first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = false)]
+    needs_approval: Option<bool>,
+    /// Why it would not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<String>,
+    /// The same, parameter by parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    violations: Option<Vec<Wrong>>,
+}
+
+/// One thing that is wrong with arguments.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Wrong {
+    /// The path of the parameter: `level`, `o.inner.depth`, `a[1]`; `arguments` for all of them.
+    #[schema(example = "level")]
+    parameter: String,
+    /// What is wrong with it.
+    #[schema(example = "must be at most 100")]
+    message: String,
+}
+
+impl From<&Violation> for Wrong {
+    fn from(violation: &Violation) -> Self {
+        let parameter = violation.parameter();
+        let text = violation.to_string();
+        let message = match text.strip_prefix(&format!("'{parameter}' ")) {
+            Some(rest) => rest.to_owned(),
+            None if text == format!("missing '{parameter}'") => "is missing".to_owned(),
+            None => text,
+        };
+        Self {
+            parameter: parameter.to_owned(),
+            message,
+        }
+    }
+}
+
+/// Checks arguments as a call would, and runs nothing.
+#[utoipa::path(post, path = "/api/tools/{name}/check", tag = "tools",
+    params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo")),
+    request_body(content = Object, description = "The arguments", content_type = "application/json", example = json!({ "text": "hello" })),
+    responses((status = 200, description = "Whether a call would run, and with which arguments", body = Check),
+              (status = 400, description = "The path can not be read", body = Problem),
+              (status = 404, description = "No such tool", body = Problem),
+              (status = 413, description = "The arguments are too large", body = Problem),
+              (status = 415, description = "The body is not JSON", body = Problem)))]
+pub(crate) async fn check(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(name): Named,
+    request: Request,
+) -> Result<Json<Check>, Problem> {
+    expect_json(request.headers())?;
+    let executor = gateway.executor();
+    if let Err(error) = executor.find_in(&name, &caller.scope) {
+        return Err(no_such_tool(&error));
+    }
+    let limit = executor.limits().max_arguments;
+    let body = read(request.into_body(), limit).await;
+    let body = body.map_err(|error| error.problem(limit))?;
+    let call = ToolCall::from_json(name, &body).scope(caller.scope);
+    Ok(Json(match executor.rehearse(&call) {
+        Ok(rehearsal) => Check {
+            valid: true,
+            executed: Some(rehearsal.arguments.as_value().clone()),
+            renamed: Some(rehearsal.renamed),
+            dropped: Some(rehearsal.arguments.dropped().to_vec()),
+            needs_approval: Some(rehearsal.decision == Decision::Ask),
+            ..Check::default()
+        },
+        Err(error) => Check {
+            error: Some(error.to_string()),
+            violations: Some(match &error {
+                ToolError::InvalidArguments { violations, .. } => {
+                    violations.iter().map(Wrong::from).collect()
+                }
+                _ => Vec::new(),
+            }),
+            ..Check::default()
+        },
+    }))
 }

@@ -1,0 +1,332 @@
+//! Calls that were made: listed, shown, made again, turned into mocks.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolgate_core::{
+    CallContext, Source, Tool, ToolCall, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
+};
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{Asked, Named, Sent};
+use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run};
+use crate::Gateway;
+use crate::calls::{Call, CallDetail};
+use crate::guard::Caller;
+use crate::history::{Asking, History};
+use crate::problem::Problem;
+use crate::recent::CallFilter;
+use crate::sight::Sight;
+
+/// A list is this long unless told otherwise.
+const USUAL: usize = 100;
+/// A list is never longer.
+const MOST: usize = 1000;
+
+/// Which calls.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CallsQuery {
+    /// Only of this tool.
+    #[param(example = "echo")]
+    tool: Option<String>,
+    /// Only of tools of this MCP server.
+    server: Option<String>,
+    /// Only from there: `cli`, `chat`, `voice`, `http`, `mcp`, `library` or `worker`.
+    origin: Option<String>,
+    /// Only with this outcome: `success`, an error kind, `running`, `interrupted`, or `failed` for every failure.
+    #[param(example = "failed")]
+    outcome: Option<String>,
+    /// Only with this text in the name, the arguments or the error.
+    search: Option<String>,
+    /// Only those that started then or later, such as 2026-11-16T05:30:00Z.
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Only those that started before then.
+    #[param(format = DateTime)]
+    until: Option<String>,
+    /// Only those older than the call with this id: the next page.
+    before: Option<String>,
+    /// At most so many, 100 unless told; never more than 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+impl CallsQuery {
+    fn filter(self) -> Result<CallFilter, Problem> {
+        let time = |name: &str, text: Option<String>| {
+            let time = text.map(|text| text.parse::<jiff::Timestamp>()).transpose();
+            time.map_err(|_| {
+                bad(format!(
+                    "'{name}' is no time; write it like 2026-11-16T05:30:00Z"
+                ))
+            })
+        };
+        let is_id = |id: &str| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if self.before.as_deref().is_some_and(|id| !is_id(id)) {
+            return Err(bad(
+                "'before' is no id of a call: it has 32 digits from 0 to 9 and a to f".to_owned(),
+            ));
+        }
+        if self.limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
+            return Err(bad(format!("'limit' must be from 1 to {MOST}")));
+        }
+        Ok(CallFilter {
+            tool: self.tool,
+            server: self.server,
+            origin: self.origin,
+            outcome: self.outcome,
+            search: self.search.filter(|text| !text.is_empty()),
+            since: time("since", self.since)?,
+            until: time("until", self.until)?,
+            before: self.before.map(|id| id.to_ascii_lowercase()),
+            limit: self.limit.unwrap_or(USUAL),
+        })
+    }
+}
+
+fn bad(detail: String) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, detail)
+}
+
+fn unfit(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+}
+
+/// Calls, newest first.
+#[utoipa::path(get, path = "/api/calls", tag = "calls", params(CallsQuery),
+    responses((status = 200, description = "Calls, newest first", body = Vec<Call>),
+              (status = 400, description = "A parameter makes no sense", body = Problem),
+              (status = 503, description = "The journal can not be read", body = Problem)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Asked(query): Asked<CallsQuery>,
+) -> Result<Json<Vec<Call>>, Problem> {
+    let filter = query.filter()?;
+    let sight = Sight::new(&gateway, &caller);
+    Ok(Json(History::of(&gateway).list(filter, sight).await?))
+}
+
+/// Everything that is known of one call.
+#[utoipa::path(get, path = "/api/calls/{id}", tag = "calls",
+    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
+    responses((status = 200, description = "The call", body = CallDetail),
+              (status = 400, description = "The path can not be read", body = Problem),
+              (status = 404, description = "No such call", body = Problem),
+              (status = 503, description = "The journal can not be read", body = Problem)))]
+pub(crate) async fn show(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(id): Named,
+) -> Result<Json<CallDetail>, Problem> {
+    let mut call = find(&gateway, &caller, id).await?.detail;
+    let executor = gateway.executor();
+    let tool = executor.find_in(&call.call.tool, &caller.scope).ok();
+    call.tool_definition = tool.map(|tool| ToolInfo::of(tool.definition(), executor));
+    Ok(Json(call))
+}
+
+/// Whether the caller means it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Replay {
+    /// Needed unless the tool only reads.
+    #[schema(example = true)]
+    #[serde(default)]
+    confirm: bool,
+}
+
+/// Makes a call again, with the arguments as they were asked the first time.
+#[utoipa::path(post, path = "/api/calls/{id}/replay", tag = "calls", request_body = Replay,
+    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
+    responses((status = 200, description = "How the new call ended", body = Envelope),
+              (status = 400, description = "The path can not be read, or the body is no JSON object", body = Problem),
+              (status = 404, description = "No such call, or its tool is gone", body = Problem),
+              (status = 409, description = "The tool may change something: `confirm` is needed", body = Problem),
+              (status = 413, description = "The body is too large", body = Problem),
+              (status = 415, description = "The body is not JSON", body = Problem),
+              (status = 422, description = "The arguments were not kept whole", body = Problem),
+              (status = 503, description = "The journal can not be read (a problem); or as many calls run as may run (an envelope)",
+                  content((Envelope = "application/json"), (Problem = "application/problem+json")))))]
+pub(crate) async fn replay(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(id): Named,
+    Sent(replay): Sent<Replay>,
+) -> Result<Response, Problem> {
+    let found = find(&gateway, &caller, id).await?;
+    let name = found.detail.call.tool;
+    let tool = gateway.executor().find_in(&name, &caller.scope);
+    let tool = tool.map_err(|error| no_such_tool(&error))?;
+    let Asking::Whole(arguments) = found.asking else {
+        return Err(unfit(
+            "the arguments of that call were not kept whole: they held a secret, were too long or were no JSON object; \
+             call the tool itself",
+        ));
+    };
+    let only_reads = tool.definition().annotations().read_only == Some(true);
+    if !only_reads && !replay.confirm {
+        let name = toolgate_core::escape(&name);
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!(
+                "'{name}' does not say that it only reads, so calling it again may do it again; send {{\"confirm\": true}} if that is meant"
+            ),
+        ));
+    }
+    let call = ToolCall::new(name, Value::clone(&arguments));
+    Ok(envelope(&run(&gateway, &caller, call).await, None))
+}
+
+/// What the mock is to be called.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewMock {
+    /// A name that no tool has.
+    #[schema(example = "weather_mock")]
+    name: String,
+}
+
+/// A mock tool that was made of a call.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SavedMock {
+    /// Its name.
+    #[schema(example = "weather_mock")]
+    name: String,
+    /// Its entry for `tools` of the configuration.
+    #[schema(value_type = Object)]
+    definition: Value,
+    /// Where it is kept, in words.
+    #[schema(example = "added to toolgate.jsonc")]
+    kept: String,
+}
+
+/// Makes a mock tool that always answers what this call answered.
+#[utoipa::path(post, path = "/api/calls/{id}/mock", tag = "calls", request_body = NewMock,
+    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
+    responses((status = 201, description = "The mock is there, or will be in a moment", body = SavedMock),
+              (status = 400, description = "The path can not be read, or the body is no JSON object", body = Problem),
+              (status = 403, description = "The caller may not use everything", body = Problem),
+              (status = 404, description = "No such call", body = Problem),
+              (status = 409, description = "There is a tool of that name", body = Problem),
+              (status = 413, description = "The body is too large", body = Problem),
+              (status = 415, description = "The body is not JSON", body = Problem),
+              (status = 422, description = "The call has no whole result, or the name can not be one", body = Problem),
+              (status = 503, description = "The journal can not be read", body = Problem)))]
+pub(crate) async fn mock(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(id): Named,
+    Sent(mock): Sent<NewMock>,
+) -> Result<Response, Problem> {
+    if !Sight::new(&gateway, &caller).is_full() {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "only whoever may use all tools may add one",
+        ));
+    }
+    let call = find(&gateway, &caller, id).await?.detail;
+    let (Some(true), Some(answer), false) = (call.call.success, call.result, call.result_cut)
+    else {
+        return Err(unfit(
+            "a mock answers what a call answered, and this one has no whole result: it failed, still runs, or its result was \
+             too long to keep",
+        ));
+    };
+    let executor = gateway.executor();
+    if executor.manager().find(&mock.name).is_some() {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "there is a tool of that name; choose another",
+        ));
+    }
+    let original = executor.find_in(&call.call.tool, &caller.scope).ok();
+    let original = original.as_ref().map(|tool| tool.definition());
+    let made = Mock::new(mock.name, original, &call.call.tool, answer)?;
+    let (name, definition) = (made.definition.name().to_owned(), made.entry());
+    let kept = match gateway.parts().workshop {
+        Some(_) => {
+            let definition = definition.clone();
+            gateway
+                .keep(move |workshop| workshop.add_tool(&definition))
+                .await?
+        }
+        None => {
+            executor.manager().add(made);
+            "in this gateway until it ends: there is no configuration file to keep it in".to_owned()
+        }
+    };
+    let saved = SavedMock {
+        name,
+        definition,
+        kept,
+    };
+    Ok((StatusCode::CREATED, Json(saved)).into_response())
+}
+
+/// A tool that always answers the same.
+struct Mock {
+    definition: ToolDefinition,
+    answer: Value,
+}
+
+impl Mock {
+    fn new(
+        name: String,
+        original: Option<&ToolDefinition>,
+        called: &str,
+        answer: Value,
+    ) -> Result<Self, Problem> {
+        let description = original.map(|tool| tool.description().to_owned());
+        let description =
+            description.unwrap_or_else(|| format!("Answers what a call of {called} answered"));
+        let parameters = original.map(|tool| tool.parameters().clone());
+        let parameters = parameters.unwrap_or_else(|| json!({ "type": "object" }));
+        let definition = ToolDefinition::builder(name, description, parameters);
+        let definition = definition.source(Source::Mock).build();
+        Ok(Self {
+            definition: definition.map_err(|error| unfit(error.to_string()))?,
+            answer,
+        })
+    }
+
+    /// As the configuration has it.
+    fn entry(&self) -> Value {
+        json!({
+            "name": self.definition.name(),
+            "description": self.definition.description(),
+            "parameters": self.definition.parameters(),
+            "implementation": { "type": "mock", "mock_response": self.answer },
+        })
+    }
+}
+
+impl Tool for Mock {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async { Ok(ToolOutput::json(self.answer.clone())) })
+    }
+}
+
+/// A call that the caller may see.
+async fn find(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: String,
+) -> Result<crate::history::Found, Problem> {
+    let sight = Sight::new(gateway, caller);
+    let found = History::of(gateway).find(id).await?;
+    let found = found.filter(|found| {
+        let call = &found.detail.call;
+        sight.has_call(&call.tool, call.server.as_deref())
+    });
+    found
+        .ok_or_else(|| Problem::not_found("there is no such call; GET /api/calls lists the latest"))
+}

@@ -1,0 +1,203 @@
+//! A conversation with a model that uses the tools here.
+
+mod events;
+mod registry;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::response::sse;
+use futures::stream;
+use http::StatusCode;
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::Interval;
+use toolgate_core::Pattern;
+use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
+use utoipa::ToSchema;
+
+pub(crate) use events::ChatEvent;
+use events::{Teller, events_of};
+use registry::Chat;
+pub(crate) use registry::Chats;
+
+use super::extract::Sent;
+use super::sse::{BEAT, beat, response};
+use crate::Gateway;
+use crate::guard::Caller;
+use crate::problem::Problem;
+
+/// Events that wait for a reader; one that is slower is cut off.
+const WAITING: usize = 4096;
+
+/// What a person says.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Said {
+    /// The words.
+    #[schema(example = "What time is it?")]
+    message: String,
+    /// The conversation that goes on; none begins one.
+    #[serde(default)]
+    conversation: Option<String>,
+}
+
+/// Says something to the model and tells how it answers.
+///
+/// The events are `conversation`, `text`, `thinking`, `call`, `result`, `notice`, `void`, and one of `done` and `error` at the
+/// end; their data is a `ChatEvent` of that name. Closing the stream stops the turn. A conversation lives in memory for an hour
+/// after its last turn, and is its caller's alone.
+#[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = Said,
+    responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
+              (status = 400, description = "The body is no JSON object", body = Problem),
+              (status = 404, description = "No such conversation, or not any more", body = Problem),
+              (status = 409, description = "The conversation is busy with another turn", body = Problem),
+              (status = 413, description = "The body is too large", body = Problem),
+              (status = 415, description = "The body is not JSON", body = Problem),
+              (status = 422, description = "There is no message", body = Problem),
+              (status = 503, description = "No model can be asked, too many conversations go on, or the gateway is stopping", body = Problem)))]
+pub(crate) async fn say(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Sent(said): Sent<Said>,
+) -> Result<Response, Problem> {
+    if said.message.trim().is_empty() {
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "'message' says nothing",
+        ));
+    }
+    if gateway.stopping().is_cancelled() {
+        return Err(unavailable("the gateway is stopping").retry_after(5));
+    }
+    let chat = match &said.conversation {
+        Some(id) => gateway.chats().find(id, caller.number).ok_or_else(|| {
+            Problem::not_found("there is no such conversation; it may have been idle for too long")
+        })?,
+        None => begin(&gateway, &caller).await?,
+    };
+    let Ok(conversation) = Arc::clone(&chat.conversation).try_lock_owned() else {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "the conversation is busy with another turn; wait for its end, or close its stream",
+        ));
+    };
+    let (sender, events) = mpsc::channel(WAITING);
+    let teller = Teller::new(sender, gateway.parts().redactor.clone());
+    let turn = tokio::spawn(turn(chat, conversation, said.message, teller));
+    Ok(response(stream::unfold(
+        Answering {
+            events,
+            turn,
+            beat: tokio::time::interval(BEAT),
+        },
+        async |mut answering| {
+            let event = answering.next().await?;
+            Some((Ok::<_, Infallible>(event), answering))
+        },
+    )))
+}
+
+fn unavailable(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+}
+
+/// A new conversation with the model that the configuration, or what is there, means.
+async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<Chat>, Problem> {
+    let parts = gateway.parts();
+    let toolbox = Toolbox::new(gateway.executor().clone());
+    let toolbox = match caller.scope.patterns() {
+        None => toolbox,
+        // A toolbox without patterns has everything, a scope without any nothing.
+        Some([]) => toolbox.only(vec![Pattern::new("")]),
+        Some(patterns) => toolbox.only(patterns.to_vec()),
+    };
+    let redactor = parts.redactor.clone();
+    let (settings, tools) = (parts.model.clone(), toolbox.clone());
+    // Looking up a variable is not for other threads, so the search stays on one.
+    let choosing = tokio::task::spawn_blocking(move || {
+        Handle::current().block_on(choose(&settings, &tools, &redactor))
+    });
+    let chosen = choosing
+        .await
+        .map_err(|_| unavailable("the model could not be chosen; the gateway's log says why"))?
+        .map_err(|error| unavailable(parts.redactor.line(&error, 1000)))?;
+    let (provider, model) = (chosen.client.provider(), chosen.client.model().to_owned());
+    let conversation = Conversation::new(Arc::clone(&chosen.client), toolbox, chosen.settings);
+    let chat = Chat::new(
+        conversation,
+        provider.to_string(),
+        model,
+        chosen.why,
+        caller.number,
+    );
+    gateway.chats().add(chat).ok_or_else(|| {
+        unavailable("too many conversations go on at once; come back when one of them has ended")
+            .retry_after(10)
+    })
+}
+
+async fn choose(
+    settings: &ModelSettings,
+    toolbox: &Toolbox,
+    redactor: &toolgate_core::Redactor,
+) -> Result<Chosen, String> {
+    let environment =
+        |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let said_by = "the configuration says so";
+    let choice = toolgate_models::choice(settings, said_by, &environment).await;
+    let choice = choice.map_err(|error| error.to_string())?;
+    redactor.learn(choice.settings.secrets());
+    toolgate_models::connect(choice, toolbox).map_err(|error| error.to_string())
+}
+
+/// One turn, told as it goes.
+async fn turn(
+    chat: Arc<Chat>,
+    mut conversation: OwnedMutexGuard<Conversation>,
+    message: String,
+    mut teller: Teller,
+) {
+    teller.tell(ChatEvent::Conversation {
+        id: chat.id.clone(),
+        provider: chat.provider.clone(),
+        model: chat.model.clone(),
+        why: chat.why.clone(),
+    });
+    let too_slow = teller.too_slow();
+    let answer = tokio::select! {
+        answer = conversation.turn(&message, &mut teller) => Some(answer),
+        () = too_slow.cancelled() => None,
+    };
+    drop(conversation);
+    chat.touch();
+    if let Some(answer) = answer {
+        teller.tell(ChatEvent::of_end(answer));
+    }
+}
+
+/// A turn as its reader sees it; without a reader it stops.
+struct Answering {
+    events: mpsc::Receiver<ChatEvent>,
+    turn: JoinHandle<()>,
+    beat: Interval,
+}
+
+impl Answering {
+    async fn next(&mut self) -> Option<sse::Event> {
+        tokio::select! {
+            event = self.events.recv() => event.map(|event| events_of(&event)),
+            _ = self.beat.tick() => Some(beat()),
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.turn.abort();
+    }
+}

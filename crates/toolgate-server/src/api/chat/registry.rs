@@ -1,0 +1,116 @@
+//! The conversations that go on: bounded, each its caller's alone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Mutex as TurnMutex;
+use tokio::time::Instant;
+use toolgate_models::Conversation;
+
+/// Each holds all that was said.
+const MOST: usize = 64;
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// All conversations.
+#[derive(Default)]
+pub(crate) struct Chats(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    chats: HashMap<String, Arc<Chat>>,
+    /// Who answered last.
+    model: Option<(String, String)>,
+}
+
+/// One conversation.
+pub(super) struct Chat {
+    pub(super) id: String,
+    /// Held during a turn.
+    pub(super) conversation: Arc<TurnMutex<Conversation>>,
+    pub(super) provider: String,
+    pub(super) model: String,
+    pub(super) why: String,
+    owner: u64,
+    touched: Mutex<Instant>,
+}
+
+impl Chat {
+    pub(super) fn new(
+        conversation: Conversation,
+        provider: String,
+        model: String,
+        why: String,
+        owner: u64,
+    ) -> Self {
+        // 128 bits that nobody guesses: hashes with keys of the system's randomness.
+        let random = || {
+            use std::hash::{BuildHasher, RandomState};
+            RandomState::new().hash_one(fastrand::u64(..))
+        };
+        Self {
+            id: format!("{:016x}{:016x}", random(), random()),
+            conversation: Arc::new(TurnMutex::new(conversation)),
+            provider,
+            model,
+            why,
+            owner,
+            touched: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Its idle time begins anew.
+    pub(super) fn touch(&self) {
+        *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn touched(&self) -> Instant {
+        *self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.conversation.try_lock().is_err()
+    }
+}
+
+impl Chats {
+    /// A conversation of this caller.
+    pub(super) fn find(&self, id: &str, caller: u64) -> Option<Arc<Chat>> {
+        let mut state = self.state();
+        state.forget_idle();
+        let chat = state.chats.get(id).filter(|chat| chat.owner == caller)?;
+        chat.touch();
+        Some(Arc::clone(chat))
+    }
+
+    /// Takes a conversation in. The one that was idle for the longest goes if there are too many; none if all are busy.
+    pub(super) fn add(&self, chat: Chat) -> Option<Arc<Chat>> {
+        let mut state = self.state();
+        state.forget_idle();
+        if state.chats.len() >= MOST {
+            let idle = state.chats.values().filter(|chat| !chat.is_busy());
+            let oldest = idle.min_by_key(|chat| chat.touched())?.id.clone();
+            state.chats.remove(&oldest);
+        }
+        state.model = Some((chat.provider.clone(), chat.model.clone()));
+        let chat = Arc::new(chat);
+        state.chats.insert(chat.id.clone(), Arc::clone(&chat));
+        Some(chat)
+    }
+
+    /// Provider and name of the model that was chosen last.
+    pub(crate) fn model(&self) -> Option<(String, String)> {
+        self.state().model.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn forget_idle(&mut self) {
+        self.chats
+            .retain(|_, chat| chat.touched().elapsed() < IDLE || chat.is_busy());
+    }
+}

@@ -1,0 +1,167 @@
+//! What a request says, read strictly; what can not be read is told as a problem.
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+
+/// More than any of the small bodies needs; a message to a model may be long.
+const LARGEST_BODY: usize = 1 << 20;
+
+/// The name or id in the path, decoded.
+pub(crate) struct Named(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let refused = |error: PathRejection| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("the path can not be read: {}", error.body_text()),
+            )
+        };
+        path.map(|Path(name)| Self(name)).map_err(refused)
+    }
+}
+
+/// The query.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        let refused = |error: QueryRejection| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("the query can not be read: {}", error.body_text()),
+            )
+        };
+        query.map(|Query(asked)| Self(asked)).map_err(refused)
+    }
+}
+
+/// A JSON object as the body.
+pub(crate) struct Sent<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        expect_json(request.headers())?;
+        let body = read(request.into_body(), LARGEST_BODY).await;
+        let body = body.map_err(|error| error.problem(LARGEST_BODY))?;
+        // As strictly as arguments: no key twice, bounded depth.
+        let object = toolgate_core::parse_object(&body).map_err(|error| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("the body is no JSON object: {error}"),
+            )
+        })?;
+        let read = T::deserialize(serde_json::Value::Object(object));
+        read.map(Self).map_err(|error| {
+            Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                format!("the body does not fit: {error}"),
+            )
+        })
+    }
+}
+
+/// Why a body could not be read.
+pub(crate) enum BodyError {
+    /// There is more than the limit.
+    TooLarge,
+    /// It broke off.
+    Broken(String),
+}
+
+impl BodyError {
+    pub(crate) fn problem(self, limit: usize) -> Problem {
+        match self {
+            Self::TooLarge => Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the body takes more than {limit} bytes"),
+            ),
+            Self::Broken(error) => Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("the body broke off: {error}"),
+            ),
+        }
+    }
+}
+
+/// The whole body, if there is no more of it than `limit`.
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Err(error) => Err(BodyError::Broken(toolgate_core::escape(&error.to_string()))),
+    }
+}
+
+/// Refuses a body that says it is something else. A page of another site can send forms and plain text without asking, so
+/// what it may not do must not depend on the body alone. Without a type, or with the one `curl -d` sends, it is taken for
+/// JSON if no browser sends it.
+pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let kind = kind.to_str().unwrap_or("?");
+    let essence = kind.split(';').next().unwrap_or("").trim();
+    let essence = essence.to_ascii_lowercase();
+    let is_json = essence == "application/json"
+        || essence.starts_with("application/") && essence.ends_with("+json");
+    let is_curl =
+        essence == "application/x-www-form-urlencoded" && !headers.contains_key(header::ORIGIN);
+    if is_json || is_curl {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        format!(
+            "the body is '{}'; send JSON with content-type: application/json",
+            toolgate_core::escape(&kind.chars().take(100).collect::<String>())
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_taken_for_json() {
+        let with = |kind: &str, origin: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());
+            if origin {
+                headers.insert(header::ORIGIN, "http://localhost".parse().unwrap());
+            }
+            expect_json(&headers).is_ok()
+        };
+        assert!(expect_json(&HeaderMap::new()).is_ok());
+        for (kind, alone, in_a_page) in [
+            ("application/json", true, true),
+            ("Application/JSON; charset=utf-8", true, true),
+            ("application/problem+json", true, true),
+            ("application/x-www-form-urlencoded", true, false),
+            ("text/plain", false, false),
+            ("text/plain; application/json", false, false),
+            ("multipart/form-data; boundary=x", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(with(kind, false), alone, "{kind}");
+            assert_eq!(with(kind, true), in_a_page, "{kind} in a page");
+        }
+    }
+}

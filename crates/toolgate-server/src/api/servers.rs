@@ -1,0 +1,236 @@
+//! MCP servers: listed, connected anew, added.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_mcp::ServerStatus;
+use utoipa::ToSchema;
+
+use super::extract::{Named, Sent};
+use crate::Gateway;
+use crate::guard::Caller;
+use crate::problem::Problem;
+use crate::sight::Sight;
+
+/// An MCP server as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Server {
+    /// Its name in the configuration.
+    #[schema(example = "house")]
+    pub(crate) name: String,
+    /// `stdio` or `http`.
+    #[schema(example = "stdio")]
+    transport: &'static str,
+    /// `disabled`, `starting`, `connected`, `restarting`, `failed` or `stopped`.
+    #[schema(example = "connected")]
+    state: String,
+    /// `legacy` (up to 2025-11-25) or `modern` (2026-07-28), if it is or was connected.
+    #[schema(example = "modern")]
+    era: Option<String>,
+    /// How many tools it offers here.
+    #[schema(example = 7)]
+    tools: usize,
+    /// Tools that could not be taken, each with the reason.
+    #[schema(example = json!([]))]
+    refused: Vec<String>,
+    /// How long the latest successful attempt took.
+    #[schema(example = 12.5)]
+    connected_in_ms: Option<f64>,
+    /// The number of the latest attempt since it was last well.
+    #[schema(example = 1)]
+    attempts: u32,
+    /// How often it ended after it had been connected.
+    #[schema(example = 0)]
+    restarts: u64,
+    /// Lines on its stdout that were no messages.
+    #[schema(example = 0)]
+    polluted: u64,
+    /// The latest of them.
+    #[schema(example = json!([]))]
+    polluted_lines: Vec<String>,
+    /// The end of its stderr.
+    #[schema(example = json!(["listening"]))]
+    stderr: Vec<String>,
+    /// What went wrong the last time, if it is not well.
+    error: Option<String>,
+    /// When it is tried again, from now.
+    next_try_ms: Option<f64>,
+    /// Its process.
+    #[schema(example = 4711)]
+    pid: Option<u32>,
+}
+
+impl From<ServerStatus> for Server {
+    fn from(status: ServerStatus) -> Self {
+        let millis = |time: std::time::Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        Self {
+            name: status.name,
+            transport: status.transport,
+            state: status.state.to_string(),
+            era: status.era.map(|era| era.to_string()),
+            tools: status.tools,
+            refused: status.refused,
+            connected_in_ms: status.connected_in.map(millis),
+            attempts: status.attempts,
+            restarts: status.restarts,
+            polluted: status.polluted,
+            polluted_lines: status.polluted_lines,
+            stderr: status.stderr,
+            error: status.error,
+            next_try_ms: status.next_try.map(millis),
+            pid: status.pid,
+        }
+    }
+}
+
+impl Server {
+    /// The same, without what changes by itself from moment to moment.
+    pub(crate) fn settled(&self) -> Self {
+        Self {
+            next_try_ms: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// A server to add. Only what is reached by a URL can be added over HTTP.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct NewServer {
+    /// What it is to be called.
+    #[schema(example = "weather")]
+    name: String,
+    /// Where it is, beginning with http:// or https://.
+    #[schema(example = "https://example.org/mcp")]
+    url: Option<String>,
+    /// Always refused: a command is added at the machine itself.
+    #[schema(value_type = Option<String>)]
+    command: Option<Value>,
+}
+
+/// Where something that was added is now.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Added {
+    /// Its name.
+    #[schema(example = "weather")]
+    name: String,
+    /// Where it is kept, in words.
+    #[schema(example = "added to toolgate.jsonc")]
+    kept: String,
+}
+
+/// All MCP servers.
+#[utoipa::path(get, path = "/api/servers", tag = "servers",
+    responses((status = 200, description = "All servers, in the order of the configuration", body = Vec<Server>)))]
+pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<Server>> {
+    let servers = Sight::new(&gateway, &caller).servers();
+    Json(servers.into_iter().map(Server::from).collect())
+}
+
+/// Ends a server and connects it anew; answers when that is done, well or not.
+#[utoipa::path(post, path = "/api/servers/{name}/reconnect", tag = "servers",
+    params(("name" = String, Path, description = "The server's name", example = "house")),
+    responses((status = 200, description = "The server as it is afterwards", body = Server),
+              (status = 400, description = "The path can not be read", body = Problem),
+              (status = 404, description = "No such server", body = Problem),
+              (status = 409, description = "The server is disabled", body = Problem)))]
+pub(crate) async fn reconnect(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(name): Named,
+) -> Result<Json<Server>, Problem> {
+    let sight = Sight::new(&gateway, &caller);
+    let find = || {
+        sight
+            .servers()
+            .into_iter()
+            .find(|server| server.name == name)
+    };
+    let unknown = || Problem::not_found(unknown(&name, &sight));
+    let server = find().ok_or_else(unknown)?;
+    if server.state == toolgate_mcp::ServerState::Disabled {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "the server is disabled; take 'disabled' out of its entry in the configuration",
+        ));
+    }
+    gateway.parts().servers.reconnect(&name).await;
+    find().map(|server| Json(server.into())).ok_or_else(unknown)
+}
+
+/// Adds a server that is reached by a URL, if the configuration allows that.
+#[utoipa::path(post, path = "/api/servers", tag = "servers", request_body = NewServer,
+    responses((status = 201, description = "It is added", body = Added),
+              (status = 400, description = "The body is no JSON object", body = Problem),
+              (status = 403, description = "Adding servers is off (serve.addServers), or it is a command", body = Problem),
+              (status = 409, description = "There is a server of that name", body = Problem),
+              (status = 413, description = "The body is too large", body = Problem),
+              (status = 415, description = "The body is not JSON", body = Problem),
+              (status = 422, description = "The entry makes no sense", body = Problem),
+              (status = 503, description = "There is no configuration file to keep it in", body = Problem)))]
+pub(crate) async fn add(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Sent(server): Sent<NewServer>,
+) -> Result<Response, Problem> {
+    let forbidden = |detail: String| Problem::new(StatusCode::FORBIDDEN, detail);
+    let unfit = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    if server.command.is_some() {
+        // Whoever can name a command can run anything: that is for people at the machine.
+        return Err(forbidden(
+            "a server that is a command is never added over HTTP; at the machine, 'toolgate add NAME COMMAND …' does it"
+                .to_owned(),
+        ));
+    }
+    let sight = Sight::new(&gateway, &caller);
+    if !gateway.parts().settings.add_servers || !sight.is_full() {
+        return Err(forbidden(
+            "servers are not added over HTTP here; 'addServers' of 'serve' in the configuration allows it".to_owned(),
+        ));
+    }
+    let Some(url) = server.url else {
+        return Err(unfit("the entry has no 'url'"));
+    };
+    let is_web = url.parse::<http::Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
+    });
+    if !is_web {
+        return Err(unfit(
+            "'url' must begin with http:// or https:// and name a host",
+        ));
+    }
+    if server.name.trim().is_empty() || server.name.len() > 100 {
+        return Err(unfit("'name' must have 1 to 100 characters"));
+    }
+    if sight
+        .servers()
+        .iter()
+        .any(|other| other.name == server.name)
+    {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "there is a server of that name; choose another",
+        ));
+    }
+    let name = server.name.clone();
+    let kept = gateway
+        .keep(move |workshop| workshop.add_server(&server.name, &url))
+        .await?;
+    Ok((StatusCode::CREATED, Json(Added { name, kept })).into_response())
+}
+
+fn unknown(name: &str, sight: &Sight) -> String {
+    let servers = sight.servers();
+    let names = servers.iter().map(|server| server.name.as_str());
+    let near = toolgate_core::nearest(name, names, 3);
+    let name = toolgate_core::escape(&name[..name.floor_char_boundary(200)]);
+    match near.is_empty() {
+        true => format!("there is no MCP server '{name}'; GET /api/servers lists them"),
+        false => format!(
+            "there is no MCP server '{name}'; near it: {}",
+            near.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,341 @@
+//! Calls as the API shows them: secrets out, everything bounded.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_core::{
+    CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
+};
+use utoipa::ToSchema;
+
+use crate::api::tools::ToolInfo;
+
+/// Arguments in a list are cut beyond this.
+const LONGEST_SHOWN: usize = 2048;
+/// Arguments are kept up to this.
+const LONGEST_ARGUMENTS: usize = 1 << 20;
+/// Results are kept up to this.
+const LONGEST_RESULT: usize = 256 << 10;
+const LONGEST_NAME: usize = 200;
+const LONGEST_TEXT: usize = 16 << 10;
+
+/// One call in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Call {
+    /// The call's id, 32 hexadecimal digits, sorted by time.
+    #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
+    pub(crate) id: String,
+    /// The name that was asked for.
+    #[schema(example = "echo")]
+    pub(crate) tool: String,
+    /// `builtin`, `mock`, `internal`, `custom` or `mcp:SERVER`; nothing if there was no tool of that name.
+    #[schema(example = "builtin")]
+    pub(crate) source: Option<String>,
+    /// The MCP server behind it.
+    pub(crate) server: Option<String>,
+    /// Who asked: `cli`, `chat`, `voice`, `http`, `mcp`, `library` or `worker`.
+    #[schema(example = "http")]
+    pub(crate) origin: String,
+    /// When, in UTC.
+    #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
+    pub(crate) started_at: String,
+    /// Validation and execution, not the wait for a person; nothing while it runs or if it was interrupted.
+    #[schema(example = 0.125)]
+    pub(crate) duration_ms: Option<f64>,
+    /// `success`, an error kind such as `timeout`, `running` or `interrupted`.
+    #[schema(example = "success")]
+    pub(crate) outcome: String,
+    /// Nothing while it runs and if nobody knows.
+    #[schema(example = true)]
+    pub(crate) success: Option<bool>,
+    /// The sentence for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) error: Option<String>,
+    /// As executed, or as asked if it did not come to that. A text if they are long, or were no JSON.
+    #[schema(example = json!({ "text": "hello" }))]
+    pub(crate) arguments: Value,
+    /// How much JSON the result is.
+    #[schema(example = 17)]
+    pub(crate) result_bytes: Option<u64>,
+}
+
+/// Everything that is known of one call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CallDetail {
+    #[serde(flatten)]
+    pub(crate) call: Call,
+    /// The arguments as they were asked; a text if they were no JSON, or too long to keep.
+    #[schema(example = json!({ "text": "hello" }))]
+    pub(crate) asked: Value,
+    /// The arguments after renaming and validation, if it came to that.
+    #[schema(example = json!({ "text": "hello" }))]
+    pub(crate) executed: Option<Value>,
+    /// Parameters that were renamed: from, to.
+    #[schema(example = json!([["device_name", "deviceName"]]))]
+    pub(crate) renamed: Vec<(String, String)>,
+    /// Parameters that counted as not given.
+    #[schema(example = json!([]))]
+    pub(crate) dropped: Vec<String>,
+    pub(crate) timings: Steps,
+    /// The result as in the envelope; a text with its end missing if `result_cut`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!({ "echo": { "text": "hello" } }))]
+    pub(crate) result: Option<Value>,
+    /// True if the result was too long to keep.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(crate) result_cut: bool,
+    /// Content blocks beside a structured result, if one of them is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<Value>,
+    /// A next step for the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) hint: Option<String>,
+    /// For an operator: the end of a server's stderr, the words of a panic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) details: Option<String>,
+    /// The trace it belongs to.
+    #[schema(example = "0af7651916cd43dd8448eb211c80319c")]
+    pub(crate) trace_id: Option<String>,
+    /// The caller's span in that trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "b7ad6b7169203331")]
+    pub(crate) parent_span_id: Option<String>,
+    /// The process that ran it, if it was another than this one or is known to the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) run: Option<Run>,
+    /// The tool as it is now, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) tool_definition: Option<ToolInfo>,
+}
+
+/// How long each step of a call took; nothing while it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Steps {
+    /// Finding, renaming and validating.
+    #[schema(example = 0.02)]
+    pub(crate) check_ms: Option<f64>,
+    /// Waiting for a person.
+    #[schema(example = 0.0)]
+    pub(crate) approval_ms: Option<f64>,
+    /// Waiting for a free slot, and the tool itself.
+    #[schema(example = 0.1)]
+    pub(crate) invoke_ms: Option<f64>,
+}
+
+/// A process that ran calls.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Run {
+    /// Names the run.
+    pub(crate) id: String,
+    /// What it was started as.
+    #[schema(example = "serve")]
+    pub(crate) command: String,
+    /// Its process id.
+    #[schema(example = 4711)]
+    pub(crate) pid: u32,
+    /// The version of the program.
+    #[schema(example = "0.1.0")]
+    pub(crate) version: String,
+    /// When, in UTC.
+    #[schema(example = "2026-11-16T05:00:00.000Z", format = DateTime)]
+    pub(crate) started_at: String,
+}
+
+/// What is known of a call from its beginning on.
+struct Beginning<'a> {
+    id: CallId,
+    tool_name: &'a str,
+    tool: Option<&'a ToolDefinition>,
+    origin: Origin,
+    started_at: SystemTime,
+    arguments: &'a Value,
+}
+
+impl Beginning<'_> {
+    fn call(&self, redactor: &Redactor) -> Call {
+        let source = self.tool.map(ToolDefinition::source);
+        Call {
+            id: self.id.to_string(),
+            tool: redactor.line(self.tool_name, LONGEST_NAME),
+            source: source.map(Source::to_string),
+            server: source.and_then(|source| match source {
+                Source::Mcp(server) => Some(server.clone()),
+                _ => None,
+            }),
+            origin: self.origin.to_string(),
+            started_at: timestamp(self.started_at),
+            duration_ms: None,
+            outcome: "running".to_owned(),
+            success: None,
+            error: None,
+            arguments: kept(redactor, self.arguments, LONGEST_SHOWN).0,
+            result_bytes: None,
+        }
+    }
+}
+
+impl Call {
+    /// A call that has begun.
+    pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
+        let beginning = Beginning {
+            id: call.id,
+            tool_name: &call.tool_name,
+            tool: Some(call.tool.definition()),
+            origin: call.origin,
+            started_at: call.started_at,
+            arguments: &call.executed,
+        };
+        beginning.call(redactor)
+    }
+
+    /// A call that has ended.
+    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
+        let beginning = Beginning {
+            id: record.outcome.call_id,
+            tool_name: &record.outcome.tool_name,
+            tool: record.tool.as_deref().map(Tool::definition),
+            origin: record.origin,
+            started_at: record.started_at,
+            arguments: record.executed.as_ref().unwrap_or(&record.asked),
+        };
+        let mut call = beginning.call(redactor);
+        call.duration_ms = Some(record.outcome.execution_time_ms());
+        call.success = Some(record.outcome.is_success());
+        match &record.outcome.result {
+            Ok(output) => {
+                "success".clone_into(&mut call.outcome);
+                call.result_bytes = Some(json_length(&output.to_result()));
+            }
+            Err(error) => {
+                error.kind().as_str().clone_into(&mut call.outcome);
+                call.error = Some(bounded(&redactor.text(&error.to_string()), LONGEST_TEXT));
+            }
+        }
+        call
+    }
+}
+
+impl CallDetail {
+    /// A call that has begun.
+    pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
+        Self {
+            call: Call::started(call, redactor),
+            asked: kept(redactor, &call.asked, LONGEST_ARGUMENTS).0,
+            executed: Some(kept(redactor, &call.executed, LONGEST_ARGUMENTS).0),
+            renamed: Vec::new(),
+            dropped: Vec::new(),
+            timings: Steps::default(),
+            result: None,
+            result_cut: false,
+            content: None,
+            hint: None,
+            details: None,
+            trace_id: Some(call.trace.trace_id()),
+            parent_span_id: call.trace.parent_id(),
+            run: None,
+            tool_definition: None,
+        }
+    }
+
+    /// A call that has ended.
+    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
+        let arguments = |value: &Value| kept(redactor, value, LONGEST_ARGUMENTS).0;
+        let name = |name: &String| redactor.line(name, LONGEST_NAME);
+        let mut detail = Self {
+            call: Call::finished(record, redactor),
+            asked: arguments(&record.asked),
+            executed: record.executed.as_deref().map(arguments),
+            renamed: record
+                .renamed
+                .iter()
+                .map(|(from, to)| (name(from), name(to)))
+                .collect(),
+            dropped: record.dropped.iter().map(name).collect(),
+            timings: Steps {
+                check_ms: Some(millis(record.timings.check)),
+                approval_ms: Some(millis(record.timings.approval)),
+                invoke_ms: Some(millis(record.timings.invoke)),
+            },
+            result: None,
+            result_cut: false,
+            content: None,
+            hint: None,
+            details: None,
+            trace_id: Some(record.trace.trace_id()),
+            parent_span_id: record.trace.parent_id(),
+            run: None,
+            tool_definition: None,
+        };
+        match &record.outcome.result {
+            Ok(output) => detail.answered(output, redactor),
+            Err(error) => {
+                let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
+                detail.hint = error.hint().as_deref().map(text);
+                detail.details = error.details().map(text);
+            }
+        }
+        detail
+    }
+
+    fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
+        let (result, is_cut) = kept(redactor, &output.to_result(), LONGEST_RESULT);
+        self.result = Some(result);
+        self.result_cut = is_cut;
+        if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
+            let blocks = output.content.iter().map(|block| block.as_value().clone());
+            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).0);
+        }
+    }
+}
+
+/// A value without secrets; one that is too long as a text of its beginning, and true for that.
+fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool) {
+    let value = redactor.value(value);
+    if json_length(&value) <= longest as u64 {
+        return (value, false);
+    }
+    (bounded(&value.to_string(), longest).into(), true)
+}
+
+fn bounded(text: &str, longest: usize) -> String {
+    let shown = &text[..text.floor_char_boundary(longest)];
+    match text.len() - shown.len() {
+        0 => shown.to_owned(),
+        missing => format!("{shown}… ({missing} more bytes)"),
+    }
+}
+
+/// The length of a value as compact JSON.
+pub(crate) fn json_length(value: &Value) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting does not fail.
+    drop(serde_json::to_writer(&mut count, value));
+    count.0
+}
+
+/// RFC 3339 in UTC with milliseconds.
+pub(crate) fn timestamp(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    format!("{time:.3}")
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
+}

@@ -1,0 +1,111 @@
+//! What one caller may see of tools, servers and calls.
+
+use toolgate_core::{Pattern, Scope, Source, ToolDefinition};
+use toolgate_mcp::ServerStatus;
+
+use crate::Gateway;
+use crate::guard::Caller;
+
+/// The gateway through a caller's eyes.
+#[derive(Clone)]
+pub(crate) struct Sight {
+    gateway: Gateway,
+    scope: Scope,
+}
+
+impl Sight {
+    pub(crate) fn new(gateway: &Gateway, caller: &Caller) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            scope: caller.scope.clone(),
+        }
+    }
+
+    /// True for whoever may use everything: the operator. Only such a caller decides for others.
+    pub(crate) fn is_full(&self) -> bool {
+        match self.scope.patterns() {
+            None => true,
+            Some(patterns) => patterns.iter().any(|pattern| pattern.to_string() == "*"),
+        }
+    }
+
+    /// Whether a tool is there for the caller.
+    pub(crate) fn has(&self, tool: &ToolDefinition) -> bool {
+        self.gateway.executor().is_visible_in(tool, &self.scope)
+    }
+
+    /// How many tools there are.
+    pub(crate) fn tools(&self) -> usize {
+        let tools = self.gateway.executor().manager().tools();
+        tools
+            .iter()
+            .filter(|tool| self.has(tool.definition()))
+            .count()
+    }
+
+    /// Whether a call of this tool, as it was recorded, is the caller's business. The tool may be gone by now, or never have
+    /// been there.
+    pub(crate) fn has_call(&self, tool: &str, server: Option<&str>) -> bool {
+        if self.is_full() {
+            return true;
+        }
+        let found = self.gateway.executor().find_in(tool, &self.scope);
+        let is_of_server = |definition: &ToolDefinition| match definition.source() {
+            Source::Mcp(name) => Some(name.as_str()) == server,
+            _ => server.is_none(),
+        };
+        if let Ok(tool) = found {
+            return is_of_server(tool.definition());
+        }
+        let source = server.map_or(Source::Custom, |server| Source::Mcp(server.to_owned()));
+        stand_in(tool, source).is_some_and(|tool| self.has(&tool))
+    }
+
+    /// All servers the caller may know of, as they are now.
+    pub(crate) fn servers(&self) -> Vec<ServerStatus> {
+        let mut servers = self.gateway.parts().servers.status();
+        if !self.is_full() {
+            servers.retain(|server| self.has_server(&server.name));
+        }
+        servers
+    }
+
+    /// A server is there for those who may use one of its tools, or are named it in their list.
+    pub(crate) fn has_server(&self, server: &str) -> bool {
+        if self.is_full() {
+            return true;
+        }
+        let tools = self.gateway.executor().manager().tools();
+        let mut definitions = tools.iter().map(|tool| tool.definition());
+        let is_of_server = |tool: &&ToolDefinition| {
+            matches!(tool.source(), Source::Mcp(name) if name == server) && self.has(tool)
+        };
+        definitions.any(|tool| is_of_server(&tool)) || self.names_server(server)
+    }
+
+    fn names_server(&self, server: &str) -> bool {
+        let Some(server) = stand_in(server, Source::Custom) else {
+            return false;
+        };
+        let mut patterns = self.scope.patterns().into_iter().flatten();
+        patterns.any(|pattern| {
+            let text = pattern.to_string();
+            let of_server = text.split_once('/').map(|(server, _)| Pattern::new(server));
+            of_server.is_some_and(|pattern| pattern.matches(&server))
+        })
+    }
+}
+
+/// A tool that has nothing but a name, for patterns to be matched against.
+fn stand_in(name: &str, source: Source) -> Option<ToolDefinition> {
+    let name = match &source {
+        Source::Mcp(server) => {
+            let prefix = format!("{server}__");
+            name.strip_prefix(&prefix).unwrap_or(name)
+        }
+        _ => name,
+    };
+    let parameters = serde_json::json!({ "type": "object" });
+    let tool = ToolDefinition::builder(name, "?", parameters).source(source);
+    tool.build().ok()
+}
