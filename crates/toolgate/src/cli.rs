@@ -1,11 +1,13 @@
 //! What a person can type.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style, Styles};
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::Provider;
@@ -26,6 +28,8 @@ Examples:
   toolgate ask what time is it in Oslo           let a model use them
   toolgate chat                                  the same, turn by turn
   toolgate demo                                  the same, in a simulated house
+  toolgate serve                                 all tools over HTTP and MCP, with a dashboard
+  toolgate calls                                 what was called, and what came of it
 
 Exit codes: 0 success, 1 the tool, the model or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
 pub(crate) struct Cli {
@@ -65,9 +69,10 @@ pub(crate) enum Command {
     #[command(after_help = "\
 Examples:
   toolgate list
-  toolgate list --json | jq -r '.[].name'")]
+  toolgate list --json | jq -r '.[].name'
+  toolgate list --at localhost:7460              those of a gateway that runs")]
     List(ListOptions),
-    /// Show one tool: description, parameters, source
+    /// Show one tool: description, parameters, source, and how its calls went
     #[command(after_help = "\
 Examples:
   toolgate inspect volume
@@ -81,7 +86,8 @@ Examples:
   toolgate call datetime action=weekday date=2026-12-24
   toolgate call echo '{\"nested\": {\"a\": [1, 2]}}'
   echo '{\"query\": \"rust\"}' | toolgate call search - --timeout 5s
-  toolgate call volume action=set level=30 --dry-run")]
+  toolgate call volume action=set level=30 --dry-run
+  toolgate call --at localhost:7460 datetime     by a gateway that runs, with no server to start")]
     Call(CallOptions),
     /// Ask a model that may use the tools, and print its answer
     #[command(after_help = "\
@@ -109,7 +115,8 @@ Examples:
     /// Try it all in a simulated house, with nothing to install
     #[command(after_help = "\
 A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers them as tools, beside all
-built-in tools. Nothing real is touched and no network is needed. The model is chosen as for ask.
+built-in tools, and the dashboard at the address that is shown. Nothing real is touched and no network is needed. The model
+is chosen as for ask.
 
 Examples:
   toolgate demo
@@ -150,12 +157,36 @@ Examples:
   toolgate trust --list
   toolgate trust --revoke")]
     Trust(TrustOptions),
+    /// Show the calls that were made, by whom, and what came of them
+    #[command(after_help = "\
+Every command that runs tools records its calls: 'toolgate --config … doctor' says where. An id may be cut as
+long as no other call begins like it; last is the newest call.
+
+Examples:
+  toolgate calls --tool search --outcome failed --since 1h
+  toolgate calls --follow
+  toolgate calls --json --limit 1000 | jq -r 'select(.duration_ms > 1000) | .tool' | sort | uniq -c
+  toolgate calls last
+  toolgate calls 019a8c2f41d0 --save-as-mock search_offline")]
+    Calls(CallsOptions),
+    /// Make a recorded call once more
+    #[command(after_help = "\
+With the arguments as they were asked the first time. What does not say that it only reads is asked about.
+
+Examples:
+  toolgate replay last
+  toolgate replay 019a8c2f41d0 --yes | jq .result")]
+    Replay(ReplayOptions),
     /// Serve all tools over HTTP: an API, MCP, and a dashboard
     #[command(after_help = "\
+Only this machine gets in. Others do with a token: in $TOOLGATE_TOKEN, or in the configuration's section serve.
+docs/deploy.md shows how it is kept running, and docs/clients.md how MCP clients are connected.
+
 Examples:
   toolgate serve
   toolgate serve --bind 127.0.0.1:8080
-  curl -s localhost:7460/api/tools/echo/call -d '{\"a\": 1}'")]
+  curl -s localhost:7460/api/tools/echo/call -d '{\"a\": 1}'
+  TOOLGATE_TOKEN=$(openssl rand -hex 32) toolgate serve --bind 0.0.0.0")]
     Serve(ServeOptions),
     /// Offer all tools as one MCP server on stdin and stdout
     #[command(after_help = "\
@@ -194,11 +225,24 @@ Examples:
     Completions(CompletionsOptions),
 }
 
+/// A gateway that runs already.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteOptions {
+    /// Ask the gateway that runs there, such as http://localhost:7460, and start nothing
+    #[arg(long, value_name = "URL")]
+    pub(crate) at: Option<String>,
+    /// The gateway's token; a variable is seen by fewer than a command line is [default: $TOOLGATE_TOKEN]
+    #[arg(long, value_name = "TOKEN", requires = "at")]
+    pub(crate) token: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ListOptions {
     /// As a JSON list of objects
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
 }
 
 #[derive(Debug, Args)]
@@ -208,6 +252,8 @@ pub(crate) struct InspectOptions {
     /// As a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
 }
 
 #[derive(Debug, Args)]
@@ -224,8 +270,67 @@ pub(crate) struct CallOptions {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Approve the call if the policy asks for approval
+    #[arg(short, long, conflicts_with = "at")]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallsOptions {
+    /// Show everything about this one
+    #[arg(conflicts_with_all = ["tool", "server", "origin", "outcome", "since", "until", "search", "limit", "follow"])]
+    pub(crate) id: Option<String>,
+    /// Only calls of this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only calls of tools of this MCP server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Only calls from there
+    #[arg(long, value_name = "ORIGIN", value_parser = PossibleValuesParser::new(ORIGINS))]
+    pub(crate) origin: Option<String>,
+    /// Only calls that ended like this; failed is every kind of failure
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
+    pub(crate) outcome: Option<String>,
+    /// Only calls since then: 30m or 7d ago, or a date and time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only calls before then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Only calls with this text in the name, the arguments or the error
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// At most so many, newest first
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
+    pub(crate) limit: usize,
+    /// One JSON object in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Go on with each call that ends, until Ctrl-C
+    #[arg(short, long, conflicts_with = "at")]
+    pub(crate) follow: bool,
+    /// Put a tool into the configuration that always answers what this call answered, and print it
+    #[arg(long, value_name = "NAME", requires = "id", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) save_as_mock: Option<String>,
+    /// Print the tool, and write nothing
+    #[arg(long, requires = "save_as_mock")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayOptions {
+    /// The call's id or its beginning, as 'toolgate calls' shows it, or last
+    pub(crate) id: String,
+    /// Run it without a question, whatever it does
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Give up when the tool has run this long, such as 500ms, 5s or 2m
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -270,6 +375,9 @@ pub(crate) struct DemoOptions {
     /// Take the lines of this file instead of what is typed; - stands for what is piped in
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+    /// Open the dashboard in a browser
+    #[arg(long, conflicts_with = "script")]
+    pub(crate) open: bool,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
 }
@@ -284,6 +392,23 @@ pub(crate) struct ChatOptions {
 fn providers() -> impl TypedValueParser<Value = Provider> {
     let names = Provider::ALL.map(Provider::as_str);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Provider>())
+}
+
+/// Who may have asked, as the journal writes it.
+const ORIGINS: [&str; 7] = ["cli", "chat", "http", "mcp", "voice", "worker", "library"];
+
+/// An address with or without its port.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let usual = toolgate_server::ServeSettings::default().bind.port();
+    let text = text.replacen("localhost", "127.0.0.1", 1);
+    let ip = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>();
+    match (text.parse(), ip(&text)) {
+        (Ok(address), _) => Ok(address),
+        (_, Ok(ip)) => Ok(SocketAddr::new(ip, usual)),
+        _ => Err(
+            "it must be an address of this machine and a port, such as 127.0.0.1:7460".to_owned(),
+        ),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -350,7 +475,7 @@ pub(crate) struct TrustOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
     /// Where to listen; beyond this machine only with a token [default: 127.0.0.1:7460]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) bind: Option<SocketAddr>,
 }
 
@@ -383,8 +508,33 @@ pub(crate) struct CompletionsOptions {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use toolgate_core::Origin;
 
     use super::*;
+
+    #[test]
+    fn origins_are_called_as_the_journal_writes_them() {
+        use Origin::{Chat, CommandLine, Http, Library, Mcp, Voice, Worker};
+        let all = [CommandLine, Chat, Http, Mcp, Voice, Worker, Library];
+        assert_eq!(all.map(|origin| origin.to_string()), ORIGINS);
+    }
+
+    #[test]
+    fn an_address_needs_no_port() {
+        for (text, expected) in [
+            ("0.0.0.0", Some("0.0.0.0:7460")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("::", Some("[::]:7460")),
+            ("localhost:80", Some("127.0.0.1:80")),
+            ("localhost", Some("127.0.0.1:7460")),
+            ("example.org:80", None),
+            ("80", None),
+            ("", None),
+        ] {
+            let found = address(text).ok().map(|address| address.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_sound_and_every_command_has_examples() {

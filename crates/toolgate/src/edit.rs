@@ -1,4 +1,4 @@
-//! Servers put into and taken out of our own file, with its comments and its layout kept.
+//! Servers and tools put into and taken out of our own file, with its comments and its layout kept.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
+use toolgate_core::escape;
 
 use crate::cli::Global;
 use crate::config::{self, Document, Environment, Place};
@@ -46,6 +47,11 @@ impl ServerFile {
     pub(crate) fn open(global: &Global, environment: Environment<'_>) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("the working folder is gone")?;
         let (path, place) = ours(global, &here, environment)?;
+        Self::at(path, place)
+    }
+
+    /// Opens a file; one that is not there is empty.
+    pub(crate) fn at(path: PathBuf, place: Place) -> anyhow::Result<Self> {
         let text = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => "{}\n".to_owned(),
             _ => Document::read_text(&path)?,
@@ -114,6 +120,27 @@ impl ServerFile {
             property.remove();
         }
         was_there
+    }
+
+    /// Puts a tool at the end of the tools; one of the same name is an error.
+    pub(crate) fn add_tool(&self, definition: &Value) -> anyhow::Result<()> {
+        let root = self.root.object_value_or_set();
+        let document = Document::parse(&self.path, self.root.to_string().as_bytes())?;
+        let tools = &document.value()["tools"];
+        if !matches!(tools, Value::Null | Value::Array(_)) {
+            bail!(
+                "{}: tools: must be a list of tool definitions",
+                self.path.display()
+            );
+        }
+        let name = &definition["name"];
+        let mut there = tools.as_array().into_iter().flatten();
+        if there.any(|tool| tool["name"] == *name) {
+            let name = escape(name.as_str().unwrap_or_default());
+            bail!("{} has a tool '{name}' already", self.path.display());
+        }
+        root.array_value_or_set("tools").append(input(definition));
+        Ok(())
     }
 
     /// Writes the file, if what became of it can be read.

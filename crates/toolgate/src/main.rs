@@ -10,10 +10,13 @@ mod edit;
 mod elicit;
 mod exit;
 mod file;
+mod gateway;
+mod journal;
 mod logging;
 mod pairs;
 mod questions;
 mod reload;
+mod remote;
 mod say;
 mod servers;
 mod signals;
@@ -21,6 +24,7 @@ mod spinner;
 mod talk;
 mod trust;
 mod wiring;
+mod workshop;
 
 use std::process::ExitCode;
 
@@ -66,6 +70,8 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
+        Command::Calls(options) => commands::calls::run(&cli.global, options),
+        Command::Replay(options) => commands::replay::run(&cli.global, options),
         Command::Serve(options) => commands::serve::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
         Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),

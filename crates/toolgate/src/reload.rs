@@ -11,27 +11,31 @@ use anyhow::Context;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use toolgate_core::{Redactor, ToolManager, escape};
-use toolgate_mcp::{ServerHealth, Servers};
+use toolgate_mcp::Servers;
 use tracing::{error, info, warn};
 
 use crate::config::Config;
 use crate::servers;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, Services, Tools};
 
 /// An editor writes in several steps; this long nothing must happen.
 const QUIET: Duration = Duration::from_millis(150);
 /// A file that is written to all the time is read after this long all the same.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// Sections that are read once, by whatever follows the file.
+const FIXED: [&str; 4] = ["journal", "limits", "policy", "retry"];
+
 /// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
     config: Config,
     manager: Arc<ToolManager>,
-    health: ServerHealth,
+    services: Services,
     redactor: Redactor,
     servers: Servers,
     changes: mpsc::Receiver<()>,
+    also_fixed: &'static [&'static str],
     /// Ends the watching with it.
     _watcher: RecommendedWatcher,
 }
@@ -52,12 +56,19 @@ impl Reload {
             path,
             config,
             manager: Arc::clone(&tools.manager),
-            health: tools.health.clone(),
+            services: tools.services(),
             redactor: tools.redactor.clone(),
             servers,
             changes,
+            also_fixed: &[],
             _watcher: watcher,
         }))
+    }
+
+    /// Sections that this command reads once, besides the usual ones.
+    pub(crate) fn also_fixed(mut self, sections: &'static [&'static str]) -> Self {
+        self.also_fixed = sections;
+        self
     }
 
     /// Applies every change, for as long as it is polled.
@@ -94,19 +105,15 @@ impl Reload {
         self.redactor.learn(new.secrets());
         self.apply_tools(&new);
         self.apply_servers(&new);
-        let fixed = [
-            ("limits", new.limits != self.config.limits),
-            ("policy", new.policy != self.config.policy),
-            ("retry", new.retry != self.config.retry),
-        ];
-        for (section, _) in fixed.into_iter().filter(|(_, changed)| *changed) {
+        let fixed = FIXED.iter().chain(self.also_fixed).copied();
+        for section in fixed.filter(|name| new.section(name) != self.config.section(name)) {
             warn!("'{section}' changed: that takes effect at the next start");
         }
         self.config = new;
     }
 
     fn apply_tools(&self, new: &Config) {
-        let tools = wiring::tools_beside(new, self.health.clone());
+        let tools = wiring::tools_beside(new, self.services.clone());
         wiring::warn_about(new, &tools);
         let old = &self.config;
         let is_same =

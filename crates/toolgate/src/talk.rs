@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use toolgate_core::{Pattern, Redactor, Source, ToolExecutor, escape, nearest};
+use toolgate_core::{Pattern, Redactor, Source, escape, nearest};
 use toolgate_models::{
     Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
     Turn, TurnEnd,
@@ -16,6 +16,8 @@ use crate::cli::{Global, ModelOptions};
 use crate::config::{Config, Place};
 use crate::display::{Display, Manner};
 use crate::exit::Exit;
+use crate::gateway::{Nearest, Watch};
+use crate::journal::Record;
 use crate::servers::{self, Admitted, Fleet};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
@@ -39,10 +41,18 @@ pub(crate) struct Setting {
     /// `--tools`, as typed.
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
+    /// Where calls are recorded; closed at the end.
+    pub(crate) record: Record,
 }
 
 impl Setting {
-    pub(crate) fn new(global: &Global, options: &ModelOptions) -> anyhow::Result<Self> {
+    /// `command` says what this run is; with `watch`, its calls are shown by a gateway too.
+    pub(crate) fn new(
+        global: &Global,
+        options: &ModelOptions,
+        command: &str,
+        watch: Option<&Watch>,
+    ) -> anyhow::Result<Self> {
         let config = wiring::configuration(global)?;
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = options.resume.as_deref().map(read).transpose()?;
@@ -51,20 +61,39 @@ impl Setting {
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
-        let executor = executor(&config, &tools, options.yes, &spinner, global.verbose > 0);
+        let record = Record::open(&config, &tools, command);
+        let approver = TerminalApprover {
+            agreed: options.yes,
+            spinner: spinner.clone(),
+            redactor: tools.redactor.clone(),
+        };
+        // What the display shows, or the model tells, is not logged once more.
+        let door = match say::is_read() && global.verbose == 0 {
+            true => wiring::quiet(&config, &tools),
+            false => wiring::logged(&config, &tools),
+        };
+        let door = record.keep(door);
+        let executor = match watch {
+            Some(watch) => watch.keep(door).approver(Nearest {
+                dashboard: watch.approvals.clone(),
+                terminal: approver,
+            }),
+            None => door.approver(approver),
+        };
         let patterns: Vec<Pattern> = options
             .tools
             .iter()
             .map(|text| Pattern::new(text))
             .collect();
         Ok(Self {
-            toolbox: Toolbox::new(executor).only(patterns),
+            toolbox: Toolbox::new(executor.build()).only(patterns),
             config,
             tools,
             wanted,
             said_by,
             patterns: options.tools.clone(),
             spinner,
+            record,
         })
     }
 
@@ -284,7 +313,7 @@ pub(crate) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow:
     let text = format!(
         "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"
     );
-    match config.model_error(key, &text) {
+    match config.error_about("model", key, &text) {
         Some(error) => Err(error.into()),
         None => Ok(()),
     }
@@ -312,25 +341,6 @@ fn split(text: &str) -> (Option<Provider>, Option<&str>) {
     match first.parse() {
         Ok(provider) => (Some(provider), rest),
         Err(_) => (None, Some(text).filter(|text| !text.is_empty())),
-    }
-}
-
-/// The door; what the display shows, or the model tells, is not logged once more.
-fn executor(
-    config: &Config,
-    tools: &Tools,
-    agreed: bool,
-    spinner: &Spinner,
-    is_verbose: bool,
-) -> ToolExecutor {
-    let approver = TerminalApprover {
-        agreed,
-        spinner: spinner.clone(),
-        redactor: tools.redactor.clone(),
-    };
-    match say::is_read() && !is_verbose {
-        true => wiring::displayed(config, tools, approver),
-        false => wiring::executor(config, tools, approver),
     }
 }
 

@@ -4,15 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
+use toolgate_core::{
+    Approver, LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager,
+};
+use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
 use toolgate_tools::internal::Documents;
 use toolgate_tools::{Handlers, builtin::BuiltinSettings};
 use tracing::warn;
 
-use crate::approve::TerminalApprover;
 use crate::cli::Global;
 use crate::config::{self, Config};
+use crate::journal::Record;
 
 /// The process's environment, as the configuration sees it.
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -43,19 +46,39 @@ pub(crate) struct Tools {
     pub(crate) manager: Arc<ToolManager>,
     /// The service that will report on the servers, once there are any.
     pub(crate) health: ServerHealth,
+    /// The service that will tell of calls, once they are recorded.
+    pub(crate) recent: RecentCalls,
     /// Knows the configuration's secrets.
     pub(crate) redactor: Redactor,
     /// What is odd about the configuration's own tools.
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
-/// Makes all tools. Nothing is contacted.
-pub(crate) fn tools(config: &Config) -> Tools {
-    tools_beside(config, ServerHealth::default())
+impl Tools {
+    /// What tools of another configuration go on with.
+    pub(crate) fn services(&self) -> Services {
+        Services {
+            health: self.health.clone(),
+            recent: self.recent.clone(),
+        }
+    }
 }
 
-/// The same, for servers that may be running already.
-pub(crate) fn tools_beside(config: &Config, health: ServerHealth) -> Tools {
+/// Makes all tools. Nothing is contacted.
+pub(crate) fn tools(config: &Config) -> Tools {
+    tools_beside(config, Services::default())
+}
+
+/// What is there before the tools are made anew, and stays.
+#[derive(Clone, Default)]
+pub(crate) struct Services {
+    pub(crate) health: ServerHealth,
+    pub(crate) recent: RecentCalls,
+}
+
+/// The same, for services that may be at work already.
+pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
+    let Services { health, recent } = services;
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
     let mut handlers = Handlers::new(&settings);
@@ -71,6 +94,11 @@ pub(crate) fn tools_beside(config: &Config, health: ServerHealth) -> Tools {
         ServerHealth::parameters(),
         Arc::new(health.clone()),
     );
+    handlers.add_service(
+        RecentCalls::NAME,
+        RecentCalls::parameters(),
+        Arc::new(recent.clone()),
+    );
 
     let manager = Arc::new(ToolManager::new());
     manager.add_all(handlers.builtin_tools());
@@ -79,6 +107,7 @@ pub(crate) fn tools_beside(config: &Config, health: ServerHealth) -> Tools {
     Tools {
         manager,
         health,
+        recent,
         redactor: Redactor::new(config.secrets()),
         problems: loaded
             .problems
@@ -103,33 +132,36 @@ pub(crate) fn warn_about_servers(config: &Config) {
 }
 
 /// The door, as the command line uses it.
-pub(crate) fn executor(config: &Config, tools: &Tools, approver: TerminalApprover) -> ToolExecutor {
-    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
-    door(config, tools).approver(approver).observer(log).build()
-}
-
-/// The same where the person sees each call, and needs no record of it.
-pub(crate) fn displayed(
+pub(crate) fn executor(
     config: &Config,
     tools: &Tools,
-    approver: TerminalApprover,
+    approver: impl Approver + 'static,
+    record: &Record,
 ) -> ToolExecutor {
-    door(config, tools).approver(approver).unobserved().build()
+    let door = logged(config, tools).approver(approver);
+    record.keep(door).build()
 }
 
 /// The door where nobody can be asked: what needs approval is denied.
-pub(crate) fn unattended(config: &Config, tools: &Tools) -> ToolExecutor {
-    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
-    door(config, tools).observer(log).build()
+pub(crate) fn unattended(config: &Config, tools: &Tools, record: &Record) -> ToolExecutor {
+    record.keep(logged(config, tools)).build()
 }
 
-/// The door for a look at what works: nobody is asked, nothing is logged.
+/// The door for a look at what works: nobody is asked, nothing is logged or recorded.
 pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
-    door(config, tools).unobserved().build()
+    quiet(config, tools).build()
 }
 
-pub(crate) fn door(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+/// A door whose calls are logged.
+pub(crate) fn logged(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
+    quiet(config, tools).observer(log)
+}
+
+/// A door whose calls nobody hears of.
+pub(crate) fn quiet(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
     ToolExecutor::builder(Arc::clone(&tools.manager))
         .limits(config.limits.clone())
         .policy(config.policy.clone())
+        .unobserved()
 }

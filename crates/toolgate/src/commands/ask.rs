@@ -23,7 +23,7 @@ const LONGEST: u64 = 4 << 20;
 
 pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit> {
     let text = text(&options.text)?;
-    let setting = Setting::new(global, &options.model)?;
+    let setting = Setting::new(global, &options.model, "toolgate ask", None)?;
     if let Some(file) = &options.save {
         talk::expect_savable(file)?;
     }
@@ -44,6 +44,7 @@ pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit>
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }
+        setting.record.close().await;
         exit
     });
     // A thread that waits for an answer at the terminal must not hold up the end.

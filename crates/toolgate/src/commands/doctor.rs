@@ -1,5 +1,6 @@
 //! `toolgate doctor`: checks what can be checked, and says what to do.
 
+mod gateway;
 mod model;
 
 use std::time::Duration;
@@ -51,6 +52,8 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
             report.on_servers(fleet, &config);
         }
         report.on_tools(&config, &tools, fleet.as_ref()).await;
+        report.on_journal(&config, &tools).await;
+        report.on_gateway(&config).await;
         report.on_model(&config, &tools).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;

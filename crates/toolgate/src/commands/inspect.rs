@@ -1,19 +1,25 @@
 //! `toolgate inspect TOOL`: everything about one tool.
 
+mod statistics;
+
 use anyhow::Context;
 use serde_json::{Value, json};
-use toolgate_core::{Source, ToolDefinition, escape};
+use toolgate_core::{Source, escape};
 
 use super::{rendered, runtime, server, table, to_json};
 use crate::cli::{Global, InspectOptions};
 use crate::config::{Config, ConfiguredServer};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::remote::{self, Remote};
 use crate::say;
 use crate::servers::{self, Fleet};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
 
 pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = Remote::of(&options.remote)? {
+        return inspect_at(&remote, options);
+    }
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
@@ -75,8 +81,10 @@ fn inspect(
         Source::Mcp(server) => fleet.and_then(|fleet| fleet.status(server)),
         _ => None,
     };
+    let statistics = statistics::of(config, definition.name());
+    let mut object = to_json(definition, fleet);
     if options.json {
-        let mut object = to_json(definition, fleet);
+        object["calls"] = json!(statistics);
         if let Some(status) = status {
             object["polluted"] = json!(status.polluted);
             object["polluted_lines"] = json!(status.polluted_lines);
@@ -85,22 +93,54 @@ fn inspect(
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
         let server = status.map(|status| format!("\n\n{}", server::described(&status)));
-        let text = described(definition, timeout);
-        say::result(&format!("{text}{}", server.unwrap_or_default()));
+        let text = described(&object, timeout);
+        let calls = statistics.map(|calls| format!("\n\n{calls}"));
+        say::result(&format!(
+            "{text}{}{}",
+            calls.unwrap_or_default(),
+            server.unwrap_or_default()
+        ));
     }
     Exit::Success
 }
 
-fn described(tool: &ToolDefinition, timeout: f64) -> String {
+/// A tool of a gateway.
+fn inspect_at(remote: &Remote, options: &InspectOptions) -> anyhow::Result<Exit> {
+    let runtime = runtime().context("cannot start")?;
+    let path = ["api", "tools", options.tool.as_str()];
+    let asked = runtime.block_on(async {
+        tokio::select! {
+            answer = remote.get(&path, &[]) => Some(answer),
+            () = exit::interrupted() => None,
+        }
+    });
+    let tool = match asked {
+        None => return Ok(Exit::Interrupted),
+        Some(Err(trouble)) => return Ok(trouble.told()),
+        Some(Ok(answer)) if answer.body["name"].is_string() => answer.body,
+        Some(Ok(answer)) => {
+            say::error(&anyhow::anyhow!(remote::detail(&answer)));
+            return Ok(Exit::Failure);
+        }
+    };
+    let timeout = tool["timeout_ms"].as_f64().unwrap_or_default() / 1000.0;
+    say::result(&match options.json {
+        true => rendered(&tool),
+        false => described(&tool, timeout),
+    });
+    Ok(Exit::Success)
+}
+
+fn described(tool: &Value, timeout: f64) -> String {
     let bold = anstyle::Style::new().bold();
-    let name = escape(tool.name());
-    let source = escape(&tool.source().to_string());
-    let effects = match tool.annotations() {
-        annotations if annotations.read_only == Some(true) => ", read-only",
-        annotations if annotations.destructive == Some(true) => ", destructive",
+    let name = escape(tool["name"].as_str().unwrap_or_default());
+    let source = escape(tool["source"].as_str().unwrap_or_default());
+    let effects = match &tool["annotations"] {
+        annotations if annotations["read_only"] == true => ", read-only",
+        annotations if annotations["destructive"] == true => ", destructive",
         _ => "",
     };
-    let parameters = match parameters(tool.parameters()) {
+    let parameters = match parameters(&tool["parameters"]) {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
         rows => table(rows)
             .set_header(["PARAMETER", "TYPE", "", "MEANING"])
@@ -108,8 +148,11 @@ fn described(tool: &ToolDefinition, timeout: f64) -> String {
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        table(vec![[lines(tool.description())]]).trim_fmt(),
-        example(tool.parameters()),
+        table(vec![[lines(
+            tool["description"].as_str().unwrap_or_default()
+        )]])
+        .trim_fmt(),
+        example(&tool["parameters"]),
     )
 }
 

@@ -2,18 +2,23 @@
 
 use anyhow::Context;
 use comfy_table::{Attribute, Cell};
+use serde_json::Value;
 use toolgate_core::escape;
 
 use super::{first_sentence, rendered, runtime, table, to_json};
 use crate::cli::{Global, ListOptions};
 use crate::config::Config;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::remote::{self, Remote, Trouble};
 use crate::say;
 use crate::servers::{self, Fleet};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
 
 pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = Remote::of(&options.remote)? {
+        return list_at(&remote, options.json);
+    }
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
@@ -51,19 +56,44 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, json: bool) {
         .map(|tool| tool.definition())
         .filter(|tool| executor.is_visible(tool))
         .collect();
+    let list = visible.into_iter().map(|tool| to_json(tool, fleet));
+    print(&list.collect::<Vec<_>>(), json);
+}
+
+/// The tools of a gateway.
+fn list_at(remote: &Remote, json: bool) -> anyhow::Result<Exit> {
+    let runtime = runtime().context("cannot start")?;
+    let asked = runtime.block_on(async {
+        tokio::select! {
+            answer = remote.get(&["api", "tools"], &[]) => Some(answer),
+            () = exit::interrupted() => None,
+        }
+    });
+    Ok(match asked {
+        None => Exit::Interrupted,
+        Some(Err(trouble)) => trouble.told(),
+        Some(Ok(answer)) => match answer.body.as_array() {
+            Some(tools) => {
+                print(tools, json);
+                Exit::Success
+            }
+            None => Trouble::Away(remote::detail(&answer)).told(),
+        },
+    })
+}
+
+fn print(tools: &[Value], json: bool) {
     if json {
-        let list = visible.into_iter().map(|tool| to_json(tool, fleet));
-        return say::result(&rendered(&list.collect()));
+        return say::result(&rendered(&Value::Array(tools.to_vec())));
     }
-    if visible.is_empty() {
+    if tools.is_empty() {
         return say::note("no tools: the policy hides all there are");
     }
-    let rows = visible.into_iter().map(|tool| {
-        [
-            escape(tool.name()),
-            escape(&tool.source().to_string()),
-            escape(first_sentence(tool.description())),
-        ]
+    let text = |value: &Value| escape(value.as_str().unwrap_or_default());
+    let rows = tools.iter().map(|tool| {
+        let description = tool["description"].as_str().unwrap_or_default();
+        let sentence = escape(first_sentence(description));
+        [text(&tool["name"]), text(&tool["source"]), sentence]
     });
     if say::is_watched() {
         let titles = ["TOOL", "SOURCE", "WHAT IT DOES"]

@@ -11,6 +11,7 @@ use tracing::warn;
 
 use crate::cli::{Global, McpOptions};
 use crate::exit::Exit;
+use crate::journal::Record;
 use crate::reload::{self, Reload};
 use crate::servers::{self, Fleet};
 use crate::signals::Signals;
@@ -32,7 +33,8 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
-    let server = McpServer::new(wiring::unattended(&config, &tools), serve);
+    let record = Record::open(&config, &tools, "toolgate mcp");
+    let server = McpServer::new(wiring::unattended(&config, &tools, &record), serve);
     if std::io::stdin().is_terminal() {
         say::note(
             "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
@@ -50,6 +52,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
             never = reload::followed(reload) => match never {},
         };
         fleet.stop().await;
+        record.close().await;
         Ok(exit)
     });
     // A thread that still reads stdin must not hold up the end.

@@ -3,6 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod ask;
 pub(crate) mod call;
+pub(crate) mod calls;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
@@ -13,6 +14,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod remove;
+pub(crate) mod replay;
 pub(crate) mod serve;
 mod server;
 pub(crate) mod trust;

@@ -5,6 +5,8 @@ mod find;
 #[cfg(test)]
 mod schema;
 pub(crate) mod servers;
+mod strange;
+mod uses;
 mod variables;
 
 use std::fmt;
@@ -14,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::{Limits, Policy, escape, nearest};
+use toolgate_journal::JournalSettings;
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
 use toolgate_server::{ServeSettings, TelemetrySettings};
@@ -42,6 +45,7 @@ pub(crate) struct Config {
     pub(crate) model: ModelSettings,
     pub(crate) serve: ServeSettings,
     pub(crate) telemetry: TelemetrySettings,
+    pub(crate) journal: JournalSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
     /// In the order of the file, disabled ones too.
@@ -93,9 +97,10 @@ impl fmt::Display for ConfigError {
 }
 
 /// Every key at the root.
-const ROOT_KEYS: [&str; 12] = [
+const ROOT_KEYS: [&str; 13] = [
     "$schema",
     "documents",
+    "journal",
     "limits",
     "mcpServers",
     "model",
@@ -143,13 +148,15 @@ impl Config {
         config.model = sections.read("model")?;
         config.serve = sections.read("serve")?;
         config.telemetry = sections.read("telemetry")?;
+        config.journal = sections.read("journal")?;
         config.unset = sections.unset;
         let read = servers::read(&document, environment)?;
         config.servers = read.servers;
         config.server_problems = read.problems;
         let folder = document.path().parent().unwrap_or(Path::new(""));
         let paths = config.documents.folders.iter_mut();
-        for path in paths.chain(&mut config.model.intents) {
+        let paths = paths.chain(&mut config.model.intents);
+        for path in paths.chain(&mut config.journal.file) {
             *path = resolved(path, folder, environment);
         }
         config.document = Some(document);
@@ -184,76 +191,24 @@ impl Config {
         }
     }
 
-    /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
-    pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
-        let uses = |section: &str| {
-            section != "model" && (tool == section || self.is_made_of(tool, section))
-        };
-        self.unset
-            .iter()
-            .find(|(section, _)| uses(section))
-            .map(|(_, error)| error)
-    }
-
-    /// An unset variable that matters to a command which asks a model.
-    pub(crate) fn unset_for_model(&self) -> Option<&ConfigError> {
-        let mut unset = self.unset.iter();
-        unset
-            .find(|(section, _)| *section == "model")
-            .map(|(_, error)| error)
-    }
-
-    /// An error about a key of the section `model`.
-    pub(crate) fn model_error(&self, key: &str, text: &str) -> Option<ConfigError> {
+    /// An error about a key of a section.
+    pub(crate) fn error_about(&self, section: &str, key: &str, text: &str) -> Option<ConfigError> {
         let document = self.document.as_ref()?;
-        Some(document.error_at(&["model", key], format!("model.{key}: {text}")))
+        Some(document.error_at(&[section, key], format!("{section}.{key}: {text}")))
+    }
+
+    /// A section as it stands in the file.
+    pub(crate) fn section(&self, name: &str) -> &Value {
+        let document = self.document.as_ref();
+        document.map_or(&Value::Null, |document| {
+            document.value().get(name).unwrap_or(&Value::Null)
+        })
     }
 
     /// True if the file makes a tool of this name out of a handler.
     pub(crate) fn is_made_of(&self, tool: &str, handler: &str) -> bool {
         let mut entries = self.tools.iter();
         entries.any(|entry| entry["name"] == tool && entry["implementation"]["handler"] == handler)
-    }
-
-    /// Unset variables that matter to one tool or another.
-    pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
-        let of_tools = self.unset.iter().filter(|(section, _)| *section != "model");
-        of_tools.map(|(_, error)| error)
-    }
-
-    /// All unset variables, for a check of everything.
-    pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
-        self.unset.iter().map(|(_, error)| error)
-    }
-
-    /// Values that must never be shown: keys, and a login inside an address.
-    pub(crate) fn secrets(&self) -> Vec<String> {
-        let login = self
-            .search
-            .url
-            .split_once("://")
-            .and_then(|(_, rest)| rest.split_once('@'));
-        let login = login
-            .map(|(login, _)| login)
-            .filter(|login| !login.contains('/'));
-        let password = login.map(|login| {
-            login
-                .split_once(':')
-                .map_or(login, |(_, password)| password)
-        });
-        let ours = [Some(self.search.key.as_str()), password];
-        // What is not started says nothing.
-        let servers = self
-            .servers
-            .iter()
-            .filter(|server| !server.settings.disabled);
-        ours.into_iter()
-            .flatten()
-            .filter(|secret| !secret.is_empty())
-            .map(str::to_owned)
-            .chain(self.model.secrets())
-            .chain(servers.flat_map(|server| server.settings.secrets()))
-            .collect()
     }
 }
 

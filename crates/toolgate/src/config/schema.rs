@@ -6,6 +6,7 @@ use std::path::Path;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
+use toolgate_journal::JournalSettings;
 use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_models::ModelSettings;
 use toolgate_server::{ServeSettings, TelemetrySettings};
@@ -30,6 +31,7 @@ fn schema() -> Value {
     let model = section::<ModelSettings>(&mut generator);
     let serve = section::<ServeSettings>(&mut generator);
     let telemetry = section::<TelemetrySettings>(&mut generator);
+    let journal = section::<JournalSettings>(&mut generator);
     let server = ServerSettings::entry_schema();
     let implementation = |kind: &str, key: &str, value: Value| json!({ "properties": { "type": { "const": kind }, key: value }, "required": ["type", key] });
     let name = json!({ "type": "string", "description": "Name of the handler" });
@@ -64,6 +66,7 @@ fn schema() -> Value {
             "model": model,
             "serve": serve,
             "telemetry": telemetry,
+            "journal": journal,
         },
     })
 }

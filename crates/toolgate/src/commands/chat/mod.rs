@@ -21,6 +21,7 @@ use crate::clean::clean;
 use crate::cli::{ChatOptions, Global};
 use crate::display::{Display, Manner};
 use crate::exit::{self, Exit};
+use crate::gateway::Beside;
 use crate::say;
 use crate::servers::Admitted;
 use crate::talk::{self, Setting};
@@ -28,13 +29,14 @@ use input::{Input, Line};
 use orders::Next;
 
 pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit> {
-    let setting = Setting::new(global, &options.model)?;
+    let setting = Setting::new(global, &options.model, "toolgate chat", None)?;
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;
     let company = Company {
         source: Source::stdin(),
         resume: options.model.resume.as_deref(),
         onlooker: None,
+        gateway: None,
     };
     let exit = runtime.block_on(converse(&setting, admitted, company));
     runtime.shutdown_background();
@@ -49,6 +51,8 @@ pub(crate) struct Company<'a> {
     pub(crate) resume: Option<&'a Path>,
     /// Whoever looks on.
     pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
+    /// A dashboard beside the prompt.
+    pub(crate) gateway: Option<Beside>,
 }
 
 /// Sees every turn that was answered, and may say something about it before the next one.
@@ -61,9 +65,14 @@ pub(crate) trait Onlooker {
 pub(crate) async fn converse(
     setting: &Setting,
     admitted: Option<Admitted>,
-    company: Company<'_>,
+    mut company: Company<'_>,
 ) -> anyhow::Result<Exit> {
     let (fleet, choice) = setting.start(admitted).await;
+    let gateway = company.gateway.take();
+    let running = match (gateway, &fleet) {
+        (Some(gateway), Some(fleet)) => Some(gateway.start(setting, fleet)),
+        _ => None,
+    };
     let exit = match choice {
         None => Ok(Exit::Interrupted),
         Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
@@ -74,9 +83,13 @@ pub(crate) async fn converse(
             }
         },
     };
+    if let Some(running) = running {
+        running.stop().await;
+    }
     if let Some(fleet) = &fleet {
         fleet.stop().await;
     }
+    setting.record.close().await;
     exit
 }
 

@@ -16,6 +16,7 @@ use anyhow::{Context, bail};
 use super::chat::{self, Company, Source};
 use crate::cli::{DemoOptions, Global};
 use crate::exit::Exit;
+use crate::gateway::{Beside, Watch};
 use crate::say;
 use crate::servers::Admitted;
 use crate::talk::{self, Setting};
@@ -28,7 +29,8 @@ const LONGEST: u64 = 1 << 20;
 pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit> {
     let script = options.script.as_deref().map(lines).transpose()?;
     let resume = options.model.resume.as_deref();
-    let setting = Setting::new(global, &options.model)?;
+    let watch = Watch::default();
+    let setting = Setting::new(global, &options.model, "toolgate demo", Some(&watch))?;
     if let Some(file) = resume {
         talk::read(file)?;
     }
@@ -41,13 +43,23 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
             untrusted: Vec::new(),
         };
         let view = View::new(demonstration.house.clone());
+        // A script has no reader who could look at a page.
+        let gateway = match script.is_none() {
+            true => Some(Beside::listen(watch).await?),
+            false => None,
+        };
+        let dashboard = gateway.as_ref().map(Beside::url);
         if say::is_followed() {
-            introduce(&demonstration, &view);
+            introduce(&demonstration, &view, dashboard.as_deref());
+        }
+        if let Some(url) = dashboard.as_deref().filter(|_| options.open) {
+            open(url);
         }
         let company = Company {
             source: script.map_or_else(Source::stdin, Source::Script),
             resume,
             onlooker: Some(Box::new(view)),
+            gateway,
         };
         let exit = chat::converse(&setting, Some(admitted), company).await;
         demonstration.stop().await;
@@ -78,7 +90,28 @@ fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-fn introduce(demonstration: &Demonstration, view: &View) {
+/// Shows a page in the person's browser, if there is one.
+fn open(url: &str) {
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let nothing = std::process::Stdio::null;
+    let started = std::process::Command::new(opener)
+        .arg(url)
+        .stdin(nothing())
+        .stdout(nothing())
+        .stderr(nothing())
+        .spawn();
+    match started {
+        // Waited for elsewhere, so that it leaves nothing behind.
+        Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
+        Err(error) => say::note(&format!("cannot open {url} ({opener}: {error})")),
+    }
+}
+
+fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let broker = demonstration.broker.url();
     let (host, port) = (
@@ -88,6 +121,11 @@ fn introduce(demonstration: &Demonstration, view: &View) {
     say::line(&format!(
         "{bold}A simulated house{bold:#} {dim}on the MQTT broker {broker}{dim:#}"
     ));
+    if let Some(url) = dashboard {
+        say::line(&format!(
+            "{bold}Dashboard{bold:#} {url} {dim}shows every call as it happens{dim:#}"
+        ));
+    }
     say::line(&view.picture());
     say::line(&format!(
         "\

@@ -1,6 +1,10 @@
 //! `toolgate call TOOL …`: runs one tool and prints its envelope.
 
-use std::io::{IsTerminal, Read};
+pub(crate) mod arguments;
+mod at;
+
+use std::io::IsTerminal;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
@@ -11,53 +15,87 @@ use toolgate_core::{
 use toolgate_mcp::ServerHealth;
 use tracing::warn;
 
+use super::replay::Again;
 use super::{rendered, runtime};
 use crate::approve::TerminalApprover;
 use crate::cli::{CallOptions, Global};
 use crate::config::Config;
 use crate::exit::{self, Exit};
+use crate::journal::Record;
+use crate::say;
 use crate::servers::{self, Admitted, Fleet};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
-use crate::{pairs, say};
+use arguments::Given;
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
-    if let Some(unset) = config.unset_for(&options.tool) {
-        bail!(unset.clone());
+    let given = Given::read(&options.arguments, config.limits.max_arguments)?;
+    if options.remote.at.is_some() {
+        return at::run(options, &given);
     }
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
-    let spinner = Spinner::new(&options.tool);
-    let approver = TerminalApprover {
-        agreed: options.yes,
-        spinner: spinner.clone(),
-        redactor: tools.redactor.clone(),
+    let request = Request {
+        tool: &options.tool,
+        given,
+        timeout: options.timeout,
+        dry_run: options.dry_run,
+        yes: options.yes,
+        again: None,
     };
-    let job = Job {
-        options,
-        executor: wiring::executor(&config, &tools, approver),
-        spinner,
-        // Before any server starts: whoever feeds us may take his time.
-        stdin: match options.arguments.as_slice() {
-            [dash] if dash == "-" => Some(stdin(config.limits.max_arguments)?),
-            _ => None,
-        },
-        reports_on_servers: config.is_made_of(&options.tool, ServerHealth::NAME),
-    };
-    let admitted = admitted(&config, &tools, &options.tool);
-    let runtime = runtime().context("cannot start")?;
-    let exit = runtime.block_on(async {
-        let fleet = admitted.map(|them| Fleet::start(&config, &tools, them, Some(&job.spinner)));
-        let exit = job.run(fleet.as_ref()).await;
-        if let Some(fleet) = &fleet {
-            fleet.stop().await;
+    request.run(&config, "toolgate call")
+}
+
+/// One call, from the words of the command line to the envelope.
+pub(crate) struct Request<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) given: Given,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) dry_run: bool,
+    /// Whatever the policy asks about is approved.
+    pub(crate) yes: bool,
+    /// The call was made before: what is not read-only is asked about.
+    pub(crate) again: Option<Again>,
+}
+
+impl Request<'_> {
+    /// Starts what the tool needs, and runs it. `command` says for the record what this is.
+    pub(crate) fn run(self, config: &Config, command: &str) -> anyhow::Result<Exit> {
+        if let Some(unset) = config.unset_for(self.tool) {
+            bail!(unset.clone());
         }
+        let tools = wiring::tools(config);
+        wiring::warn_about(config, &tools);
+        let spinner = Spinner::new(self.tool);
+        let approver = TerminalApprover {
+            agreed: self.yes,
+            spinner: spinner.clone(),
+            redactor: tools.redactor.clone(),
+        };
+        let record = match self.dry_run {
+            true => Record::default(),
+            false => Record::open(config, &tools, command),
+        };
+        let admitted = admitted(config, &tools, self.tool);
+        let job = Job {
+            executor: wiring::executor(config, &tools, approver, &record),
+            spinner,
+            reports_on_servers: config.is_made_of(self.tool, ServerHealth::NAME),
+            request: self,
+        };
+        let runtime = runtime().context("cannot start")?;
+        let exit = runtime.block_on(async {
+            let fleet = admitted.map(|them| Fleet::start(config, &tools, them, Some(&job.spinner)));
+            let exit = job.run(fleet.as_ref()).await;
+            if let Some(fleet) = &fleet {
+                fleet.stop().await;
+            }
+            record.close().await;
+            exit
+        });
+        // A thread that waits for an answer at the terminal must not hold up the end.
+        runtime.shutdown_background();
         exit
-    });
-    // A thread that waits for an answer at the terminal must not hold up the end.
-    runtime.shutdown_background();
-    exit
+    }
 }
 
 /// The servers to start; none for most local tools.
@@ -69,18 +107,17 @@ fn admitted(config: &Config, tools: &Tools, tool: &str) -> Option<Admitted> {
     (!needed.is_empty()).then(|| servers::admit(config, &needed))
 }
 
-/// One call, from the words of the command line to the envelope.
+/// A request, and what it needs.
 struct Job<'a> {
-    options: &'a CallOptions,
+    request: Request<'a>,
     executor: ToolExecutor,
     spinner: Spinner,
-    stdin: Option<Vec<u8>>,
     reports_on_servers: bool,
 }
 
 impl Job<'_> {
     async fn run(&self, fleet: Option<&Fleet>) -> anyhow::Result<Exit> {
-        let name = self.options.tool.as_str();
+        let name = self.request.tool;
         if let Some(fleet) = fleet {
             if !fleet.wait(&self.spinner, self.ready(fleet)).await {
                 let tool = name.to_owned();
@@ -91,11 +128,16 @@ impl Job<'_> {
             self.spinner.title(name);
         }
         let mut call = self.call()?.origin(Origin::CommandLine);
-        if let Some(timeout) = self.options.timeout {
+        if let Some(timeout) = self.request.timeout {
             call = call.timeout(timeout);
         }
-        if self.options.dry_run {
+        if self.request.dry_run {
             return Ok(rehearse(&self.executor, &call));
+        }
+        if let Some(again) = &self.request.again
+            && !again.agreed(&self.executor, &call, &self.spinner).await?
+        {
+            return Ok(Exit::Failure);
         }
         warn_about_unknown(&self.executor, &call);
         let (outcome, interrupted) = execute(&self.executor, call, &self.spinner).await;
@@ -121,75 +163,18 @@ impl Job<'_> {
         if self.reports_on_servers {
             fleet.servers.settled().await;
         } else {
-            fleet.servers.settled_for(&self.options.tool).await;
+            fleet.servers.settled_for(self.request.tool).await;
         }
     }
 
-    /// Pairs, one JSON text, or stdin.
     fn call(&self) -> anyhow::Result<ToolCall> {
-        let name = self.options.tool.as_str();
-        let unusable = |raw: Value, text: &str| {
-            let error = ToolError::invalid("arguments", text);
-            Ok(ToolCall::refused(name, raw, error))
-        };
-        if let Some(bytes) = &self.stdin {
-            return match bytes.trim_ascii().is_empty() {
-                true => unusable(
-                    Value::Null,
-                    "must be a JSON object, and stdin was empty; give {} for none",
-                ),
-                false => Ok(ToolCall::from_json(name, bytes)),
-            };
-        }
-        match self.options.arguments.as_slice() {
-            [] => Ok(ToolCall::new(name, json!({}))),
-            [json] if json.starts_with(['{', '[', '"']) => {
-                Ok(ToolCall::from_json(name, json.as_bytes()))
-            }
-            [word] if !word.contains('=') => match toolgate_core::parse_json(word.as_bytes()) {
-                Ok(value) => Ok(ToolCall::new(name, value)),
-                Err(_) => unusable(json!(word), "must be a JSON object, or key=value pairs"),
-            },
-            several => pairs(name, several, &self.executor),
-        }
+        let tool = self.executor.find(self.request.tool);
+        let schema = tool
+            .as_ref()
+            .map_or(&Value::Null, |tool| tool.definition().parameters());
+        let asked = self.request.given.asked(schema)?;
+        Ok(asked.call(self.request.tool))
     }
-}
-
-fn pairs(name: &str, arguments: &[String], executor: &ToolExecutor) -> anyhow::Result<ToolCall> {
-    let mut split = Vec::new();
-    for argument in arguments {
-        let Some(pair) = pairs::split(argument) else {
-            let shown = toolgate_core::escape(argument);
-            bail!("'{shown}' is no key=value pair; give pairs, one JSON object, or - for stdin");
-        };
-        split.push(pair);
-    }
-    let tool = executor.find(name);
-    let schema = tool
-        .as_ref()
-        .map_or(&Value::Null, |tool| tool.definition().parameters());
-    Ok(match toolgate_core::typed_arguments(&split, schema) {
-        Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
-        Err(error) => {
-            // As an object, so that secrets are known by their keys.
-            let asked: Map<String, Value> = split
-                .iter()
-                .map(|(key, text)| ((*key).to_owned(), json!(text)))
-                .collect();
-            ToolCall::refused(name, Value::Object(asked), error.into())
-        }
-    })
-}
-
-/// White space may double the size of what fits; more can not fit, and is not read.
-fn stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
-    if std::io::stdin().is_terminal() {
-        say::note("reading a JSON object from the terminal; end it with Ctrl-D");
-    }
-    let mut bytes = Vec::new();
-    let mut input = std::io::stdin().lock().take(2 * limit as u64);
-    input.read_to_end(&mut bytes).context("cannot read stdin")?;
-    Ok(bytes)
 }
 
 /// A parameter the tool does not know is ignored, as agreed; a person who mistyped it should hear of that.
@@ -284,7 +269,11 @@ fn print(outcome: &ToolOutcome) {
     say::result(&rendered(&outcome.to_envelope()));
     // The envelope says it for programs; a person who looks at the terminal is told what to do.
     let Err(error) = &outcome.result else { return };
-    match error.kind() {
+    tell_what_to_do(error.kind(), &outcome.tool_name);
+}
+
+fn tell_what_to_do(kind: ErrorKind, tool: &str) {
+    match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
             say::note("approve it at a terminal, or beforehand with --yes");
         }
@@ -292,10 +281,8 @@ fn print(outcome: &ToolOutcome) {
             say::note("'toolgate list' shows the tools there are");
         }
         ErrorKind::InvalidArguments if say::is_watched() => {
-            say::note(&format!(
-                "'toolgate inspect {}' shows the parameters",
-                toolgate_core::escape(&outcome.tool_name)
-            ));
+            let tool = toolgate_core::escape(tool);
+            say::note(&format!("'toolgate inspect {tool}' shows the parameters"));
         }
         _ => {}
     }

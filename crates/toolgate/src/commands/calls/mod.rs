@@ -1,0 +1,157 @@
+//! `toolgate calls`: what was called, by whom, and what came of it.
+
+mod filter;
+mod mock;
+mod show;
+mod source;
+
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::json;
+use toolgate_core::escape;
+use toolgate_journal::{CallDetail, Filter, JournalError, Reader};
+
+use super::{rendered, runtime};
+use crate::cli::{CallsOptions, Global};
+use crate::config::Config;
+use crate::exit::{self, Exit};
+use crate::remote::Remote;
+use crate::{journal, say, wiring};
+use show::Lines;
+use source::{Pages, Unread};
+
+/// How often new calls are looked for.
+const LOOK: Duration = Duration::from_millis(250);
+/// Stands for the newest call.
+const LAST: &str = "last";
+
+pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global)?;
+    let filter = filter::read(options)?;
+    let pages = match Remote::of(&options.remote)? {
+        Some(remote) => Pages::Remote(remote),
+        None => match journal::reader(&config) {
+            Ok(reader) => Pages::Local(reader),
+            Err(error) => return Ok(unreadable(&error)),
+        },
+    };
+    let runtime = runtime().context("cannot start")?;
+    let exit = runtime.block_on(async {
+        tokio::select! {
+            exit = look(global, &config, options, &pages, filter) => exit,
+            () = exit::interrupted() => Ok(Exit::Interrupted),
+        }
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+async fn look(
+    global: &Global,
+    config: &Config,
+    options: &CallsOptions,
+    pages: &Pages,
+    filter: Filter,
+) -> anyhow::Result<Exit> {
+    let looked = match &options.id {
+        Some(id) => {
+            let call = match pages.call(id).await {
+                Ok(Some(call)) => call,
+                Ok(None) => {
+                    tell_unknown(id);
+                    return Ok(Exit::Failure);
+                }
+                Err(unread) => return Ok(unread.told()),
+            };
+            if let Some(name) = &options.save_as_mock {
+                return mock::save(global, config, &call, name, options.dry_run);
+            }
+            say::result(&match options.json {
+                true => rendered(&call),
+                false => show::detail(&call),
+            });
+            return Ok(Exit::Success);
+        }
+        None if options.follow => follow(pages, filter, options.json).await,
+        None => list(pages, filter, options.json).await,
+    };
+    Ok(looked.unwrap_or_else(Unread::told))
+}
+
+async fn list(pages: &Pages, filter: Filter, as_json: bool) -> Result<Exit, Unread> {
+    let calls = pages.newest(filter).await?;
+    if calls.is_empty() && !as_json {
+        say::note("no call is like that; 'toolgate calls' shows the last ones of all kinds");
+    }
+    let mut lines = Lines::new(&calls, as_json);
+    for call in &calls {
+        lines.print(call);
+    }
+    Ok(Exit::Success)
+}
+
+/// The last calls and then every one that ends, until somebody has enough of it.
+async fn follow(pages: &Pages, mut filter: Filter, as_json: bool) -> Result<Exit, Unread> {
+    let Pages::Local(reader) = pages else {
+        return Err(Unread::Other(
+            "--follow looks at the journal of this machine; the gateway's dashboard shows its calls as they happen"
+                .to_owned(),
+        ));
+    };
+    // First the place, then the list: what ends in between is shown once all the same.
+    let mut position = reader.position()?;
+    let mut calls = pages.newest(filter.clone()).await?;
+    calls.retain(|call| call["outcome"] != "running");
+    calls.reverse();
+    let mut lines = Lines::new(&calls, as_json);
+    calls.iter().for_each(|call| lines.print(call));
+    let mut shown: Vec<String> = calls
+        .iter()
+        .filter_map(|call| Some(call["id"].as_str()?.to_owned()))
+        .collect();
+    filter.limit = 1000;
+    loop {
+        for (place, call) in reader.finished_after(position, &filter)? {
+            position = place;
+            if !shown.contains(&call.id) {
+                lines.print(&json!(call));
+            }
+        }
+        // Only what ended between the first two questions could come twice.
+        shown.clear();
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// One recorded call by its id, the beginning of it, or `last`.
+pub(super) fn find(reader: &Reader, id: &str) -> Result<Option<CallDetail>, JournalError> {
+    if id != LAST {
+        return reader.call(id);
+    }
+    let mut newest = Filter::default();
+    newest.limit = 1;
+    match reader.calls(&newest)?.first() {
+        Some(call) => reader.call(&call.id),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn tell_unknown(id: &str) {
+    let id = escape(id);
+    let text = match id.as_str() {
+        LAST => "no call has been recorded yet".to_owned(),
+        id => format!("no call '{id}' is recorded; 'toolgate calls' shows which there are"),
+    };
+    say::error(&anyhow::anyhow!(text));
+}
+
+/// A journal that is not there yet is empty; one that can not be read is a failure.
+fn unreadable(error: &anyhow::Error) -> Exit {
+    if let Some(JournalError::Missing(_)) = error.downcast_ref() {
+        say::note(&format!("{error:#}"));
+        return Exit::Success;
+    }
+    say::error(&anyhow::anyhow!("{error:#}"));
+    Exit::Failure
+}

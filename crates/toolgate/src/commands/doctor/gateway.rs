@@ -1,0 +1,98 @@
+//! What `doctor` finds about the journal and the gateway.
+
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use toolgate_journal::{Filter, JournalHealth, Reader};
+
+use super::{Finding, Report};
+use crate::config::Config;
+use crate::wiring::{self, Tools};
+use crate::{gateway, journal};
+
+impl Report {
+    /// Opens the journal as a command would.
+    pub(super) async fn on_journal(&mut self, config: &Config, tools: &Tools) {
+        let (file, journal) = match journal::probe(config, tools) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let text = format!("calls are not recorded: {error:#}");
+                return self.add("journal", &Finding::Bad(text));
+            }
+        };
+        journal.flush().await;
+        let finding = match journal.health() {
+            JournalHealth::Failing { error, .. } => {
+                Finding::Bad(format!("{}: {error}", file.display()))
+            }
+            _ => of_journal(&file, &journal.reader()),
+        };
+        journal.close().await;
+        self.add("journal", &finding);
+    }
+
+    /// What `serve` would say before it starts.
+    pub(super) async fn on_gateway(&mut self, config: &Config) {
+        if let Some(text) = config.open_secret() {
+            self.add("serve", &Finding::Warning(text));
+        }
+        self.add("serve", &of_gateway(config).await);
+    }
+}
+
+fn of_journal(file: &Path, reader: &Reader) -> Finding {
+    const DAY: SignedDuration = SignedDuration::from_hours(24);
+    // What is not yet in the file itself lies beside it.
+    let beside = |end: &str| file.with_file_name(format!("{}{end}", name(file)));
+    let sizes = [file.to_owned(), beside("-wal")].map(|path| {
+        let found = std::fs::metadata(path);
+        found.map_or(0, |found| found.len())
+    });
+    let kib = sizes.iter().sum::<u64>().div_ceil(1024);
+    let text = format!("{} is written to, {kib} KiB", file.display());
+    let mut interrupted = Filter::default();
+    interrupted.outcome = Some("interrupted".to_owned());
+    interrupted.since = Timestamp::now().checked_sub(DAY).ok();
+    interrupted.limit = 1000;
+    match reader.calls(&interrupted) {
+        Ok(calls) if calls.is_empty() => Finding::Good(text),
+        Ok(calls) => Finding::Warning(format!(
+            "{text}; calls of the last day that were interrupted, outcome unknown: {} ('toolgate calls --outcome interrupted')",
+            calls.len()
+        )),
+        Err(error) => Finding::Bad(error.to_string()),
+    }
+}
+
+fn name(file: &Path) -> std::borrow::Cow<'_, str> {
+    file.file_name().unwrap_or_default().to_string_lossy()
+}
+
+async fn of_gateway(config: &Config) -> Finding {
+    if let Some(error) = config.widens() {
+        return Finding::Bad(error.to_string());
+    }
+    // Unset variables are told with the configuration.
+    if config.unset_for_serve().is_some() {
+        return Finding::Warning("will not start before its variables are set".to_owned());
+    }
+    let bind = config.serve.bind;
+    let variable = wiring::environment("TOOLGATE_TOKEN").is_some_and(|token| !token.is_empty());
+    let has_token = config.has_token() || variable;
+    if !bind.ip().is_loopback() && !has_token {
+        return Finding::Bad(format!(
+            "serve.bind is {bind}, which others can reach, and there is no token; set TOOLGATE_TOKEN"
+        ));
+    }
+    let token = match has_token {
+        true => "with a token",
+        false => "without a token, for this machine alone",
+    };
+    match gateway::listen(bind).await {
+        Ok(_) => Finding::Good(format!("can listen on {bind}, {token}")),
+        Err(_) => Finding::Warning(format!(
+            "port {} is in use: a gateway runs already, or 'toolgate serve' needs another --bind",
+            bind.port()
+        )),
+    }
+}

@@ -1,0 +1,129 @@
+//! `toolgate replay ID`: makes a recorded call once more.
+
+use std::io::IsTerminal;
+
+use anyhow::bail;
+use serde_json::Value;
+use toolgate_core::{ToolCall, ToolExecutor, escape};
+use toolgate_journal::CallDetail;
+
+use super::call::Request;
+use super::call::arguments::Given;
+use super::calls;
+use crate::cli::{Global, ReplayOptions};
+use crate::exit::Exit;
+use crate::spinner::Spinner;
+use crate::{journal, questions, say, wiring};
+
+/// What stands in the record where a secret was.
+const REDACTED: &str = "[REDACTED]";
+
+pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global)?;
+    let call = match journal::reader(&config) {
+        Ok(reader) => calls::find(&reader, &options.id)?,
+        Err(error) => {
+            say::error(&error);
+            return Ok(Exit::Failure);
+        }
+    };
+    let Some(call) = call else {
+        calls::tell_unknown(&options.id);
+        return Ok(Exit::Failure);
+    };
+    expect_repeatable(&call)?;
+    let request = Request {
+        tool: &call.summary.tool,
+        given: Given::Json(call.asked.clone()),
+        timeout: options.timeout,
+        dry_run: false,
+        yes: options.yes,
+        again: Some(Again { yes: options.yes }),
+    };
+    request.run(&config, "toolgate replay")
+}
+
+/// Refuses what could only be made as another call than it was.
+fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
+    let tool = escape(&call.summary.tool);
+    if !call.asked.is_object() {
+        bail!(
+            "the arguments of this call were no JSON object or too long to keep; make it anew with 'toolgate call {tool} …'"
+        );
+    }
+    if holds_redacted(&call.asked) {
+        bail!(
+            "the arguments of this call held a secret, which is not recorded; make it anew with 'toolgate call {tool} …'"
+        );
+    }
+    Ok(())
+}
+
+fn holds_redacted(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(REDACTED),
+        Value::Array(list) => list.iter().any(holds_redacted),
+        Value::Object(object) => object.values().any(holds_redacted),
+        _ => false,
+    }
+}
+
+/// The agreement that something which may have an effect is done once more.
+pub(crate) struct Again {
+    yes: bool,
+}
+
+impl Again {
+    /// Asks about what is not read-only; an error if nobody can be asked.
+    pub(crate) async fn agreed(
+        &self,
+        executor: &ToolExecutor,
+        call: &ToolCall,
+        spinner: &Spinner,
+    ) -> anyhow::Result<bool> {
+        let Ok(rehearsal) = executor.rehearse(call) else {
+            // It will fail before it has an effect, and say why.
+            return Ok(true);
+        };
+        let tool = rehearsal.tool.definition();
+        if self.yes || tool.annotations().read_only == Some(true) {
+            return Ok(true);
+        }
+        let name = escape(tool.name());
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            bail!(
+                "'{name}' does not say that it only reads, so it may have its effect twice; --yes runs it again"
+            );
+        }
+        let arguments = escape(&rehearsal.arguments.as_value().to_string());
+        let text =
+            format!("{name} {arguments}\nIt does not say that it only reads. Run it again? [y/N]");
+        let answer = questions::ask(spinner, move |line| {
+            say::line(&text);
+            questions::is_yes(line().as_deref())
+        });
+        let is_agreed = answer.await.unwrap_or(false);
+        if !is_agreed {
+            say::note("nothing was run");
+        }
+        Ok(is_agreed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_was() {
+        for (asked, expected) in [
+            (json!({ "a": { "token": "[REDACTED]" } }), true),
+            (json!({ "a": ["x", "Bearer [REDACTED]"] }), true),
+            (json!({ "a": ["x"], "n": 1 }), false),
+        ] {
+            assert_eq!(holds_redacted(&asked), expected, "{asked}");
+        }
+    }
+}

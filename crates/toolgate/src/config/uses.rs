@@ -1,0 +1,136 @@
+//! What a command uses of the file: variables it needs, and secrets it must not show.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::{Config, ConfigError};
+
+/// Sections that tools are made of.
+const OF_TOOLS: [&str; 2] = ["documents", "search"];
+/// Sections that only the gateway reads.
+const OF_SERVE: [&str; 2] = ["serve", "telemetry"];
+/// May read a file besides its owner.
+const OTHERS_MAY_READ: u32 = 0o044;
+
+impl Config {
+    /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
+    pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
+        let uses = |section: &str| {
+            OF_TOOLS.contains(&section) && (tool == section || self.is_made_of(tool, section))
+        };
+        self.unset_in(uses).next()
+    }
+
+    /// An unset variable that matters to a command which asks a model.
+    pub(crate) fn unset_for_model(&self) -> Option<&ConfigError> {
+        self.unset_in(|section| section == "model").next()
+    }
+
+    /// An unset variable that matters to the gateway.
+    pub(crate) fn unset_for_serve(&self) -> Option<&ConfigError> {
+        self.unset_in(|section| OF_SERVE.contains(&section)).next()
+    }
+
+    /// An unset variable that matters where calls are recorded.
+    pub(crate) fn unset_for_journal(&self) -> Option<&ConfigError> {
+        self.unset_in(|section| section == "journal").next()
+    }
+
+    /// Unset variables that matter to one tool or another.
+    pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
+        self.unset_in(|section| OF_TOOLS.contains(&section))
+    }
+
+    /// All unset variables, for a check of everything.
+    pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
+        self.unset_in(|_| true)
+    }
+
+    fn unset_in(&self, is_used: impl Fn(&str) -> bool) -> impl Iterator<Item = &ConfigError> {
+        let unset = self.unset.iter();
+        unset
+            .filter(move |(section, _)| is_used(section))
+            .map(|(_, error)| error)
+    }
+
+    /// Values that must never be shown: keys, tokens, and a login inside an address.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let tokens = self.serve.tokens.iter().map(|one| one.token.as_str());
+        let ours = [
+            Some(self.search.key.as_str()),
+            password(&self.search.url),
+            password(&self.telemetry.otlp),
+            Some(self.serve.token.as_str()),
+        ];
+        // What is not started says nothing.
+        let servers = self
+            .servers
+            .iter()
+            .filter(|server| !server.settings.disabled);
+        ours.into_iter()
+            .flatten()
+            .chain(tokens)
+            .filter(|secret| !secret.is_empty())
+            .map(str::to_owned)
+            .chain(self.model.secrets())
+            .chain(servers.flat_map(|server| server.settings.secrets()))
+            .collect()
+    }
+
+    /// A warning if other users of this machine may read secrets that stand in the file as they are.
+    pub(crate) fn open_secret(&self) -> Option<String> {
+        let file = self.file()?;
+        let mode = std::fs::metadata(file).ok()?.permissions().mode();
+        let key = self.literal_secret()?;
+        (mode & OTHERS_MAY_READ != 0).then(|| {
+            let file = toolgate_core::escape(&file.to_string_lossy());
+            format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}} there")
+        })
+    }
+
+    /// A key with a secret that is no variable.
+    fn literal_secret(&self) -> Option<&'static str> {
+        let is_literal = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|text| !text.is_empty() && !text.contains("${"))
+        };
+        let tokens = self.section("serve")["tokens"].as_array();
+        let mut tokens = tokens.into_iter().flatten();
+        let one_of = [
+            ("serve.token", &self.section("serve")["token"]),
+            ("model.key", &self.section("model")["key"]),
+            ("search.key", &self.section("search")["key"]),
+        ];
+        let mut servers = self.servers.iter();
+        if let Some((key, _)) = one_of.into_iter().find(|(_, value)| is_literal(value)) {
+            Some(key)
+        } else if tokens.any(|token| is_literal(&token["token"])) {
+            Some("serve.tokens")
+        } else {
+            let is_open =
+                |name: &str| ["authorization", "x-api-key"].contains(&name.to_lowercase().as_str());
+            let holds = |headers: &Value| {
+                let headers = headers.as_object().into_iter().flatten();
+                headers
+                    .into_iter()
+                    .any(|(name, value)| is_open(name) && is_literal(value))
+            };
+            servers
+                .any(|server| holds(&server.entry["headers"]))
+                .then_some("headers")
+        }
+    }
+}
+
+/// The password of a login inside an address.
+fn password(url: &str) -> Option<&str> {
+    let (login, _) = url.split_once("://")?.1.split_once('@')?;
+    let is_login = !login.contains('/');
+    is_login.then(|| {
+        login
+            .split_once(':')
+            .map_or(login, |(_, password)| password)
+    })
+}

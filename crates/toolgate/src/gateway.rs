@@ -1,0 +1,201 @@
+//! The gateway over HTTP, as `serve` and `demo` put it together.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use futures::future::BoxFuture;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{
+    Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
+};
+use toolgate_mcp::Servers;
+use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
+
+use crate::config::Config;
+use crate::servers::Fleet;
+use crate::talk::Setting;
+use crate::wiring::Tools;
+
+/// How long calls of others may hold up the end of a chat.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Everything that sees the calls for the gateway's sake.
+#[derive(Clone, Default)]
+pub(crate) struct Watch {
+    feed: Feed,
+    stats: Stats,
+    metrics: Metrics,
+    pub(crate) approvals: Approvals,
+}
+
+impl Watch {
+    /// The executor's calls are counted and shown.
+    pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
+        door.observer(self.stats.clone())
+            .observer(self.metrics.clone())
+            .observer(self.feed.clone())
+    }
+
+    /// The gateway in front of an executor that this watches.
+    pub(crate) fn gateway(
+        self,
+        config: &Config,
+        tools: &Tools,
+        executor: ToolExecutor,
+        servers: Servers,
+        settings: ServeSettings,
+        workshop: Option<Arc<dyn Workshop>>,
+    ) -> Gateway {
+        Gateway::new(Parts {
+            executor,
+            servers,
+            feed: self.feed,
+            stats: self.stats,
+            metrics: self.metrics,
+            approvals: self.approvals,
+            redactor: tools.redactor.clone(),
+            model: config.model.clone(),
+            workshop,
+            settings,
+        })
+    }
+}
+
+/// Asks where the call came from: at the dashboard if it came over HTTP, else at the terminal.
+pub(crate) struct Nearest<T> {
+    pub(crate) dashboard: Approvals,
+    pub(crate) terminal: T,
+}
+
+impl<T: Approver> Approver for Nearest<T> {
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        match request.origin {
+            Origin::Http | Origin::Mcp => self.dashboard.ask(request),
+            _ => self.terminal.ask(request),
+        }
+    }
+}
+
+/// A gateway that waits for the servers of a chat, to run beside it.
+pub(crate) struct Beside {
+    watch: Watch,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// A gateway that runs beside a chat.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Beside {
+    /// On this machine alone: at the usual port, else at a free one.
+    pub(crate) async fn listen(watch: Watch) -> anyhow::Result<Self> {
+        let usual = ServeSettings::default().bind;
+        let free = SocketAddr::new(usual.ip(), 0);
+        let (listener, address) = match listen(usual).await {
+            Ok(listening) => listening,
+            Err(_taken) => listen(free).await?,
+        };
+        Ok(Self {
+            watch,
+            listener,
+            address,
+        })
+    }
+
+    /// Where its dashboard is.
+    pub(crate) fn url(&self) -> String {
+        format!("{}/", url(self.address))
+    }
+
+    /// Serves what the chat has. Nothing of the configuration opens it to others.
+    pub(crate) fn start(self, setting: &Setting, fleet: &Fleet) -> Running {
+        let mut settings = ServeSettings::default();
+        settings.bind = self.address;
+        let executor = setting.toolbox.executor().clone();
+        let servers = fleet.servers.clone();
+        let (config, tools) = (&setting.config, &setting.tools);
+        let gateway = self
+            .watch
+            .gateway(config, tools, executor, servers, settings, None);
+        let stop = CancellationToken::new();
+        let serving = toolgate_server::serve(gateway, self.listener, stop.clone());
+        Running {
+            stop,
+            serving: tokio::spawn(serving),
+        }
+    }
+}
+
+impl Running {
+    /// Ends it; whoever leaves a chat does not wait for others' calls.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        let ending = self.serving.abort_handle();
+        if tokio::time::timeout(PATIENCE, self.serving).await.is_err() {
+            ending.abort();
+        }
+    }
+}
+
+/// Listens, before anything is started that would have to be stopped again.
+pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let refused = |error: std::io::Error| {
+        let port = address.port();
+        match error.kind() {
+            ErrorKind::AddrInUse => anyhow!(
+                "cannot listen on {address}: another program uses port {port} already (is a gateway running?); choose another one with --bind {}",
+                SocketAddr::new(address.ip(), port.checked_add(1).unwrap_or(8080))
+            ),
+            ErrorKind::PermissionDenied => anyhow!(
+                "cannot listen on {address}: ports below 1024 are not for everybody; choose another one with --bind"
+            ),
+            _ => anyhow!("cannot listen on {address}: {error}; choose another address with --bind"),
+        }
+    };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().context("cannot listen")?;
+    Ok((listener, address))
+}
+
+/// The address as a browser on this machine would be given it.
+pub(crate) fn url(address: SocketAddr) -> String {
+    let ip = address.ip();
+    match ip.is_unspecified() {
+        true => format!("http://localhost:{}", address.port()),
+        false => format!("http://{address}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_that_a_browser_can_open() {
+        for (address, expected) in [
+            ("127.0.0.1:7460", "http://127.0.0.1:7460"),
+            ("0.0.0.0:80", "http://localhost:80"),
+            ("[::]:80", "http://localhost:80"),
+            ("[::1]:80", "http://[::1]:80"),
+        ] {
+            assert_eq!(url(address.parse().unwrap()), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_named() {
+        let (_taken, address) = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let error = listen(address).await.unwrap_err().to_string();
+        let port = address.port().to_string();
+        assert!(error.contains(&port) && error.contains("--bind"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,265 @@
+//! A gateway that runs already, here or elsewhere, over its HTTP API.
+
+use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Method, StatusCode, Url};
+use rustls::crypto::{CryptoProvider, ring};
+use serde_json::Value;
+use toolgate_core::escape;
+
+use crate::cli::RemoteOptions;
+use crate::exit::Exit;
+use crate::{say, wiring};
+
+/// A gateway that is there answers a connection at once.
+const CONNECT: Duration = Duration::from_secs(5);
+/// More than any list or result of a gateway has.
+const LARGEST: usize = 256 << 20;
+
+/// A gateway, and who asks it.
+pub(crate) struct Remote {
+    client: Client,
+    base: Url,
+    token: Option<HeaderValue>,
+}
+
+/// What came of a request.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Value,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// Nobody is there, or not any more: the same later may succeed.
+    #[error("{0}")]
+    Away(String),
+    /// It will not, as long as nothing changes.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Trouble {
+    /// Says it, and how to end.
+    pub(crate) fn told(self) -> Exit {
+        let exit = match &self {
+            Self::Away(_) => Exit::Failure,
+            Self::Refused(_) => Exit::Usage,
+        };
+        say::error(&anyhow::Error::new(self));
+        exit
+    }
+}
+
+impl Remote {
+    /// The gateway of `--at`, if one is named.
+    pub(crate) fn of(options: &RemoteOptions) -> anyhow::Result<Option<Self>> {
+        let Some(at) = options.at.as_deref() else {
+            return Ok(None);
+        };
+        let base = address(at)?;
+        let variable = || wiring::environment("TOOLGATE_TOKEN");
+        let token = options.token.clone().or_else(variable);
+        let token = token.filter(|token| !token.is_empty());
+        let header = |token: String| {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
+                .map_err(|_| anyhow!("the token has characters that no header can carry"))?;
+            value.set_sensitive(true);
+            anyhow::Ok(value)
+        };
+        Ok(Some(Self {
+            client: client(&base)?,
+            token: token.map(header).transpose()?,
+            base,
+        }))
+    }
+
+    pub(crate) async fn get(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Answer, Trouble> {
+        self.send(Method::GET, path, query, None).await
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        body: Vec<u8>,
+    ) -> Result<Answer, Trouble> {
+        self.send(Method::POST, path, query, Some(body)).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, String)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Trouble> {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        for (name, value) in query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let mut request = self.client.request(method, url);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let response = request.send().await.map_err(|error| self.away(&error))?;
+        let status = response.status();
+        let bytes = self.bytes(response).await?;
+        self.admitted(status, &bytes)?;
+        match serde_json::from_slice(&bytes) {
+            Ok(body) => Ok(Answer { status, body }),
+            Err(_) => Err(Trouble::Refused(format!(
+                "what answers at {} is no Toolgate gateway (HTTP {status})",
+                self.shown()
+            ))),
+        }
+    }
+
+    async fn bytes(&self, mut response: reqwest::Response) -> Result<Vec<u8>, Trouble> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.away(&error))? {
+            if bytes.len() + chunk.len() > LARGEST {
+                return Err(Trouble::Refused(format!(
+                    "the answer has more than {} MiB",
+                    LARGEST >> 20
+                )));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    /// Whether the gateway let us in at all.
+    fn admitted(&self, status: StatusCode, bytes: &[u8]) -> Result<(), Trouble> {
+        let shown = self.shown();
+        let detail = || {
+            let problem: Value = serde_json::from_slice(bytes).unwrap_or_default();
+            let detail = problem["detail"].as_str().map(escape);
+            detail.map_or_else(|| format!("HTTP {status}"), |text| text)
+        };
+        let has_token = self.token.is_some();
+        match status {
+            StatusCode::UNAUTHORIZED if has_token => Err(Trouble::Refused(format!(
+                "the gateway at {shown} does not know this token"
+            ))),
+            StatusCode::UNAUTHORIZED => Err(Trouble::Refused(format!(
+                "the gateway at {shown} wants a token: set TOOLGATE_TOKEN, or give --token"
+            ))),
+            StatusCode::FORBIDDEN => Err(Trouble::Refused(format!(
+                "the gateway at {shown} refuses: {}",
+                detail()
+            ))),
+            StatusCode::TOO_MANY_REQUESTS => Err(Trouble::Away(format!(
+                "the gateway at {shown} is asked too often: {}",
+                detail()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn away(&self, error: &reqwest::Error) -> Trouble {
+        let shown = self.shown();
+        let mut cause: &dyn Error = error;
+        while let Some(next) = cause.source() {
+            cause = next;
+        }
+        Trouble::Away(match error.is_connect() {
+            true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
+            false => format!("the gateway at {shown} went away before it answered ({cause})"),
+        })
+    }
+
+    /// Its address, for a person; it holds no login.
+    fn shown(&self) -> String {
+        escape(self.base.as_str().trim_end_matches('/'))
+    }
+}
+
+/// A problem of a route, in its own words.
+pub(crate) fn detail(answer: &Answer) -> String {
+    let detail = answer.body["detail"].as_str().map(escape);
+    detail.unwrap_or_else(|| format!("the gateway answered HTTP {}", answer.status))
+}
+
+/// `http://` unless something else is said.
+fn address(text: &str) -> anyhow::Result<Url> {
+    let text = text.trim();
+    let full = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("http://{text}"),
+    };
+    let is_usable = |url: &Url| {
+        let is_bare = url.username().is_empty() && url.password().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare
+    };
+    match Url::parse(&full).ok().filter(is_usable) {
+        Some(mut url) => {
+            url.set_query(None);
+            url.set_fragment(None);
+            Ok(url)
+        }
+        None => bail!("--at takes the address of a gateway, such as http://localhost:7460"),
+    }
+}
+
+fn client(base: &Url) -> anyhow::Result<Client> {
+    if CryptoProvider::get_default().is_none()
+        && ring::default_provider().install_default().is_err()
+    {
+        tracing::debug!("another thread installed its TLS provider first");
+    }
+    // A redirect would carry the token to an address nobody named.
+    let builder = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true);
+    let builder = if toolgate_models::is_this_machine(base.as_str()) {
+        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let both = both.map(|ip: IpAddr| SocketAddr::new(ip, 0));
+        builder.no_proxy().resolve_to_addrs("localhost", &both)
+    } else {
+        builder
+    };
+    builder
+        .build()
+        .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_needs_no_scheme_and_carries_no_login() {
+        for (text, expected) in [
+            ("localhost:7460", Some("http://localhost:7460/")),
+            ("127.0.0.1:1", Some("http://127.0.0.1:1/")),
+            ("https://h/tools/", Some("https://h/tools/")),
+            ("http://h/?a=b#c", Some("http://h/")),
+            ("http://me:pw@h/", None),
+            ("ftp://h/", None),
+            ("", None),
+            ("http://", None),
+        ] {
+            let found = address(text).ok().map(String::from);
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

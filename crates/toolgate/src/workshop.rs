@@ -1,0 +1,127 @@
+//! What is added over HTTP, kept in the configuration file that is followed: the reload takes it into use.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use toolgate_core::escape;
+use toolgate_server::Workshop;
+
+use crate::config::{Config, Place};
+use crate::edit::ServerFile;
+use crate::trust::Trust;
+use crate::wiring;
+
+/// The file, as far as it may be written.
+pub(crate) struct FileWorkshop {
+    file: Option<(PathBuf, Place)>,
+    /// One change after the other: each reads the file and replaces it.
+    turn: std::sync::Mutex<()>,
+}
+
+impl FileWorkshop {
+    pub(crate) fn new(config: &Config) -> Self {
+        let file = config.file().map(|path| (path.to_owned(), config.place));
+        Self {
+            file,
+            turn: std::sync::Mutex::default(),
+        }
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&ServerFile) -> anyhow::Result<()>,
+    ) -> anyhow::Result<String> {
+        let _turn = self
+            .turn
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some((path, place)) = &self.file else {
+            anyhow::bail!(
+                "this gateway runs without a configuration file; 'toolgate init' writes one, and after a restart with it things can be added"
+            );
+        };
+        let is_shared = path.file_name().is_some_and(|name| name == ".mcp.json");
+        if is_shared && *place == Place::Here {
+            anyhow::bail!(
+                ".mcp.json belongs to other programs too and is not changed; 'toolgate init' writes a toolgate.json"
+            );
+        }
+        let file = ServerFile::at(path.clone(), *place)?;
+        change(&file)?;
+        file.save()?;
+        Ok(format!("in {}", escape(&path.to_string_lossy())))
+    }
+}
+
+impl Workshop for FileWorkshop {
+    fn add_tool(&self, definition: &Value) -> Result<String, String> {
+        let added = self.change(|file| file.add_tool(definition));
+        added.map_err(|error| format!("{error:#}"))
+    }
+
+    fn add_server(&self, name: &str, url: &str) -> Result<String, String> {
+        let entry = serde_json::json!({ "url": url });
+        let added = self.change(|file| {
+            if file.names().iter().any(|taken| taken == name) {
+                anyhow::bail!("there is a server '{}' already", escape(name));
+            }
+            file.put(name, &entry);
+            if file.place() == Place::Here {
+                // Whoever may add servers has been let in for that.
+                Trust::read(&wiring::environment).agree(file.path(), [(name, &entry)])?;
+            }
+            Ok(())
+        });
+        added.map_err(|error| format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn workshop(text: &str) -> (FileWorkshop, PathBuf, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.json");
+        std::fs::write(&path, text).unwrap();
+        let workshop = FileWorkshop {
+            file: Some((path.clone(), Place::Named)),
+            turn: std::sync::Mutex::default(),
+        };
+        (workshop, path, folder)
+    }
+
+    #[test]
+    fn what_is_added_stands_in_the_file_beside_what_was_there() {
+        let (workshop, path, _folder) = workshop("{\n  // mine\n  \"limits\": {}\n}\n");
+        let tool = json!({ "name": "m", "description": "d", "parameters": { "type": "object" },
+            "implementation": { "type": "mock", "mock_response": [1, null] } });
+        assert!(workshop.add_tool(&tool).unwrap().contains("t.json"));
+        workshop.add_server("remote", "http://h/mcp").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("// mine"), "{text}");
+        let config = Config::read(&path, &|_| None).unwrap();
+        assert_eq!(config.tools, [tool.clone()]);
+        assert_eq!(config.servers[0].settings.name, "remote");
+        let twice = workshop.add_tool(&tool).unwrap_err();
+        assert!(twice.contains("'m' already"), "{twice}");
+        let twice = workshop.add_server("remote", "http://h/").unwrap_err();
+        assert!(twice.contains("'remote' already"), "{twice}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn without_a_file_of_ours_nothing_is_written() {
+        let shared = FileWorkshop {
+            file: Some((".mcp.json".into(), Place::Here)),
+            turn: std::sync::Mutex::default(),
+        };
+        let none = FileWorkshop::new(&Config::default());
+        for workshop in [shared, none] {
+            let error = workshop.add_server("a", "http://h/").unwrap_err();
+            assert!(error.contains("toolgate init"), "{error}");
+        }
+    }
+}
