@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
 };
+use toolgate_journal::CallSummary;
 use utoipa::ToSchema;
 
 use crate::api::tools::ToolInfo;
@@ -291,6 +292,58 @@ impl CallDetail {
         if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
             let blocks = output.content.iter().map(|block| block.as_value().clone());
             self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).0);
+        }
+    }
+}
+
+/// What the journal has of a call.
+impl From<CallSummary> for Call {
+    fn from(call: CallSummary) -> Self {
+        Self {
+            id: call.id,
+            tool: call.tool,
+            source: call.source,
+            server: call.server,
+            origin: call.origin,
+            started_at: format!("{:.3}", call.started_at),
+            duration_ms: call.duration_ms,
+            outcome: call.outcome,
+            success: call.success,
+            error: call.error,
+            arguments: call.arguments,
+            result_bytes: call.result_bytes,
+        }
+    }
+}
+
+impl From<toolgate_journal::CallDetail> for CallDetail {
+    fn from(call: toolgate_journal::CallDetail) -> Self {
+        Self {
+            call: call.summary.into(),
+            asked: call.asked,
+            executed: call.executed,
+            renamed: call.renamed,
+            dropped: call.dropped,
+            timings: Steps {
+                check_ms: call.timings.check_ms,
+                approval_ms: call.timings.approval_ms,
+                invoke_ms: call.timings.invoke_ms,
+            },
+            result: call.result,
+            result_cut: call.result_cut,
+            content: call.content,
+            hint: call.hint,
+            details: call.details,
+            trace_id: call.trace_id,
+            parent_span_id: call.parent_span_id,
+            run: call.run.map(|run| Run {
+                id: run.id,
+                command: run.command,
+                pid: run.pid,
+                version: run.version,
+                started_at: format!("{:.3}", run.started_at),
+            }),
+            tool_definition: None,
         }
     }
 }

@@ -8,10 +8,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolExecutor};
+use toolgate_journal::Journal;
 use toolgate_mcp::{ServerState, ServerStatus, Servers};
 use toolgate_models::ModelSettings;
 
 use crate::api::chat::Chats;
+use crate::api::mcp::Endpoint;
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
@@ -34,6 +36,8 @@ pub struct Parts {
     pub redactor: Redactor,
     /// The model of the chat.
     pub model: ModelSettings,
+    /// Where calls are recorded. None: the last ones are kept in memory.
+    pub journal: Option<Journal>,
     /// Where tools and servers that are added from outside are kept, if anywhere.
     pub workshop: Option<Arc<dyn Workshop>>,
     /// Who may come in, and how many.
@@ -60,6 +64,7 @@ struct Inner {
     /// True once every server has had its first attempts.
     settled: AtomicBool,
     chats: Chats,
+    mcp: Endpoint,
 }
 
 impl Gateway {
@@ -67,10 +72,14 @@ impl Gateway {
     pub fn new(parts: Parts) -> Self {
         let redactor = &parts.redactor;
         parts.feed.hides(redactor.clone());
-        parts.feed.remembers(redactor.clone());
+        if parts.journal.is_none() {
+            parts.feed.remembers(redactor.clone());
+        }
         let patience = parts.executor.limits().approval;
         parts.approvals.equip(redactor.clone(), patience);
+        let mcp = Endpoint::new(&parts);
         Self(Arc::new(Inner {
+            mcp,
             parts,
             started: Instant::now(),
             stopping: CancellationToken::new(),
@@ -91,6 +100,11 @@ impl Gateway {
     /// The conversations that go on.
     pub(crate) fn chats(&self) -> &Chats {
         &self.0.chats
+    }
+
+    /// What MCP clients speak to.
+    pub(crate) fn mcp(&self) -> &Endpoint {
+        &self.0.mcp
     }
 
     /// False until every server has had its first attempts. A server that is connected anew later does not count.

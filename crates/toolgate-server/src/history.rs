@@ -2,13 +2,20 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use serde_json::Value;
+use toolgate_journal::{Filter, JournalError, Reader};
 
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
 use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
+
+/// A caller who may see little does not make a long journal be read to its end.
+const MOST_PAGES: usize = 20;
+/// What the journal has in place of a secret.
+const HIDDEN: &str = "[REDACTED]";
 
 /// The calls of a gateway.
 pub(crate) struct History<'a>(&'a Gateway);
@@ -38,21 +45,24 @@ impl<'a> History<'a> {
         filter: CallFilter,
         sight: Sight,
     ) -> Result<Vec<Call>, Problem> {
-        let is_shown = |call: &Call| sight.has_call(&call.tool, call.server.as_deref());
-        let recent = self.0.parts().feed.recent();
-        Ok(recent
-            .map(|recent| recent.list(&filter, is_shown))
-            .unwrap_or_default())
+        let is_shown = move |call: &Call| sight.has_call(&call.tool, call.server.as_deref());
+        match self.reader() {
+            Some(reader) => read(move || page(&reader, filter, is_shown)).await,
+            None => {
+                let recent = self.0.parts().feed.recent();
+                Ok(recent.map_or_else(Vec::new, |recent| recent.list(&filter, is_shown)))
+            }
+        }
     }
 
     /// One call.
     pub(crate) async fn find(&self, id: String) -> Result<Option<Found>, Problem> {
-        let found = self
-            .0
-            .parts()
-            .feed
-            .recent()
-            .and_then(|recent| recent.find(&id));
+        if let Some(reader) = self.reader() {
+            let detail = read(move || reader.call(&id)).await?.map(CallDetail::from);
+            return Ok(detail.map(Found::recorded));
+        }
+        let recent = self.0.parts().feed.recent();
+        let found = recent.and_then(|recent| recent.find(&id));
         Ok(found.map(|(detail, asked)| Found {
             detail: CallDetail::clone(&detail),
             asking: match asked.is_object() {
@@ -60,5 +70,80 @@ impl<'a> History<'a> {
                 false => Asking::NotWhole,
             },
         }))
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        let journal = self.0.parts().journal.as_ref();
+        journal.map(toolgate_journal::Journal::reader)
+    }
+}
+
+impl Found {
+    fn recorded(detail: CallDetail) -> Self {
+        let asking = match detail.asked.is_object() && !mentions(&detail.asked, HIDDEN) {
+            true => Asking::Whole(Arc::new(detail.asked.clone())),
+            false => Asking::NotWhole,
+        };
+        Self { detail, asking }
+    }
+}
+
+/// Asks the journal away from the threads that answer: it reads a file.
+async fn read<T: Default + Send + 'static>(
+    question: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, Problem> {
+    let unreadable = |detail: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+    match tokio::task::spawn_blocking(question).await {
+        Ok(Ok(answer)) => Ok(answer),
+        // Nothing was recorded yet, or nothing can have that name.
+        Ok(Err(JournalError::Missing(_) | JournalError::NoId(_))) => Ok(T::default()),
+        Ok(Err(error @ JournalError::Ambiguous(_))) => Err(Problem::not_found(error.to_string())),
+        Ok(Err(error)) => Err(unreadable(error.to_string())),
+        Err(_) => Err(unreadable(
+            "the journal can not be read; the gateway's log says why".to_owned(),
+        )),
+    }
+}
+
+/// One page of what may be shown, however many calls lie between.
+fn page(
+    reader: &Reader,
+    wanted: CallFilter,
+    is_shown: impl Fn(&Call) -> bool,
+) -> Result<Vec<Call>, JournalError> {
+    let limit = wanted.limit;
+    let mut filter = Filter::default();
+    filter.tool = wanted.tool;
+    filter.server = wanted.server;
+    filter.origin = wanted.origin;
+    filter.outcome = wanted.outcome;
+    filter.search = wanted.search;
+    filter.since = wanted.since;
+    filter.until = wanted.until;
+    filter.before = wanted.before;
+    filter.limit = limit;
+    let mut calls = Vec::new();
+    for _ in 0..MOST_PAGES {
+        let found = reader.calls(&filter)?;
+        let is_last = found.len() < filter.limit;
+        filter.before = found.last().map(|call| call.id.clone());
+        calls.extend(found.into_iter().map(Call::from).filter(&is_shown));
+        if is_last || calls.len() >= limit {
+            break;
+        }
+        filter.limit = 1000;
+    }
+    calls.truncate(limit);
+    Ok(calls)
+}
+
+fn mentions(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found.contains(text),
+        Value::Array(array) => array.iter().any(|value| mentions(value, text)),
+        Value::Object(object) => object
+            .iter()
+            .any(|(name, value)| name.contains(text) || mentions(value, text)),
+        _ => false,
     }
 }

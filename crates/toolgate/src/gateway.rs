@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
 };
+use toolgate_journal::Journal;
 use toolgate_mcp::Servers;
 use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
 
@@ -31,6 +32,8 @@ pub(crate) struct Watch {
     stats: Stats,
     metrics: Metrics,
     pub(crate) approvals: Approvals,
+    /// Where the calls are recorded, if they are.
+    pub(crate) journal: Option<Journal>,
 }
 
 impl Watch {
@@ -60,6 +63,7 @@ impl Watch {
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
+            journal: self.journal,
             workshop,
             settings,
         })
@@ -122,9 +126,9 @@ impl Beside {
         let executor = setting.toolbox.executor().clone();
         let servers = fleet.servers.clone();
         let (config, tools) = (&setting.config, &setting.tools);
-        let gateway = self
-            .watch
-            .gateway(config, tools, executor, servers, settings, None);
+        let mut watch = self.watch;
+        watch.journal = setting.record.journal().cloned();
+        let gateway = watch.gateway(config, tools, executor, servers, settings, None);
         let stop = CancellationToken::new();
         let serving = toolgate_server::serve(gateway, self.listener, stop.clone());
         Running {

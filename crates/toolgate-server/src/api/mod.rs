@@ -7,9 +7,12 @@ pub(crate) mod events;
 mod extract;
 pub(crate) mod health;
 pub(crate) mod login;
+pub(crate) mod mcp;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod servers;
 mod sse;
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod tools;
 

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use toolgate_journal::{Journal, JournalHealth};
 use toolgate_mcp::{ServerState, ServerStatus};
 use utoipa::ToSchema;
 
@@ -35,14 +36,56 @@ pub(crate) struct Status {
     /// Seconds since it was started.
     #[schema(example = 86_400)]
     uptime_s: u64,
+    /// Calls since then.
+    #[schema(example = 1042)]
+    calls_total: u64,
+    /// Calls of the last minute.
+    #[schema(example = 12)]
+    calls_per_minute: u64,
+    /// From 0 to 1, of the last five minutes; nothing if there were no calls.
+    #[schema(example = 0.01)]
+    error_rate: Option<f64>,
+    /// So long or shorter took 95 of 100 calls of the last five minutes.
+    #[schema(example = 4.2)]
+    p95_ms: Option<f64>,
+    /// Calls that run now.
+    #[schema(example = 1)]
+    in_flight: usize,
     /// How many tools there are for the caller.
     #[schema(example = 12)]
     tools: usize,
     /// How many MCP servers there are for the caller.
     #[schema(example = 2)]
     servers: usize,
+    journal: JournalStatus,
+    /// The model of the chat, as configured or as it was chosen last.
+    model: Option<Model>,
     /// True if a token is needed to come in.
+    #[schema(example = false)]
     token_needed: bool,
+}
+
+/// Whether calls are recorded.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct JournalStatus {
+    /// `ok`, `off` or `failing`.
+    #[schema(example = "ok")]
+    state: &'static str,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<String>,
+}
+
+/// A model.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Model {
+    /// Whose it is.
+    #[schema(example = "ollama")]
+    provider: String,
+    /// Its name; empty if the provider chooses.
+    #[schema(example = "qwen3:0.6b")]
+    name: String,
 }
 
 /// How it is: one look at everything.
@@ -55,16 +98,43 @@ pub(crate) async fn show(State(gateway): State<Gateway>, caller: Caller) -> Json
 pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
     let sight = Sight::new(gateway, caller);
     let (condition, reasons) = condition(gateway, caller);
-    let settings = &gateway.parts().settings;
+    let parts = gateway.parts();
+    let calls = parts.stats.summary();
     Status {
         status: condition,
         reasons,
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: gateway.started().elapsed().as_secs(),
+        calls_total: calls.calls_total,
+        calls_per_minute: calls.calls_per_minute,
+        error_rate: calls.error_rate,
+        p95_ms: calls.p95_ms,
+        in_flight: calls.in_flight,
         tools: sight.tools(),
         servers: sight.servers().len(),
-        token_needed: !settings.token.is_empty() || !settings.tokens.is_empty(),
+        journal: journal(gateway),
+        model: model(gateway),
+        token_needed: !parts.settings.token.is_empty() || !parts.settings.tokens.is_empty(),
     }
+}
+
+fn journal(gateway: &Gateway) -> JournalStatus {
+    let health = gateway.parts().journal.as_ref().map(Journal::health);
+    let (state, error) = match health {
+        None => ("off", None),
+        Some(JournalHealth::Failing { error, .. }) => ("failing", Some(error)),
+        Some(_) => ("ok", None),
+    };
+    JournalStatus { state, error }
+}
+
+fn model(gateway: &Gateway) -> Option<Model> {
+    let settings = &gateway.parts().model;
+    let configured = settings
+        .provider
+        .map(|provider| (provider.to_string(), settings.name.clone()));
+    let (provider, name) = gateway.chats().model().or(configured)?;
+    Some(Model { provider, name })
 }
 
 /// How it is, and why it is not well. Who may not see all servers is told how many are away, not which.
@@ -97,6 +167,12 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         reasons.push(format!(
             "{hidden} of {all} MCP server{s} {are} not connected"
         ));
+    }
+    if let Some(error) = journal(gateway).error {
+        reasons.push(match sight.is_full() {
+            true => format!("the journal: {error}"),
+            false => "calls can not be recorded".to_owned(),
+        });
     }
     match reasons.is_empty() {
         true => (Condition::Ok, reasons),

@@ -229,7 +229,10 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
             ToolCall::refused(name, Value::Null, error)
         }
     };
-    let call = call.origin(Origin::Http).scope(caller.scope.clone());
+    let call = call
+        .origin(Origin::Http)
+        .scope(caller.scope.clone())
+        .cancellation(gateway.calls().clone());
     gateway.executor().execute(call).await
 }
 

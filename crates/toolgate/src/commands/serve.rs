@@ -78,7 +78,8 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         }
     };
     let record = Record::open(&config, tools, "toolgate serve");
-    let watch = Watch::default();
+    let mut watch = Watch::default();
+    watch.journal = record.journal().cloned();
     let door = wiring::logged(&config, tools).approver(watch.approvals.clone());
     let executor = watch.keep(record.keep(door)).build();
     let fleet = Fleet::start(&config, tools, servers::admit_unasked(&config), None);

@@ -1,0 +1,112 @@
+//! `/mcp`: the same tools for MCP clients, over streamable HTTP.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, Once, PoisonError};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use tokio_util::sync::CancellationToken;
+use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
+
+use crate::guard::Caller;
+use crate::{Gateway, Parts};
+
+/// What MCP clients speak to: one set of sessions, and for each caller the tools that are there for it.
+pub(crate) struct Endpoint {
+    whole: McpHttp,
+    /// By the caller's number: there are no more of them than tokens.
+    limited: Mutex<HashMap<u64, McpHttp>>,
+    follows_the_end: Once,
+}
+
+impl Endpoint {
+    pub(crate) fn new(parts: &Parts) -> Self {
+        let options = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));
+        let server = McpServer::new(parts.executor.clone(), options);
+        server.wait_for(parts.servers.clone());
+        Self {
+            whole: server.http(HttpOptions::default()),
+            limited: Mutex::default(),
+            follows_the_end: Once::new(),
+        }
+    }
+
+    fn of(&self, caller: &Caller) -> McpHttp {
+        let Some(patterns) = caller.scope.patterns() else {
+            return self.whole.clone();
+        };
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let its = limited
+            .entry(caller.number)
+            .or_insert_with(|| self.whole.limited_to(patterns.to_vec()));
+        its.clone()
+    }
+
+    /// Streams that wait for news must not hold up the end of the gateway.
+    fn follow(&self, stopping: &CancellationToken) {
+        self.follows_the_end.call_once(|| {
+            let (stopping, whole) = (stopping.clone(), self.whole.clone());
+            tokio::spawn(async move {
+                stopping.cancelled().await;
+                whole.close().await;
+            });
+        });
+    }
+}
+
+async fn handle(gateway: &Gateway, caller: &Caller, request: Request) -> Response {
+    let endpoint = gateway.mcp();
+    endpoint.follow(gateway.stopping());
+    let answered = endpoint.of(caller).handle(request, caller.number).await;
+    answered.map(Body::new)
+}
+
+/// An MCP message; the answer is JSON or a stream of events.
+#[utoipa::path(post, path = "/mcp", tag = "mcp",
+    request_body(content = Object, description = "A JSON-RPC message of the Model Context Protocol, revisions up to 2025-11-25 or 2026-07-28", content_type = "application/json",
+        example = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })),
+    responses((status = 200, description = "The answer, or a stream that ends with it", content((serde_json::Value = "application/json"), (String = "text/event-stream"))),
+              (status = 202, description = "A notification or an answer was taken"),
+              (status = 400, description = "It is no message, or of a revision that is not known", body = Object),
+              (status = 404, description = "There is no such session, or no such method", body = Object),
+              (status = 406, description = "The client accepts neither JSON nor a stream of events", body = Object),
+              (status = 413, description = "The message is too long", body = Object),
+              (status = 415, description = "The message is not JSON", body = Object)))]
+pub(crate) async fn post(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    handle(&gateway, &caller, request).await
+}
+
+/// What the server says of itself, in a session of a revision up to 2025-11-25.
+#[utoipa::path(get, path = "/mcp", tag = "mcp",
+    responses((status = 200, description = "Server-sent events, each with a JSON-RPC message as its data", body = String, content_type = "text/event-stream"),
+              (status = 400, description = "There is no session, or the revision is not known", body = Object),
+              (status = 404, description = "There is no such session", body = Object),
+              (status = 405, description = "Not in revision 2026-07-28"),
+              (status = 406, description = "The client does not accept a stream of events", body = Object),
+              (status = 409, description = "The session has a stream already", body = Object)))]
+pub(crate) async fn get(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    handle(&gateway, &caller, request).await
+}
+
+/// Ends a session of a revision up to 2025-11-25.
+#[utoipa::path(delete, path = "/mcp", tag = "mcp",
+    responses((status = 204, description = "It has ended"),
+              (status = 400, description = "There is no session, or the revision is not known", body = Object),
+              (status = 404, description = "There is no such session", body = Object),
+              (status = 405, description = "Not in revision 2026-07-28")))]
+pub(crate) async fn delete(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    handle(&gateway, &caller, request).await
+}
