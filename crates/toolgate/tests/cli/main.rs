@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod ask; // `ask`: each provider, none, pipes, secrets
+mod at; // `--at`: the same by a gateway that runs already
 mod call; // `call`: input in every form, envelopes, exit codes
 mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
@@ -11,12 +12,15 @@ mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
+mod gateway; // a running `serve`, and a few words of HTTP
+mod journal; // the journal, `calls`, `replay`
 mod llm; // doubles of the providers
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod model; // which model: the configuration, the working folder, `doctor`
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
+mod serve; // `serve`: how it starts, what it refuses, how it ends
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod trust; // servers of a file in the working folder
 mod turns; // of `ask`: which tools, how they end, what is kept of them

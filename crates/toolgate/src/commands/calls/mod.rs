@@ -33,7 +33,7 @@ pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exi
         Some(remote) => Pages::Remote(remote),
         None => match journal::reader(&config) {
             Ok(reader) => Pages::Local(reader),
-            Err(error) => return Ok(unreadable(&error)),
+            Err(error) => return Ok(unreadable(&error, options.id.is_none())),
         },
     };
     let runtime = runtime().context("cannot start")?;
@@ -147,8 +147,8 @@ pub(super) fn tell_unknown(id: &str) {
 }
 
 /// A journal that is not there yet is empty; one that can not be read is a failure.
-fn unreadable(error: &anyhow::Error) -> Exit {
-    if let Some(JournalError::Missing(_)) = error.downcast_ref() {
+fn unreadable(error: &anyhow::Error, may_be_empty: bool) -> Exit {
+    if let (Some(JournalError::Missing(_)), true) = (error.downcast_ref(), may_be_empty) {
         say::note(&format!("{error:#}"));
         return Exit::Success;
     }

@@ -1,0 +1,214 @@
+//! `--at`: the same by a gateway that runs already.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::gateway::Gateway;
+use crate::run::{Done, Run};
+
+const CONFIG: &str = r#"{ "tools": [{
+    "name": "typed", "description": "Repeats. More words.",
+    "parameters": { "type": "object", "properties": { "code": { "type": "string" }, "n": { "type": "integer" } } },
+    "implementation": { "type": "builtin", "handler": "echo" } }] }"#;
+
+/// The envelope without what differs from call to call.
+fn settled(done: &Done) -> Value {
+    let mut envelope = done.json();
+    for key in ["call_id", "execution_time_ms"] {
+        assert!(!envelope[key].is_null(), "{done:?}");
+        envelope[key] = Value::Null;
+    }
+    envelope
+}
+
+#[test]
+fn a_call_by_a_gateway_is_like_one_by_the_program_itself() {
+    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    for arguments in [
+        &["typed", "code=012", "n=3"][..],
+        &["typed", "n=x"],
+        &["typed", r#"{"n": 1, "deep": [1, {"ä": null}]}"#],
+        &["typed", "{ nope"],
+        &["typed", "[1]"],
+        &["typed", "word"],
+        &["echo"],
+        &["echo", "-"],
+        &["nope", "a=1"],
+        &["datetime", "action=fly"],
+    ] {
+        let local = Run::new(["call"]).args(arguments).config(CONFIG);
+        let local = local.stdin(r#"{"from": "stdin"}"#).done();
+        let url = gateway.url();
+        let remote = Run::new(["call", "--at", &url]).args(arguments);
+        let remote = remote.stdin(r#"{"from": "stdin"}"#).done();
+        assert_eq!(remote.code, local.code, "{arguments:?} {remote:?}");
+        assert_eq!(settled(&remote), settled(&local), "{arguments:?}");
+    }
+    let done = Run::new(["call", "--at", &gateway.url(), "echo", "no pair", "a=1"]).done();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    // Without the scheme too, and by its name.
+    let (_, port) = gateway.address.split_once(':').unwrap();
+    let at = format!("localhost:{port}");
+    assert_eq!(Run::new(["call", "--at", &at, "echo"]).done().code, Some(0));
+}
+
+#[test]
+fn tools_of_a_gateway_are_listed_and_shown() {
+    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let url = gateway.url();
+    let listed = Run::new(["list", "--at", &url]).done();
+    assert!(
+        listed.stdout.contains("typed\tbuiltin\tRepeats\n"),
+        "{listed:?}"
+    );
+    let listed = Run::new(["list", "--at", &url, "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 6);
+    let shown = Run::new(["inspect", "--at", &url, "typed"]).done();
+    assert!(
+        shown.stdout.contains("code") && shown.stdout.contains("integer"),
+        "{shown:?}"
+    );
+    let unknown = Run::new(["inspect", "--at", &url, "typd"]).done();
+    assert_eq!(
+        (unknown.code, unknown.stdout.as_str()),
+        (Some(1), ""),
+        "{unknown:?}"
+    );
+}
+
+/// Answers one request after the other with the same, and keeps what it was asked.
+fn canned(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (asked, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut bytes = [0; 4096];
+            loop {
+                let count = stream.read(&mut bytes).unwrap();
+                request.extend_from_slice(&bytes[..count]);
+                let text = String::from_utf8_lossy(&request);
+                let Some((head, body)) = text.split_once("\r\n\r\n") else {
+                    continue;
+                };
+                let length = head.lines().find_map(|line| {
+                    let (name, value) = line.split_once(':')?;
+                    name.eq_ignore_ascii_case("content-length")
+                        .then(|| value.trim().parse().ok())?
+                });
+                if body.len() >= length.unwrap_or(0) {
+                    break;
+                }
+            }
+            let text = String::from_utf8_lossy(&request).into_owned();
+            stream.write_all(answer.as_bytes()).unwrap();
+            drop(asked.send(text));
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
+    let away = Run::new(["call", "--at", "127.0.0.1:9", "echo", "a=1"]).done();
+    assert_eq!(
+        (away.code, &away.json()["error_kind"]),
+        (Some(1), &json!("unavailable")),
+        "{away:?}"
+    );
+    assert!(away.stderr.contains("toolgate serve"), "{away:?}");
+    let away = Run::new(["list", "--at", "127.0.0.1:9"]).done();
+    assert_eq!((away.code, away.stdout.as_str()), (Some(1), ""), "{away:?}");
+    const UNAUTHORIZED: &str =
+        "HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    const FORBIDDEN: &str = "HTTP/1.1 403 Forbidden\r\ncontent-length: 30\r\nconnection: close\r\n\r\n{\"detail\":\"unknown host name\"}";
+    const PAGE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>";
+    for (answer, token, words) in [
+        (UNAUTHORIZED, "", "TOOLGATE_TOKEN"),
+        (UNAUTHORIZED, "s3cret-token", "does not know this token"),
+        (FORBIDDEN, "", "unknown host name"),
+        (PAGE, "", "no Toolgate gateway"),
+    ] {
+        let (address, requests) = canned(answer);
+        let run = Run::new(["call", "--at", &address, "echo", "{}"]);
+        let done = run.env("TOOLGATE_TOKEN", token).done();
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+        assert!(
+            done.stderr.contains(words) && !done.stderr.contains("s3cret"),
+            "{done:?}"
+        );
+        let request = requests.recv().unwrap();
+        assert_eq!(
+            request.contains("authorization: Bearer s3cret-token"),
+            !token.is_empty()
+        );
+    }
+    for wrong in ["ftp://h", "http://me:pw@h/", ""] {
+        let done = Run::new(["call", "--at", wrong, "echo"]).done();
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_asks_the_gateway_to_check() {
+    const CHECKED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 94\r\nconnection: close\r\n\r\n{\"valid\":true,\"executed\":{\"b\":1},\"renamed\":[[\"a\",\"b\"]],\"dropped\":[\"c\"],\"needs_approval\":false}";
+    let (address, requests) = canned(CHECKED);
+    let run = Run::new(["call", "--at", &address, "t t", r#"{"a":1}"#, "--dry-run"]);
+    let answer = run.json();
+    assert_eq!(answer["arguments"], json!({ "b": 1 }));
+    assert_eq!(
+        (&answer["renamed"], &answer["dry_run"]),
+        (&json!({ "a": "b" }), &json!(true))
+    );
+    let request = requests.recv().unwrap();
+    assert!(
+        request.starts_with("POST /api/tools/t%20t/check "),
+        "{request}"
+    );
+    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let url = gateway.url();
+    for (argument, code) in [("n=3", 0), ("n=x", 1)] {
+        let run = Run::new(["call", "--at", &url, "typed", argument, "--dry-run"]);
+        let done = run.done();
+        assert_eq!(done.code, Some(code), "{done:?}");
+        let local = Run::new(["call", "typed", argument, "--dry-run"]).config(CONFIG);
+        let local = local.json();
+        let remote = done.json();
+        for key in ["arguments", "error", "error_kind", "tool_name"] {
+            assert_eq!(remote[key], local[key], "{key}");
+        }
+    }
+}
+
+#[test]
+fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config =
+        json!({ "search": { "url": format!("http://{}/", silent.local_addr().unwrap()) } });
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = Gateway::start(run);
+    let url = gateway.url();
+    let done = Run::new([
+        "call",
+        "--at",
+        &url,
+        "search",
+        "query=x",
+        "--timeout",
+        "200ms",
+    ])
+    .done();
+    assert_eq!(
+        done.json()["error"],
+        "Tool 'search' timed out after 0.2 s",
+        "{done:?}"
+    );
+    let listed = Run::new(["calls", "--at", &url, "--json", "--outcome", "failed"]).done();
+    assert_eq!(listed.json()["outcome"], "timeout", "{listed:?}");
+    let shown = Run::new(["calls", "--at", &url, "last", "--json"]).json();
+    assert_eq!(shown["asked"], json!({ "query": "x" }));
+}

@@ -1,0 +1,143 @@
+//! A running `toolgate serve`, and a few words of HTTP to talk to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::run::Run;
+
+/// Ten times what anything here may take.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+pub(crate) struct Gateway {
+    pub(crate) child: Child,
+    pub(crate) folder: TempDir,
+    /// Host and port.
+    pub(crate) address: String,
+    log: Arc<Mutex<String>>,
+}
+
+impl Gateway {
+    /// Starts `serve` on a free port and waits until it listens.
+    pub(crate) fn start(run: Run) -> Self {
+        let (mut child, folder) = run.args(&["--bind", "127.0.0.1:0"]).start();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        let address = loop {
+            let line = lines.next().unwrap_or_else(|| panic!("it ended: {said}"));
+            said.push_str(&format!("{}\n", line.unwrap()));
+            let line = said.lines().last().unwrap();
+            if let Some((_, rest)) = line.split_once("listening on http://") {
+                break rest.split_whitespace().next().unwrap().to_owned();
+            }
+        };
+        let log = Arc::new(Mutex::new(said));
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                kept.lock().unwrap().push_str(&format!("{line}\n"));
+            }
+        });
+        Self {
+            child,
+            folder,
+            address,
+            log,
+        }
+    }
+
+    /// The usual one.
+    pub(crate) fn plain() -> Self {
+        Self::start(Run::new(["serve"]))
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        request(&self.address, "GET", path, "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
+        request(&self.address, "POST", path, body)
+    }
+
+    /// The envelope of a call.
+    pub(crate) fn call(&self, tool: &str, arguments: &str) -> Value {
+        let (_, body) = self.post(&format!("/api/tools/{tool}/call"), arguments);
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(name, &self.child);
+    }
+
+    /// Ends it by a signal, and gives the exit code.
+    pub(crate) fn end(&mut self, name: &str) -> Option<i32> {
+        self.signal(name);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // It may be gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+pub(crate) fn signal(name: &str, child: &Child) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args([name, &pid])
+        .status();
+    assert!(sent.unwrap().success(), "kill {name} {pid}");
+}
+
+/// One request on a connection of its own.
+pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = send(address, method, path, body);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    (status.unwrap_or(0), body.to_owned())
+}
+
+/// A request whose answer is not waited for.
+pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    stream
+}
+
+/// Waits for something that another process does.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = tokio::time::Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < HANG, "never: {what}");
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}

@@ -1,0 +1,420 @@
+//! The journal: who writes it, what survives, and `calls` and `replay`, which read it.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, signal, wait_until};
+use crate::run::{Done, Run};
+
+/// The recorded calls of a folder, newest first.
+fn calls(folder: &Path, options: &[&str]) -> Vec<Value> {
+    let done = Run::new(["calls", "--json"])
+        .args(options)
+        .within(folder)
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let lines = done.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn within(folder: &Path, arguments: &[&str]) -> Done {
+    Run::new([]).args(arguments).within(folder).done()
+}
+
+/// What is under a key of each.
+fn each<'a>(calls: &'a [Value], key: &str) -> Vec<&'a str> {
+    calls.iter().filter_map(|call| call[key].as_str()).collect()
+}
+
+#[test]
+fn every_command_that_runs_tools_records_its_calls() {
+    let gateway = Gateway::plain();
+    let folder = gateway.folder.path();
+    gateway.call("echo", "{}");
+    within(folder, &["call", "nope"]);
+    within(folder, &["ask", "--provider", "intents", "what is 6 * 7"]);
+    let script = Run::new(["chat", "--provider", "intents"]).within(folder);
+    script.stdin("what time is it\n").done();
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "echo", "arguments": {} } });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let session = format!("{hello}\n{ready}\n{call}\n");
+    Run::new(["mcp", "-q"]).within(folder).stdin(session).done();
+    let found = calls(folder, &[]);
+    assert_eq!(
+        each(&found, "origin"),
+        ["mcp", "chat", "chat", "cli", "http"]
+    );
+    assert_eq!(
+        each(&found, "tool"),
+        ["echo", "datetime", "math_eval", "nope", "echo"]
+    );
+    assert_eq!(found[3]["outcome"], "not_found");
+    // What only looks, and what only rehearses, is no call.
+    within(folder, &["call", "echo", "--dry-run"]);
+    within(folder, &["list"]);
+    assert_eq!(calls(folder, &[]).len(), 5);
+}
+
+#[test]
+fn calls_are_found_by_what_is_known_of_them() {
+    let first = Run::new(["call", "echo", "a=needle"]);
+    let (child, folder) = first.start();
+    child.wait_with_output().unwrap();
+    let folder = folder.path();
+    within(folder, &["call", "datetime", "action=fly"]);
+    within(folder, &["call", "echo", "b=2"]);
+    for (options, expected) in [
+        (&[][..], 3),
+        (&["--tool", "echo"], 2),
+        (&["--outcome", "failed"], 1),
+        (&["--outcome", "invalid_arguments"], 1),
+        (&["--outcome", "success"], 2),
+        (&["--search", "NEEDLE"], 1),
+        (&["--origin", "http"], 0),
+        (&["--origin", "cli", "--since", "1h"], 3),
+        (&["--since", "2020-01-01", "--until", "2020-02-01"], 0),
+        (&["--limit", "2"], 2),
+        (&["--server", "house"], 0),
+    ] {
+        assert_eq!(calls(folder, options).len(), expected, "{options:?}");
+    }
+    for wrong in [
+        &["calls", "--outcome", "well"][..],
+        &["calls", "--since", "yesterday"],
+        &["calls", "--limit", "0"],
+        &["calls", "last", "--follow"],
+        &["calls", "xyz"],
+        &["calls", "--save-as-mock", "m"],
+    ] {
+        let done = within(folder, wrong);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    }
+    let lines = within(folder, &["calls"]);
+    assert_eq!(lines.stdout.lines().count(), 3, "{lines:?}");
+    assert!(
+        lines
+            .stdout
+            .lines()
+            .all(|line| line.split('\t').count() == 7)
+    );
+    // The beginning of an id is enough, and 'last' is the newest.
+    let id = calls(folder, &[])[2]["id"].as_str().unwrap().to_owned();
+    for name in [&id[..], &id[..12]] {
+        let call = within(folder, &["calls", name, "--json"]).json();
+        assert_eq!(
+            (&call["id"], &call["asked"]),
+            (&json!(id), &json!({ "a": "needle" }))
+        );
+        assert_eq!(call["run"]["command"], "toolgate call");
+    }
+    assert_eq!(
+        within(folder, &["calls", "last", "--json"]).json()["asked"],
+        json!({ "b": 2 })
+    );
+    let shown = within(folder, &["calls", "last"]).stdout;
+    assert!(
+        shown.contains("toolgate replay") && shown.contains("success"),
+        "{shown}"
+    );
+    assert_eq!(within(folder, &["calls", "ffffffffffff"]).code, Some(1));
+}
+
+#[test]
+fn where_nothing_was_recorded_that_is_said() {
+    let done = Run::new(["calls"]).done();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""));
+    assert!(
+        done.stderr.contains("no call has been recorded yet"),
+        "{done:?}"
+    );
+    for command in [["calls", "last"], ["replay", "last"]] {
+        let done = Run::new(command).done();
+        assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{done:?}");
+    }
+}
+
+/// A search that nobody answers.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    (listener, json!({ "search": { "url": url } }).to_string())
+}
+
+#[test]
+fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
+    let (server, config) = silent();
+    let (mut child, folder) = Run::new(["call", "search", "query=x"])
+        .config(&config)
+        .start();
+    let _connection = server.accept().unwrap();
+    let running = calls(folder.path(), &["--outcome", "running"]);
+    assert_eq!((running.len(), &running[0]["tool"]), (1, &json!("search")));
+    signal("-KILL", &child);
+    child.wait().unwrap();
+    let found = calls(folder.path(), &[]);
+    assert_eq!(each(&found, "outcome"), ["interrupted"]);
+    assert_eq!(
+        (&found[0]["success"], &found[0]["duration_ms"]),
+        (&Value::Null, &Value::Null)
+    );
+    // Another run does not make anything else of it.
+    within(folder.path(), &["call", "echo"]);
+    assert_eq!(
+        each(&calls(folder.path(), &[]), "outcome"),
+        ["success", "interrupted"]
+    );
+    let doctor = within(folder.path(), &["doctor"]).stdout;
+    assert!(doctor.contains("--outcome interrupted"), "{doctor}");
+}
+
+#[test]
+fn processes_share_one_journal_and_none_takes_the_others_for_dead() {
+    let (server, config) = silent();
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config);
+    let gateway = Gateway::start(run);
+    let folder = gateway.folder.path();
+    let body = r#"{"query":"x"}"#;
+    let _asked = crate::gateway::send(&gateway.address, "POST", "/api/tools/search/call", body);
+    let _connection = server.accept().unwrap();
+    let others: Vec<_> = (0..6)
+        .map(|n| {
+            Run::new(["call", "echo"])
+                .args(&[&format!("n={n}")])
+                .within(folder)
+                .start()
+        })
+        .collect();
+    for (child, _folder) in others {
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    }
+    let found = calls(folder, &[]);
+    let of = |outcome: &str| {
+        found
+            .iter()
+            .filter(|call| call["outcome"] == outcome)
+            .count()
+    };
+    assert_eq!(
+        (of("success"), of("running"), found.len()),
+        (6, 1, 7),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_journal_that_can_not_be_written_costs_one_warning_and_no_call() {
+    let folder_there = json!({ "journal": { "file": "somewhere" } }).to_string();
+    for (name, text) in [
+        ("somewhere/inside", ""),
+        ("somewhere", "SQLite format 3\0 and then noise"),
+    ] {
+        let run = Run::new(["--config", "t.json", "call", "echo", "a=1"]);
+        let done = run.file("t.json", &folder_there).file(name, text).done();
+        assert_eq!(
+            (&done.json()["success"], done.code),
+            (&json!(true), Some(0)),
+            "{done:?}"
+        );
+        assert!(done.stderr.matches("WARN").count() <= 1, "{done:?}");
+        if name.contains('/') {
+            assert!(done.stderr.contains("calls are not recorded"), "{done:?}");
+        }
+    }
+    let unset = json!({ "journal": { "file": "${NO_SUCH_FILE}" } }).to_string();
+    let done = Run::new(["call", "echo"]).config(&unset).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.stderr.matches("WARN").count(), 1, "{done:?}");
+    assert_eq!(Run::new(["calls"]).config(&unset).done().code, Some(1));
+}
+
+#[test]
+fn a_file_in_the_working_folder_records_beside_itself_and_nowhere_else() {
+    let run = Run::new(["call", "echo"]).config(r#"{ "journal": { "file": "here.db" } }"#);
+    let here = run.path("here.db");
+    let (child, _folder) = run.start();
+    assert_eq!(Done::from(child.wait_with_output().unwrap()).stderr, "");
+    assert!(here.exists());
+    for elsewhere in ["../precious", "~/sub/../../precious", "link/precious"] {
+        let config = json!({ "journal": { "file": elsewhere } }).to_string();
+        let outside = tempfile::tempdir().unwrap();
+        let precious = outside.path().join("precious");
+        std::fs::write(&precious, "mine").unwrap();
+        let home = outside.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("toolgate.json"), config).unwrap();
+        std::os::unix::fs::symlink(outside.path(), home.join("link")).unwrap();
+        let done = within(&home, &["call", "echo"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(
+            done.stderr.contains("toolgate.json:1: journal.file: "),
+            "{done:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
+        assert!(home.join(".local/state/toolgate/journal.db").exists());
+    }
+}
+
+#[test]
+fn a_call_is_made_once_more_if_it_only_reads_or_somebody_agrees() {
+    let mock = json!({ "tools": [{
+        "name": "act", "description": "d", "parameters": { "type": "object" },
+        "implementation": { "type": "mock", "mock_response": 7 },
+    }] });
+    let (child, folder) = Run::new(["call", "echo", "a=1"])
+        .config(&mock.to_string())
+        .start();
+    child.wait_with_output().unwrap();
+    let folder = folder.path();
+    let again = within(folder, &["replay", "last"]);
+    assert_eq!(
+        (&again.json()["result"]["echo"], again.code),
+        (&json!({ "a": 1 }), Some(0))
+    );
+    within(folder, &["call", "act", "b=2"]);
+    let refused = within(folder, &["replay", "last"]);
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (Some(2), ""),
+        "{refused:?}"
+    );
+    assert!(refused.stderr.contains("--yes"), "{refused:?}");
+    let agreed = within(folder, &["replay", "last", "--yes"]);
+    assert_eq!(
+        (&agreed.json()["result"], agreed.code),
+        (&json!(7), Some(0))
+    );
+    assert_eq!(
+        each(&calls(folder, &[]), "tool"),
+        ["act", "act", "echo", "echo"]
+    );
+    within(folder, &["call", "echo", "password=s3cret-word"]);
+    let secret = within(folder, &["replay", "last"]);
+    assert_eq!(secret.code, Some(2), "{secret:?}");
+    assert!(secret.stderr.contains("secret"), "{secret:?}");
+    assert_eq!(within(folder, &["replay", "ffffffffffff"]).code, Some(1));
+}
+
+#[test]
+fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
+    let (child, folder) = Run::new(["call", "datetime"])
+        .config("{\n  // mine\n}\n")
+        .start();
+    let first = Done::from(child.wait_with_output().unwrap()).json();
+    let folder = folder.path();
+    let tried = within(
+        folder,
+        &["calls", "last", "--save-as-mock", "then", "--dry-run"],
+    );
+    assert_eq!(
+        tried.json()["implementation"]["mock_response"],
+        first["result"]
+    );
+    assert_eq!(
+        within(folder, &["call", "then"]).code,
+        Some(1),
+        "nothing was written"
+    );
+    within(folder, &["call", "datetime"]);
+    let saved = within(folder, &["calls", "last", "--save-as-mock", "then"]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let answer = within(folder, &["call", "then"]).json();
+    assert_eq!(
+        answer["result"],
+        saved.json()["implementation"]["mock_response"]
+    );
+    let text = std::fs::read_to_string(folder.join("toolgate.json")).unwrap();
+    assert!(text.contains("// mine"), "{text}");
+    for (name, why) in [("then", "already"), ("echo", "already"), ("a b", "a b")] {
+        let done = within(folder, &["calls", "last", "--save-as-mock", name]);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+        assert!(done.stderr.contains(why), "{done:?}");
+    }
+    within(folder, &["call", "datetime", "action=fly"]);
+    let failed = within(folder, &["calls", "last", "--save-as-mock", "never"]);
+    assert!(
+        failed.code == Some(2) && failed.stderr.contains("succeeded"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn following_shows_each_call_that_ends_once() {
+    let (child, folder) = Run::new(["call", "echo", "n=0"]).start();
+    child.wait_with_output().unwrap();
+    let folder = folder.path();
+    let follow = Run::new(["calls", "--follow", "--json", "--tool", "echo"]).within(folder);
+    let (mut child, _own) = follow.start();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["arguments"], json!({ "n": 0 }));
+    for n in 1..4 {
+        within(folder, &["call", "datetime"]);
+        within(folder, &["call", "echo", &format!("n={n}")]);
+        assert_eq!(next()["arguments"], json!({ "n": n }));
+    }
+    signal("-INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn inspect_tells_how_the_calls_of_a_tool_went() {
+    let (child, folder) = Run::new(["call", "datetime"]).start();
+    child.wait_with_output().unwrap();
+    let folder = folder.path();
+    within(folder, &["call", "datetime", "action=fly"]);
+    let found = within(folder, &["inspect", "datetime", "--json"]).json();
+    assert_eq!(
+        (&found["calls"]["calls"], &found["calls"]["failures"]),
+        (&json!(2), &json!(1))
+    );
+    let shown = within(folder, &["inspect", "datetime"]).stdout;
+    assert!(
+        shown.contains("Calls in the last 30 days: 2, 1 failed"),
+        "{shown}"
+    );
+    assert!(
+        !within(folder, &["inspect", "echo"])
+            .stdout
+            .contains("failed")
+    );
+}
+
+#[test]
+fn calls_can_be_told_of_by_a_tool() {
+    let tool = |name: &str, handler: &str| {
+        json!({
+            "name": name, "description": "d", "parameters": { "type": "object" },
+            "implementation": { "type": "internal", "handler": handler },
+        })
+    };
+    let config =
+        json!({ "tools": [tool("history", "recent_calls"), tool("health", "server_health")] });
+    let gateway = Gateway::start(Run::new(["serve"]).config(&config.to_string()));
+    gateway.call("echo", r#"{"a":1}"#);
+    let told = gateway.call("history", r#"{"limit":5}"#);
+    assert_eq!(told["result"]["calls"][0]["tool"], "echo", "{told}");
+    assert_eq!(gateway.call("health", "{}")["success"], true);
+    // Another process tells of them too, and the tools stay when the file changes.
+    let other = within(gateway.folder.path(), &["call", "history"]).json();
+    assert_eq!(
+        other["result"]["calls"].as_array().unwrap().len(),
+        3,
+        "{other}"
+    );
+    let mut changed = config;
+    changed["tools"][0]["name"] = json!("past");
+    let path = gateway.folder.path().join("toolgate.json");
+    std::fs::write(path, changed.to_string()).unwrap();
+    wait_until("the tool under its new name", || {
+        gateway.call("past", "{}")["success"] == true
+    });
+}
