@@ -43,6 +43,8 @@ pub enum JournalHealth {
 pub(crate) struct Health {
     /// The same as `trouble.is_some()`, for those who are in a hurry.
     is_failing: AtomicBool,
+    /// Writing failed; else it only takes long.
+    is_broken: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
     lost: AtomicU64,
 }
@@ -58,8 +60,18 @@ impl Health {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Something is wrong; said unless it has been.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    /// Writing fails.
     pub(crate) fn fails(&self, error: &dyn std::fmt::Display) {
+        self.is_broken.store(true, Ordering::Relaxed);
+        self.is_late(error);
+    }
+
+    /// Writing takes long, for whatever reason; said unless something has been.
+    pub(crate) fn is_late(&self, error: &dyn std::fmt::Display) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let error = error.to_string();
         match &mut *trouble {
@@ -84,6 +96,7 @@ impl Health {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(over) = trouble.take() {
             self.is_failing.store(false, Ordering::Relaxed);
+            self.is_broken.store(false, Ordering::Relaxed);
             let lost = self.lost() - over.lost_before;
             info!(lost, "calls are recorded again");
         }

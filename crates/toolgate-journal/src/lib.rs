@@ -46,6 +46,7 @@ mod row;
 mod runs;
 mod settings;
 mod store;
+mod tidier;
 mod time;
 mod upkeep;
 mod wal;

@@ -52,7 +52,7 @@ impl JournalObserver {
                 writer::write_at_once(&self.journal.shared.writer, queue);
             }
             Ok(()) => queue.call(),
-            Err(Refused::Full(job)) if !is_failing => {
+            Err(Refused::Full(job)) if !self.health().is_broken() => {
                 return Some(Box::pin(self.squeeze(job, written)));
             }
             Err(_) => {
@@ -83,14 +83,14 @@ impl JournalObserver {
         match tokio::time::timeout(PATIENCE, self.journal.shared.queue.put_when_possible(job)).await
         {
             Ok(Ok(())) => {
-                if let Some(written) = written {
+                if let Some(written) = written.filter(|_| !self.health().is_failing()) {
                     self.wait(written).await;
                 }
             }
             Ok(Err(_)) => self.health().loses(1),
             Err(_) => {
                 self.health().loses(1);
-                self.health().fails(&"more calls than can be written");
+                self.health().is_late(&"more calls than can be written");
             }
         }
     }

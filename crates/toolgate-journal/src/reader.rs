@@ -1,10 +1,13 @@
 //! Reads the journal, also while others write it.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params, params_from_iter,
+};
 use serde_json::Value;
 
 use crate::filter::Conditions;
@@ -113,20 +116,31 @@ impl Reader {
         if !file.exists() {
             return Err(JournalError::Missing(file.clone()));
         }
-        let checked = |connection: Connection| match store::form(&connection, file) {
-            Ok(Some(_)) => Ok(connection),
-            Ok(None) => Err(JournalError::Missing(file.clone()).into()),
-            Err(error) => Err(error),
-        };
         let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(file, read_only);
-        opened
-            .map_err(Unusable::from)
-            .and_then(|connection| {
-                connection.busy_timeout(BUSY)?;
-                checked(connection)
-            })
-            .map_err(|error| error.of(file))
+        let opened = match self.connect_with(file, read_only) {
+            // Where no file can be made SQLite can not share this one. If nobody has it open, it need not.
+            Err(Unusable::Sqlite(error)) if is_not_allowed(&error) && !self.has_log() => {
+                let alone = format!("file:{}?immutable=1", escaped(file));
+                let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
+                self.connect_with(Path::new(&alone), flags)
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| error.of(file))
+    }
+
+    fn connect_with(&self, path: &Path, flags: OpenFlags) -> Result<Connection, Unusable> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        match store::form(&connection, &self.file)? {
+            Some(_) => Ok(connection),
+            None => Err(JournalError::Missing(self.file.clone()).into()),
+        }
+    }
+
+    fn has_log(&self) -> bool {
+        let log = store::suffixed(&self.file, "-wal");
+        std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
     }
 
     fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
@@ -149,6 +163,24 @@ impl Reader {
         call.run = run_info(connection, run)?;
         Ok(Some(call))
     }
+}
+
+fn is_not_allowed(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+/// A path as it stands in a URI.
+fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
+            byte => text.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    text
 }
 
 /// Runs that are over without having said so.

@@ -184,13 +184,13 @@ impl StartRow {
         asked: &Arc<Value>,
         executed: Option<&Arc<Value>>,
     ) -> Self {
-        self.asked = kept(redactor, asked, LONGEST_ARGUMENTS).0;
+        self.asked = kept(redactor, asked, LONGEST_ARGUMENTS).text;
         self.executed = match executed {
             None => Executed::Not,
             Some(executed) if Arc::ptr_eq(asked, executed) || asked == executed => {
                 Executed::AsAsked
             }
-            Some(executed) => Executed::Otherwise(kept(redactor, executed, LONGEST_ARGUMENTS).0),
+            Some(executed) => Executed::Otherwise(kept(redactor, executed, LONGEST_ARGUMENTS).text),
         };
         self
     }
@@ -249,27 +249,47 @@ impl EndRow {
     }
 
     fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
-        let (result, missing) = match &output.structured {
+        let Kept {
+            text: result,
+            bytes,
+            is_cut,
+        } = match &output.structured {
             Some(value) => kept(redactor, value, LONGEST_RESULT),
             None => kept(redactor, &output.to_result(), LONGEST_RESULT),
         };
-        self.result_bytes = i64::try_from(result.len() as u64 + missing).ok();
-        self.result_cut = missing > 0;
+        self.result_bytes = i64::try_from(bytes).ok();
+        self.result_cut = is_cut;
         self.result = Some(result);
         if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
             let blocks = output.content.iter().map(|block| block.as_value().clone());
-            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).0);
+            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).text);
         }
     }
 }
 
-/// JSON text of a value. Of one that is too long it is a JSON string of its beginning that says how much is missing.
-fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (String, u64) {
+/// A value as JSON text.
+struct Kept {
+    /// Of a value that is too long it is a JSON string of its beginning that says how much is missing.
+    text: String,
+    /// How long the whole is.
+    bytes: u64,
+    is_cut: bool,
+}
+
+fn kept(redactor: &Redactor, value: &Value, longest: usize) -> Kept {
     let (text, missing) = redactor.compact(value, longest);
-    if missing == 0 {
-        return (text, 0);
+    let bytes = text.len() as u64 + missing;
+    let is_cut = missing > 0;
+    let text = if is_cut {
+        Value::String(marked(text, missing)).to_string()
+    } else {
+        text
+    };
+    Kept {
+        text,
+        bytes,
+        is_cut,
     }
-    (Value::String(marked(text, missing)).to_string(), missing)
 }
 
 fn bounded(text: &str, longest: usize) -> String {
@@ -292,4 +312,15 @@ fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     }
     let names = serde_json::to_value(names).unwrap_or_default();
     Some(redactor.compact(&names, LONGEST_CHANGES).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(bounded("short", 10), "short");
+        assert_eq!(bounded("ééé", 3), "é… (4 more bytes)");
+    }
 }

@@ -1,13 +1,13 @@
 //! The file: how it is made, opened, checked and written.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::{JournalError, Sync, batch, recover, runs};
 
@@ -19,6 +19,7 @@ const FORM: i64 = 1;
 const BUSY: Duration = Duration::from_secs(5);
 /// What SQLite's log may keep of the disk once it has been worked off.
 const LONGEST_LOG: i64 = 16 << 20;
+const SMALLEST_PAGE: u64 = 512;
 /// Checked in a millisecond.
 const SMALL: u64 = 1 << 20;
 /// Not checked within a second.
@@ -102,9 +103,7 @@ pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
 
 /// True if our own tables or the head of the file are not understood: said of a file that is ours, that is damage too.
 fn is_nonsense(error: &rusqlite::Error) -> bool {
-    const READ_ONLY: i32 = 8; // Exactly this: those of a folder or of a lock have codes of their own.
-    let code = error.sqlite_error().map(|error| error.extended_code);
-    error.sqlite_error_code() == Some(ErrorCode::Unknown) || code == Some(READ_ONLY)
+    error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
 fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
@@ -118,10 +117,17 @@ fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
 }
 
 fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
+    if is_cut_off(file)? {
+        return Err(Unusable::Damaged("its end is missing".to_owned()));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
     let is_new = form(&connection, file)?.is_none();
+    if is_new && fs::metadata(file)?.len() % SMALLEST_PAGE != 0 {
+        // To SQLite that is an empty file, and it would write over it.
+        return Err(Unusable::Damaged("its first page is cut off".to_owned()));
+    }
     if is_new {
         // Only an empty file can be told to give back what is deleted.
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
@@ -154,9 +160,36 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
     Ok(connection)
 }
 
+/// True if the file is shorter than its head says. SQLite would take what is missing for zeros. While there is a log, the
+/// missing pages may be in there.
+fn is_cut_off(file: &Path) -> io::Result<bool> {
+    let log = fs::metadata(suffixed(file, "-wal"));
+    let mut head = [0; 100];
+    if log.is_ok_and(|log| log.len() > 0) || File::open(file)?.read_exact(&mut head).is_err() {
+        return Ok(false);
+    }
+    let word = |at: usize| {
+        u64::from(u32::from_be_bytes([
+            head[at],
+            head[at + 1],
+            head[at + 2],
+            head[at + 3],
+        ]))
+    };
+    let page = match u64::from(u16::from_be_bytes([head[16], head[17]])) {
+        1 => 65_536,
+        page => page,
+    };
+    let is_valid = word(24) == word(92);
+    Ok(is_valid && fs::metadata(file)?.len() < word(28) * page)
+}
+
 /// A small file is always checked, a larger one after a process did not end in good order, a huge one never: a start must
 /// not take long. Damage that is met later has the same consequences.
 fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
+    if connection.is_readonly(MAIN_DB)? {
+        return Err(Unusable::Damaged("its head forbids writing".to_owned()));
+    }
     let size = fs::metadata(file)?.len();
     let is_due = size <= SMALL || (size <= HUGE && !runs::dead(connection, file)?.is_empty());
     if is_due {

@@ -21,6 +21,15 @@ const PAGES: i64 = 256;
 const SPARE: i64 = 1024;
 const DAY: i64 = 86_400 * 1_000_000;
 
+/// The oldest calls, as many as it takes to get rid of some bytes, but not too many at once.
+const DELETE_OLDEST: &str = "
+    DELETE FROM calls WHERE seq IN (SELECT seq FROM
+        (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM
+            (SELECT seq, 200 + octet_length(asked) + coalesce(octet_length(executed), 0)
+                + coalesce(octet_length(result), 0) + coalesce(octet_length(content), 0) AS size
+             FROM calls ORDER BY seq LIMIT ?1))
+        WHERE before < ?2)";
+
 pub(crate) struct Upkeep {
     keep: i64,
     max_size: i64,
@@ -98,15 +107,17 @@ impl Upkeep {
 
     fn size(&self, connection: &Connection, wanted: i64) -> rusqlite::Result<Step> {
         let pages = Pages::of(connection)?;
-        if (pages.all - pages.free) * pages.size <= wanted {
+        let excess = (pages.all - pages.free) * pages.size - wanted;
+        if excess <= 0 {
             return Ok(Step::Runs);
         }
-        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls ORDER BY seq LIMIT ?)";
-        Ok(match connection.execute(sql, [ROWS])? {
-            0 => Step::Runs,
-            // A bit less than allowed, so that this is not needed again at once.
-            _ => Step::Size(self.max_size / 10 * 9),
-        })
+        Ok(
+            match connection.execute(DELETE_OLDEST, params![ROWS, excess])? {
+                0 => Step::Runs,
+                // A bit less than allowed, so that this is not needed again at once.
+                _ => Step::Size(self.max_size / 10 * 9),
+            },
+        )
     }
 
     /// Runs that ended before the oldest call began have none left.

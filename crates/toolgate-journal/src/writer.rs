@@ -18,6 +18,7 @@ use crate::health::Health;
 use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue};
 use crate::row::Row;
 use crate::runs::Run;
+use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
 use crate::{JournalError, Sync, batch, place, store};
 
@@ -162,7 +163,7 @@ pub(crate) fn run(writer: &Mutex<Option<Writer>>, queue: &Queue) {
         patience = writer.keep_up();
         if writer.log > LONG_LOG {
             writer.log = 0;
-            tidier.is_for(writer);
+            tidier.is_for(&writer.file, writer.run_seq, writer.opened);
             drop(guard);
             tidier.work_off_log();
         }
@@ -297,48 +298,4 @@ impl Writer {
             debug!(%error, "the log of the journal could not be worked off");
         }
     }
-}
-
-/// Moves SQLite's log into the file, beside those who write: syncing takes its time.
-#[derive(Default)]
-struct Tidier {
-    file: PathBuf,
-    run: i64,
-    opened: u64,
-    connection: Option<Connection>,
-}
-
-impl Tidier {
-    fn is_for(&mut self, writer: &Writer) {
-        if self.opened != writer.opened {
-            self.connection = None;
-        }
-        self.file.clone_from(&writer.file);
-        (self.run, self.opened) = (writer.run_seq, writer.opened);
-    }
-
-    fn work_off_log(&mut self) {
-        if let Err(error) = self.try_to_work_off_log() {
-            debug!(%error, "the log of the journal could not be worked off now");
-            self.connection = None;
-        }
-    }
-
-    fn try_to_work_off_log(&mut self) -> rusqlite::Result<()> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => Connection::open(&self.file)?,
-        };
-        let connection = self.connection.insert(connection);
-        connection.busy_timeout(TICK)?;
-        checkpoint(connection, "PASSIVE")?;
-        checkpoint(connection, "RESTART")?;
-        // The first page of a new log is synced at once: better here than by someone whose call waits.
-        connection.execute("UPDATE runs SET pid = pid WHERE seq = ?", [self.run])?;
-        Ok(())
-    }
-}
-
-fn checkpoint(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({kind})"), [], |_| Ok(()))
 }

@@ -1,0 +1,274 @@
+//! A file that is cut off or has bits flipped: a start succeeds all the same, what can be read is kept, and it is said.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde_json::json;
+use toolgate_core::ToolCall;
+use toolgate_journal::JournalHealth;
+
+use crate::support::{House, Log, echo, executor_of};
+
+const CALLS: usize = 60;
+
+/// The parts of a journal, as a killed process leaves them.
+struct Parts {
+    database: Vec<u8>,
+    log: Vec<u8>,
+    ids: Vec<String>,
+}
+
+impl Parts {
+    /// `is_closed`: everything is in the database, and there is no log.
+    async fn new(is_closed: bool) -> Self {
+        let house = House::new();
+        let journal = house.journal();
+        let executor = executor_of(&journal, [echo()]);
+        for n in 0..CALLS {
+            let text = "x".repeat(n * 131 % 6000);
+            executor
+                .execute(ToolCall::new("echo", json!({ "n": n, "text": text })))
+                .await;
+        }
+        let ids = house
+            .calls()
+            .into_iter()
+            .map(|call| call.id)
+            .rev()
+            .collect();
+        if is_closed {
+            journal.close().await;
+        }
+        let log = house.file().with_file_name("journal.db-wal");
+        Self {
+            database: fs::read(house.file()).unwrap(),
+            log: fs::read(log).unwrap_or_default(),
+            ids,
+        }
+    }
+
+    fn put(&self, house: &House, database: &[u8], log: &[u8]) {
+        fs::create_dir(house.file().parent().unwrap()).unwrap();
+        fs::write(house.file(), database).unwrap();
+        if !log.is_empty() {
+            fs::write(house.file().with_file_name("journal.db-wal"), log).unwrap();
+        }
+    }
+}
+
+/// What came of a start with damaged files: which calls are left, whether the file was set aside, and what was said.
+struct Start {
+    ids: Vec<String>,
+    is_set_aside: bool,
+    log: String,
+}
+
+/// Starts, makes a call, and looks.
+async fn start(house: &House) -> Start {
+    let (log, guard) = Log::listen();
+    let journal = house.journal();
+    let call = ToolCall::new("echo", json!({ "new": true }));
+    let id = call.id().to_string();
+    assert!(
+        executor_of(&journal, [echo()])
+            .execute(call)
+            .await
+            .is_success()
+    );
+    journal.flush().await;
+    drop(guard);
+    let new = house.reader().call(&id).unwrap().unwrap();
+    assert_eq!(
+        (new.summary.outcome.as_str(), new.result),
+        ("success", Some(json!({ "new": true })))
+    );
+    let ids = house
+        .calls()
+        .into_iter()
+        .map(|call| call.id)
+        .rev()
+        .filter(|other| *other != id);
+    Start {
+        ids: ids.collect(),
+        is_set_aside: !house.beside(".broken-").is_empty(),
+        log: log.text(),
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_cut_anywhere_loses_only_its_end() {
+    let parts = Parts::new(false).await;
+    let frame = 4096 + 24;
+    let frames = (parts.log.len() - 32) / frame;
+    let edges = (0..=frames).flat_map(|n| [32 + n * frame, 32 + n * frame + 1, 31 + n * frame]);
+    let mut cuts: Vec<usize> = (0..parts.log.len())
+        .step_by(parts.log.len() / 40)
+        .chain(edges.step_by(7))
+        .chain([1, parts.log.len()])
+        .collect();
+    cuts.sort_unstable();
+    let mut kept = 0;
+    for cut in cuts {
+        let house = House::new();
+        parts.put(&house, &parts.database, &parts.log[..cut]);
+        let start = start(&house).await;
+        assert!(
+            parts.ids.starts_with(&start.ids),
+            "at {cut}: only the end is missing"
+        );
+        assert!(
+            start.ids.len() >= kept,
+            "at {cut}: what was complete is there"
+        );
+        kept = start.ids.len();
+        let is_within_a_frame = cut > 0 && (cut < 32 || (cut - 32) % frame != 0);
+        assert!(
+            !is_within_a_frame
+                || start
+                    .log
+                    .contains("was not completely written or is damaged"),
+            "at {cut}: {}",
+            start.log
+        );
+        assert!(!start.is_set_aside);
+    }
+    assert_eq!(kept, CALLS);
+}
+
+#[tokio::test]
+async fn a_log_with_a_flipped_bit_loses_only_what_follows() {
+    let parts = Parts::new(false).await;
+    for at in (0..parts.log.len()).step_by(parts.log.len() / 60) {
+        let house = House::new();
+        let mut log = parts.log.clone();
+        log[at] ^= 1 << (at % 8);
+        parts.put(&house, &parts.database, &log);
+        let start = start(&house).await;
+        assert!(parts.ids.starts_with(&start.ids), "at {at}");
+        let whole = start.ids.len() == CALLS;
+        assert!(
+            whole
+                || start
+                    .log
+                    .contains("was not completely written or is damaged"),
+            "at {at}: {}",
+            start.log
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_is_cut_anywhere_is_set_aside_and_what_can_be_read_is_kept() {
+    let parts = Parts::new(true).await;
+    let length = parts.database.len();
+    let mut most = 0;
+    for cut in (1..length)
+        .step_by(length / 60)
+        .chain([length - 1, length - 4096])
+    {
+        let house = House::new();
+        parts.put(&house, &parts.database[..cut], &[]);
+        let start = start(&house).await;
+        assert!(
+            start.is_set_aside && start.log.contains("is set aside, and a new one is begun"),
+            "at {cut}: {}",
+            start.log
+        );
+        assert!(is_subset(&start.ids, &parts.ids), "at {cut}");
+        most = most.max(start.ids.len());
+        let broken = &house.beside(".broken-")[0];
+        assert_eq!(
+            fs::read(broken).unwrap()[..16.min(cut)],
+            parts.database[..16.min(cut)],
+            "nothing is thrown away"
+        );
+    }
+    assert!(most >= CALLS / 2, "{most}");
+}
+
+#[tokio::test]
+async fn a_database_with_a_flipped_bit_is_used_or_set_aside() {
+    /// Where the file says whose it is and of which version: a file that says it is another's is left alone.
+    const NAMES: std::ops::Range<usize> = 60..72;
+    let parts = Parts::new(true).await;
+    let head = (0..200).filter(|at| !NAMES.contains(at));
+    let mut set_aside = 0;
+    for at in head.chain((200..parts.database.len()).step_by(parts.database.len() / 150)) {
+        let house = House::new();
+        let mut database = parts.database.clone();
+        database[at] ^= 1 << (at % 8);
+        parts.put(&house, &database, &[]);
+        let start = start(&house).await;
+        let intact = start.ids.len() == CALLS;
+        assert!(
+            intact || start.is_set_aside,
+            "at {at}: {} left",
+            start.ids.len()
+        );
+        assert_eq!(
+            start.is_set_aside,
+            start.log.contains("is set aside"),
+            "at {at}: {}",
+            start.log
+        );
+        set_aside += usize::from(start.is_set_aside);
+    }
+    assert!(set_aside > 10, "{set_aside}");
+}
+
+#[tokio::test]
+async fn damage_that_shows_while_calls_are_written_is_dealt_with() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..20 {
+        executor
+            .execute(ToolCall::new("echo", json!({ "n": n })))
+            .await;
+    }
+    overwrite(&house.file().with_file_name("journal.db-wal"));
+    overwrite(&house.file());
+    let mut last = Vec::new();
+    for n in 0..2000 {
+        let call = ToolCall::new("echo", json!({ "n": n, "text": "y".repeat(3000) }));
+        if n >= 1500 {
+            last.push(call.id().to_string());
+        }
+        assert!(executor.execute(call).await.is_success());
+    }
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    journal.close().await;
+    drop((journal, executor));
+    let start = start(&house).await;
+    assert!(
+        start.ids.ends_with(&last),
+        "once it is seen, all is well again"
+    );
+}
+
+/// Nonsense in the middle.
+fn overwrite(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    let length = bytes.len();
+    bytes[length / 3..length / 2].fill(0x5a);
+    // In place: the process that has it open must see it.
+    let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+}
+
+fn is_subset(some: &[String], all: &[String]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|id| all.any(|other| other == id))
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_at_all_is_set_aside() {
+    let house = House::new();
+    fs::create_dir(house.file().parent().unwrap()).unwrap();
+    fs::write(house.file(), "my notes\n".repeat(1000)).unwrap();
+    let start = start(&house).await;
+    assert!(start.is_set_aside && start.ids.is_empty());
+    let kept = fs::read_to_string(&house.beside(".broken-")[0]).unwrap();
+    assert!(kept.starts_with("my notes"));
+}

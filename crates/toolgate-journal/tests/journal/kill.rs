@@ -1,0 +1,180 @@
+//! What survives `kill -9`: everything that was promised.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_core::{ToolCall, ToolOutput};
+
+use crate::support::{House, all, any, executor_of, filtered, given_journal, process, scripted};
+
+/// How often a process is killed.
+const ROUNDS: u64 = 30;
+
+fn say(line: &str) {
+    // One write per line: a killed process leaves no half of it but at the very end.
+    std::io::stdout()
+        .lock()
+        .write_all(format!("\n{line}\n").as_bytes())
+        .unwrap();
+}
+
+/// Calls without end from several tasks. Says when a tool runs, which is when its start is written, and when an answer came.
+#[test]
+#[ignore = "run by others as a process of its own"]
+fn calls_without_end() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let journal = given_journal();
+        let tool = scripted(any("busy"), |arguments, context| async move {
+            say(&format!("started {}", context.id()));
+            if arguments
+                .get("n")
+                .and_then(serde_json::Value::as_u64)
+                .unwrap()
+                % 7
+                == 3
+            {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(ToolOutput::json(arguments.as_value().clone()))
+        });
+        let executor = executor_of(&journal, [tool]);
+        let callers = (0..6_u64).map(|task| {
+            let executor = executor.clone();
+            tokio::spawn(async move {
+                for n in task.. {
+                    let call = ToolCall::new(
+                        "busy",
+                        json!({ "n": n, "text": "x".repeat((n as usize * 37) % 5000) }),
+                    );
+                    let id = call.id();
+                    assert!(executor.execute(call).await.is_success());
+                    say(&format!("done {id}"));
+                }
+            })
+        });
+        futures::future::join_all(callers.collect::<Vec<_>>()).await;
+    });
+}
+
+#[test]
+fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
+    let house = House::new();
+    let (mut started, mut done) = (HashSet::new(), HashSet::new());
+    for round in 0..ROUNDS {
+        let mut child = process("kill::calls_without_end", &house.file());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // Another moment every time: after so many lines, wherever the other tasks are then.
+        let until = 1 + round * 13 % 200;
+        let mut seen = 0;
+        let mut note = |line: String| {
+            // Lines of the test harness are none of ours; of the last one there may be only a part.
+            match line.split_once(' ') {
+                Some(("started", id)) if id.len() == 32 => drop(started.insert(id.to_owned())),
+                Some(("done", id)) if id.len() == 32 => {
+                    assert!(done.insert(id.to_owned()));
+                    seen += 1;
+                }
+                _ => {}
+            }
+            seen
+        };
+        while note(lines.next().unwrap().unwrap()) < until {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for line in lines {
+            note(line.unwrap());
+        }
+    }
+
+    let journal = house.journal();
+    let reader = journal.reader();
+    let mut calls = Vec::new();
+    let mut filter = all();
+    loop {
+        let page = reader.calls(&filter).unwrap();
+        let Some(last) = page.last() else { break };
+        filter.before = Some(last.id.clone());
+        calls.extend(page);
+    }
+    let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), calls.len(), "none is there twice");
+    let succeeded: HashSet<&str> = calls
+        .iter()
+        .filter(|call| call.success == Some(true))
+        .map(|call| call.id.as_str())
+        .collect();
+    for id in &done {
+        assert!(succeeded.contains(id.as_str()), "{id} was answered");
+    }
+    for id in &started {
+        assert!(ids.contains(id.as_str()), "{id} ran");
+    }
+    let interrupted: Vec<_> = calls.iter().filter(|call| call.success.is_none()).collect();
+    assert!(
+        interrupted.len() >= ROUNDS as usize,
+        "{}",
+        interrupted.len()
+    );
+    for call in &interrupted {
+        assert_eq!(
+            (call.outcome.as_str(), call.error.as_deref()),
+            ("interrupted", Some("interrupted, outcome unknown"))
+        );
+        assert!(!done.contains(&call.id));
+    }
+    let running = reader
+        .calls(&filtered(|filter| {
+            filter.outcome = Some("running".to_owned());
+        }))
+        .unwrap();
+    assert!(running.is_empty());
+    assert_eq!(
+        std::fs::read_dir(&house.beside(".runs")[0])
+            .unwrap()
+            .count(),
+        1,
+        "only our own lock is left"
+    );
+}
+
+#[test]
+fn a_reader_sees_what_was_interrupted_before_anyone_marked_it() {
+    let house = House::new();
+    let mut child = process("kill::calls_without_end", &house.file());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !lines.next().unwrap().unwrap().starts_with("done") {}
+    let of = |outcome: &str| filtered(|filter| filter.outcome = Some(outcome.to_owned()));
+    assert!(
+        house.reader().calls(&of("interrupted")).unwrap().is_empty(),
+        "it lives"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let interrupted = house.reader().calls(&of("interrupted")).unwrap();
+    assert!(!interrupted.is_empty());
+    assert_eq!(
+        interrupted[0].error.as_deref(),
+        Some("interrupted, outcome unknown")
+    );
+    assert!(house.reader().calls(&of("running")).unwrap().is_empty());
+    let unmarked: i64 = house
+        .sqlite()
+        .query_row(
+            "SELECT count(*) FROM calls WHERE finished IS NULL",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(
+        unmarked as usize,
+        interrupted.len(),
+        "nothing was written for that"
+    );
+}

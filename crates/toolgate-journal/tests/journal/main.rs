@@ -1,0 +1,15 @@
+//! The journal from outside: calls go through a real executor, the file is a real one, and where it matters so are the
+//! processes.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod damage;
+mod disk;
+mod kill;
+mod reading;
+mod recent;
+mod recording;
+mod retention;
+mod secrets;
+mod sharing;
+mod support;

@@ -1,0 +1,196 @@
+//! Lists, single calls, and following along.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use toolgate_core::{Origin, Source, ToolCall, ToolError, ToolOutput};
+use toolgate_journal::{Filter, JournalError, Position};
+
+use crate::support::{House, all, answering, any, echo, executor_of, filtered, hanging, scripted};
+
+async fn filled(house: &House) -> Vec<String> {
+    let journal = house.journal();
+    let remote = any("zwave__light").source(Source::Mcp("zwave".to_owned()));
+    let executor = executor_of(
+        &journal,
+        [
+            echo(),
+            hanging(),
+            answering(
+                "broken",
+                Err(ToolError::failed("The 100% \"Lamp\" is off_line")),
+            ),
+            scripted(remote, |_, _| async { Ok(ToolOutput::text("on")) }),
+        ],
+    );
+    let mut ids = Vec::new();
+    for call in [
+        ToolCall::new("echo", json!({ "text": "Hällo \"World\"" })).origin(Origin::CommandLine),
+        ToolCall::new("broken", json!({})).origin(Origin::Chat),
+        ToolCall::new("nope", json!({ "percent": "50%" })).origin(Origin::Chat),
+        ToolCall::new("zwave__light", json!({ "room": "Kitchen" })).origin(Origin::Mcp),
+    ] {
+        ids.push(call.id().to_string());
+        executor.execute(call).await;
+    }
+    let call = ToolCall::new("hang", json!({})).origin(Origin::Voice);
+    ids.push(call.id().to_string());
+    let running = tokio::spawn(async move { executor.execute(call).await });
+    while house.calls().len() < 5 {
+        tokio::task::yield_now().await;
+    }
+    std::mem::forget((running, journal)); // It goes on running.
+    ids
+}
+
+#[tokio::test]
+async fn lists_are_newest_first_and_filtered() {
+    let house = House::new();
+    let ids = filled(&house).await;
+    let reader = house.reader();
+    let of = |text: &str| Some(text.to_owned());
+    let now = Timestamp::now();
+    let hour = SignedDuration::from_hours(1);
+    for (filter, expected) in [
+        (all(), vec![4, 3, 2, 1, 0]),
+        (filtered(|f| f.limit = 2), vec![4, 3]),
+        (filtered(|f| f.limit = 0), vec![]),
+        (filtered(|f| f.tool = of("echo")), vec![0]),
+        (filtered(|f| f.server = of("zwave")), vec![3]),
+        (filtered(|f| f.origin = of("chat")), vec![2, 1]),
+        (filtered(|f| f.outcome = of("success")), vec![3, 0]),
+        (filtered(|f| f.outcome = of("failed")), vec![2, 1]),
+        (filtered(|f| f.outcome = of("tool_error")), vec![1]),
+        (filtered(|f| f.outcome = of("running")), vec![4]),
+        (filtered(|f| f.outcome = of("interrupted")), vec![]),
+        (filtered(|f| f.outcome = of("unheard of")), vec![]),
+        (filtered(|f| f.search = of("ECHO")), vec![0]),
+        (filtered(|f| f.search = of("llo \"wor")), vec![0]),
+        (filtered(|f| f.search = of("%")), vec![2, 1]),
+        (filtered(|f| f.search = of("off_l")), vec![1]),
+        (filtered(|f| f.search = of("e_ho")), vec![]),
+        (filtered(|f| f.search = of("kitchen")), vec![3]),
+        (filtered(|f| f.search = of(&"x".repeat(100_000))), vec![]),
+        (filtered(|f| f.before = of(&ids[2])), vec![1, 0]),
+        (filtered(|f| f.after = of(&ids[2])), vec![4, 3]),
+        (filtered(|f| f.before = of("no id")), vec![]),
+        (
+            filtered(|f| f.since = Some(now - hour)),
+            vec![4, 3, 2, 1, 0],
+        ),
+        (filtered(|f| f.since = Some(now + hour)), vec![]),
+        (filtered(|f| f.until = Some(now - hour)), vec![]),
+        (
+            filtered(|f| (f.since, f.until) = (Some(now - hour), Some(now + hour))),
+            vec![4, 3, 2, 1, 0],
+        ),
+        (
+            filtered(|f| (f.origin, f.outcome) = (of("chat"), of("not_found"))),
+            vec![2],
+        ),
+    ] {
+        let found: Vec<String> = reader
+            .calls(&filter)
+            .unwrap()
+            .into_iter()
+            .map(|call| call.id)
+            .collect();
+        let expected: Vec<&String> = expected.into_iter().map(|n: usize| &ids[n]).collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{filter:?}");
+    }
+}
+
+#[tokio::test]
+async fn times_divide_exactly() {
+    let house = House::new();
+    filled(&house).await;
+    let calls = house.calls();
+    let at = calls[1].started_at;
+    let since = house
+        .reader()
+        .calls(&filtered(|f| f.since = Some(at)))
+        .unwrap();
+    let until = house
+        .reader()
+        .calls(&filtered(|f| f.until = Some(at)))
+        .unwrap();
+    assert_eq!((since.len(), until.len()), (2, 3));
+}
+
+#[tokio::test]
+async fn a_call_is_found_by_the_beginning_of_its_id() {
+    let house = House::new();
+    let ids = filled(&house).await;
+    let reader = house.reader();
+    let found = |id: &str| reader.call(id).map(|call| call.map(|call| call.summary.id));
+    assert_eq!(found(&ids[1]).unwrap(), Some(ids[1].clone()));
+    assert_eq!(found(&ids[1].to_uppercase()).unwrap(), Some(ids[1].clone()));
+    assert_eq!(found(&"0".repeat(32)).unwrap(), None);
+    assert_eq!(found("fff").unwrap(), None);
+    // All ids of one process and moment begin alike.
+    let common = (0..32).find(|n| ids[0][..*n] != ids[4][..*n]).unwrap_or(32) - 1;
+    let error = found(&ids[0][..common]).unwrap_err();
+    assert!(matches!(error, JournalError::Ambiguous(_)), "{error}");
+    for wrong in ["", "xyz", "%", "0'--", &"0".repeat(33), "ü"] {
+        let error = found(wrong).unwrap_err();
+        assert!(matches!(error, JournalError::NoId(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn calls_are_followed_in_the_order_in_which_they_end() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    let reader = journal.reader();
+    assert_eq!(reader.position().unwrap(), Position::default());
+    executor
+        .execute(ToolCall::new("echo", json!({ "n": 0 })))
+        .await;
+    let start = reader.position().unwrap();
+    for n in 1..=250 {
+        executor
+            .execute(ToolCall::new("echo", json!({ "n": n })))
+            .await;
+    }
+    executor.execute(ToolCall::new("nope", json!({}))).await;
+    let mut position = start;
+    let mut seen = Vec::new();
+    loop {
+        let filter = filtered(|filter| (filter.tool, filter.limit) = (Some("echo".to_owned()), 7));
+        let next = reader.finished_after(position, &filter).unwrap();
+        let Some(last) = next.last() else { break };
+        position = last.0;
+        seen.extend(
+            next.into_iter()
+                .map(|(_, call)| call.arguments["n"].as_u64().unwrap()),
+        );
+    }
+    assert!(seen.into_iter().eq(1..=250));
+    assert!(position < reader.position().unwrap());
+}
+
+#[test]
+fn without_a_journal_a_reader_says_so_and_makes_nothing() {
+    let house = House::new();
+    let error = toolgate_journal::Reader::open(&house.file()).unwrap_err();
+    assert!(matches!(error, JournalError::Missing(_)));
+    assert_eq!(std::fs::read_dir(house.folder()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_journal_is_read_where_nothing_may_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let house = House::new();
+    let journal = house.journal();
+    executor_of(&journal, [echo()])
+        .execute(ToolCall::new("echo", json!({})))
+        .await;
+    journal.close().await;
+    drop(journal);
+    let state = house.folder().join("state");
+    std::fs::set_permissions(house.file(), PermissionsExt::from_mode(0o400)).unwrap();
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o500)).unwrap();
+    let calls = house.reader().calls(&Filter::default());
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
+    assert_eq!(calls.unwrap().len(), 1);
+}

@@ -1,0 +1,70 @@
+//! No secret reaches the disk.
+
+use serde_json::json;
+use toolgate_core::{Content, Redactor, ToolCall, ToolError, ToolOutput};
+use toolgate_journal::{Journal, JournalSettings};
+
+use crate::support::{House, answering, any, executor_of, scripted};
+
+const SENTINEL: &str = "s3ntinel-4711-value";
+
+#[tokio::test]
+async fn a_secret_is_nowhere_in_the_files_however_it_came() {
+    let house = House::new();
+    let redactor = Redactor::new([SENTINEL.to_owned()]);
+    let command = format!("serve --token {SENTINEL}");
+    let journal = Journal::open(
+        &house.file(),
+        &JournalSettings::default(),
+        redactor.clone(),
+        &command,
+    )
+    .unwrap();
+    let mut blocks = ToolOutput::json(json!({ "a": [SENTINEL] }));
+    blocks.content = vec![Content::from(json!({ "type": "audio", "data": SENTINEL }))];
+    let failed =
+        ToolError::failed(format!("no {SENTINEL} here")).with_details(format!("at {SENTINEL}"));
+    let executor = executor_of(
+        &journal,
+        [
+            answering("blocks", Ok(blocks)),
+            answering("text", Ok(ToolOutput::text(format!("x{SENTINEL}y")))),
+            answering("failed", Err(failed)),
+            scripted(any("bomb"), |_, _| async { panic!("{SENTINEL}") }),
+        ],
+    );
+    let hostile = json!({ SENTINEL: { "deep": [SENTINEL, { "password": "hunter2-hunter2" }] } });
+    for name in ["blocks", "text", "failed", "bomb", "nope", SENTINEL] {
+        executor.execute(ToolCall::new(name, hostile.clone())).await;
+    }
+    let raw = format!("{{\"key\": \"hunter2-hunter2\", \"x\": {SENTINEL}");
+    executor
+        .execute(ToolCall::from_json("text", raw.as_bytes()))
+        .await;
+    // Learnt later, and known all the same.
+    redactor.learn(["learnt-later-secret".to_owned()]);
+    executor
+        .execute(ToolCall::new("text", json!({ "a": "learnt-later-secret" })))
+        .await;
+    journal.flush().await;
+
+    let calls = house.calls();
+    assert_eq!(calls.len(), 8);
+    assert!(
+        calls
+            .iter()
+            .all(|call| serde_json::to_string(call).unwrap().contains("[REDACTED]"))
+    );
+    let mut read = 0;
+    for name in ["journal.db", "journal.db-wal"] {
+        let bytes = std::fs::read(house.file().with_file_name(name)).unwrap();
+        for secret in [SENTINEL, "hunter2-hunter2", "learnt-later-secret"] {
+            let found = bytes
+                .windows(secret.len())
+                .any(|part| part == secret.as_bytes());
+            assert!(!found, "{secret} in {name}");
+        }
+        read += bytes.len();
+    }
+    assert!(read > 10_000);
+}

@@ -1,0 +1,182 @@
+//! Several processes on one file.
+
+use std::io::{BufRead, BufReader, Write};
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_core::{Redactor, ToolCall};
+use toolgate_journal::{Journal, JournalHealth, JournalSettings, Position};
+
+use crate::support::{House, all, echo, executor_of, filtered, given_journal, hanging, process};
+
+/// Makes a hundred calls, leaves one open, and waits until its stdin is closed.
+#[test]
+#[ignore = "run by others as a process of its own"]
+fn a_hundred_calls() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let journal = given_journal();
+        let executor = executor_of(&journal, [echo(), hanging()]);
+        let open = executor.clone();
+        tokio::spawn(async move { open.execute(ToolCall::new("hang", json!({}))).await });
+        for n in 0..100 {
+            executor
+                .execute(ToolCall::new("echo", json!({ "n": n })))
+                .await;
+        }
+        assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+        std::io::stdout().lock().write_all(b"\nready\n").unwrap();
+        let end = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+        end.await.unwrap().unwrap();
+        journal.close().await;
+    });
+    std::process::exit(0); // The call that hangs would be waited for.
+}
+
+#[tokio::test]
+async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrupted() {
+    let house = House::new();
+    let journal = house.journal();
+    let mut children: Vec<_> = (0..3)
+        .map(|_| process("sharing::a_hundred_calls", &house.file()))
+        .collect();
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..100 {
+        executor
+            .execute(ToolCall::new("echo", json!({ "n": n })))
+            .await;
+    }
+    for child in &mut children {
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        while lines.next().unwrap().unwrap() != "ready" {}
+    }
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    let count = |outcome: &str| {
+        house
+            .reader()
+            .calls(&filtered(|filter| {
+                filter.outcome = Some(outcome.to_owned());
+            }))
+            .unwrap()
+            .len()
+    };
+    assert_eq!(
+        (count("success"), count("running"), count("interrupted")),
+        (400, 3, 0)
+    );
+
+    // One is killed, one ends in good order, one lives on.
+    children[0].kill().unwrap();
+    children[0].wait().unwrap();
+    drop(children[1].stdin.take());
+    assert!(children[1].wait().unwrap().success());
+    assert_eq!((count("running"), count("interrupted")), (1, 2));
+    let newcomer = house.journal();
+    assert_eq!(
+        (count("running"), count("interrupted")),
+        (1, 2),
+        "marked or not, it is the same"
+    );
+    newcomer.close().await;
+    drop(children[2].stdin.take());
+    assert!(children[2].wait().unwrap().success());
+    assert_eq!((count("running"), count("interrupted")), (0, 3));
+
+    let followed = house
+        .reader()
+        .finished_after(Position::default(), &all())
+        .unwrap();
+    assert_eq!(followed.len(), 403);
+    assert!(
+        followed.is_sorted_by(|one, next| one.0 < next.0),
+        "one order over all processes"
+    );
+    let commands: i64 = house
+        .sqlite()
+        .query_row("SELECT count(DISTINCT pid) FROM runs", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(commands, 4);
+}
+
+#[tokio::test]
+async fn a_file_that_others_keep_locked_costs_a_warning_and_no_call() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begin = tokio::time::Instant::now();
+    for n in 0..20 {
+        let outcome = executor
+            .execute(ToolCall::new("echo", json!({ "n": n })))
+            .await;
+        assert!(outcome.is_success());
+    }
+    // Only the first waits, a quarter of a second.
+    assert!(
+        begin.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert!(
+        matches!(journal.health(), JournalHealth::Failing { lost: 0, .. }),
+        "{:?}",
+        journal.health()
+    );
+    other.execute_batch("ROLLBACK").unwrap();
+    journal.flush().await;
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    assert_eq!(house.calls().len(), 20, "nothing is lost");
+    assert!(house.calls().iter().all(|call| call.outcome == "success"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_deleted_or_moved_away_is_begun_anew() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    executor
+        .execute(ToolCall::new("echo", json!({ "n": 1 })))
+        .await;
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        std::fs::remove_file(house.file().with_file_name(name)).unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let call = ToolCall::new("echo", json!({ "n": 2 }));
+    executor.execute(call).await;
+    assert_eq!(house.only().asked, json!({ "n": 2 }));
+    assert_eq!(house.only().run.unwrap().command, "test");
+}
+
+#[test]
+fn files_of_others_and_of_later_versions_are_left_alone() {
+    for (sql, problem) in [
+        (
+            "CREATE TABLE notes (text TEXT)",
+            "is a database, but not a journal; set journal.file to another file",
+        ),
+        (
+            "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
+            "was written by a newer version (form 99, this program knows 1); upgrade, or set journal.file to another file",
+        ),
+    ] {
+        let house = House::new();
+        std::fs::create_dir(house.folder().join("state")).unwrap();
+        house.sqlite().execute_batch(sql).unwrap();
+        let before = std::fs::read(house.file()).unwrap();
+        let opened = Journal::open(
+            &house.file(),
+            &JournalSettings::default(),
+            Redactor::default(),
+            "test",
+        );
+        let error = opened.err().unwrap().to_string();
+        assert!(error.ends_with(problem), "{error}");
+        assert_eq!(std::fs::read(house.file()).unwrap(), before);
+        assert!(house.beside(".broken").is_empty());
+        assert!(toolgate_journal::Reader::open(&house.file()).is_err());
+    }
+}

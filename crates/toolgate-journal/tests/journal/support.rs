@@ -1,0 +1,231 @@
+//! What every test here needs: a folder with a journal, tools made of closures, a log that can be read, other processes.
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolgate_core::{
+    CallContext, DefinitionBuilder, Redactor, Tool, ToolDefinition, ToolError, ToolExecutor,
+    ToolFuture, ToolManager, ToolOutput, ValidArguments,
+};
+use toolgate_journal::{CallDetail, CallSummary, Filter, Journal, JournalSettings, Reader};
+use tracing::subscriber::DefaultGuard;
+
+pub(crate) type Answer = Result<ToolOutput, ToolError>;
+type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Answer> + Send + Sync;
+
+/// A tool whose behaviour is a closure.
+pub(crate) struct Scripted {
+    definition: ToolDefinition,
+    run: Box<Run>,
+}
+
+impl Tool for Scripted {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        (self.run)(arguments, context.clone())
+    }
+}
+
+pub(crate) fn scripted<F: Future<Output = Answer> + Send + 'static>(
+    definition: DefinitionBuilder,
+    run: impl Fn(ValidArguments, CallContext) -> F + Send + Sync + 'static,
+) -> Scripted {
+    Scripted {
+        definition: definition.build().unwrap(),
+        run: Box::new(move |arguments, context| Box::pin(run(arguments, context))),
+    }
+}
+
+/// A definition that takes any arguments.
+pub(crate) fn any(name: &str) -> DefinitionBuilder {
+    ToolDefinition::builder(name, "For tests", json!({ "type": "object" }))
+}
+
+/// Answers with its arguments.
+pub(crate) fn echo() -> Scripted {
+    scripted(any("echo"), |arguments, _| async move {
+        Ok(ToolOutput::json(arguments.as_value().clone()))
+    })
+}
+
+/// Always answers the same.
+pub(crate) fn answering(name: &str, answer: Answer) -> Scripted {
+    scripted(any(name), move |_, _| std::future::ready(answer.clone()))
+}
+
+/// Never answers.
+pub(crate) fn hanging() -> Scripted {
+    scripted(any("hang"), |_, _| std::future::pending())
+}
+
+pub(crate) fn executor_of(
+    journal: &Journal,
+    tools: impl IntoIterator<Item = Scripted>,
+) -> ToolExecutor {
+    let manager = ToolManager::new();
+    for tool in tools {
+        manager.add(tool);
+    }
+    ToolExecutor::builder(Arc::new(manager))
+        .observer(journal.observer())
+        .build()
+}
+
+/// A folder of its own with a journal in it.
+pub(crate) struct House {
+    folder: TempDir,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("state/journal.db")
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        self.journal_with(&JournalSettings::default())
+    }
+
+    pub(crate) fn journal_with(&self, settings: &JournalSettings) -> Journal {
+        Journal::open(&self.file(), settings, Redactor::default(), "test").unwrap()
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Reader::open(&self.file()).unwrap()
+    }
+
+    pub(crate) fn calls(&self) -> Vec<CallSummary> {
+        self.reader().calls(&all()).unwrap()
+    }
+
+    /// The only call there is.
+    pub(crate) fn only(&self) -> CallDetail {
+        let calls = self.calls();
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        self.reader().call(&calls[0].id).unwrap().unwrap()
+    }
+
+    /// As any other program would open it.
+    pub(crate) fn sqlite(&self) -> Connection {
+        Connection::open(self.file()).unwrap()
+    }
+
+    /// Files beside the journal whose name goes on like this.
+    pub(crate) fn beside(&self, part: &str) -> Vec<PathBuf> {
+        let start = format!("journal.db{part}");
+        let entries = std::fs::read_dir(self.folder.path().join("state")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                name.starts_with(&start) && !name.ends_with("-wal") && !name.ends_with("-shm")
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn all() -> Filter {
+    let mut filter = Filter::default();
+    filter.limit = 1000;
+    filter
+}
+
+pub(crate) fn filtered(change: impl FnOnce(&mut Filter)) -> Filter {
+    let mut filter = all();
+    change(&mut filter);
+    filter
+}
+
+pub(crate) fn json_of(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+/// What is logged in this thread while the guard lives.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    pub(crate) fn listen() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// For a process of its own.
+    pub(crate) fn for_all_threads() -> Self {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+        log
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Starts a test of this binary as a process of its own. It finds the journal in `JOURNAL_FILE`.
+pub(crate) fn process(test: &str, file: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            test,
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("JOURNAL_FILE", file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The journal of a process that was started by [`process`].
+pub(crate) fn given_journal() -> Journal {
+    let file = PathBuf::from(std::env::var_os("JOURNAL_FILE").unwrap());
+    Journal::open(
+        &file,
+        &JournalSettings::default(),
+        Redactor::default(),
+        "child",
+    )
+    .unwrap()
+}
