@@ -2,6 +2,7 @@
 
 import { h, fill, empty } from './dom.js';
 import { shell, markCurrent } from './shell.js';
+import { setTitle } from './title.js';
 
 /**
  * A view's module exports `mount(root, params)`, which draws into `root` and returns a function that undoes all of it.
@@ -45,7 +46,7 @@ async function route() {
   leave();
   current = mine;
   markCurrent(view);
-  document.title = `${VIEWS[view].title} · Toolgate`;
+  setTitle(VIEWS[view].title);
   const root = h('div', { class: `view view-${view}`, 'data-testid': `view-${view}` });
   fill(main, root);
   try {

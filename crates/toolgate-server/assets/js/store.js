@@ -12,23 +12,25 @@ const MISSED_PAGES = 5;
 /** What a filter may say; empty means anything. */
 export const NO_FILTER = { search: '', outcome: '', origin: '', server: '', tool: '' };
 
+/** How far back the gateway has been asked under one filter: all that is newer than `at` is known. */
+const fresh = () => ({ last: null, at: Infinity, complete: false, loading: false, loaded: false, error: null });
+
 export class CallStore {
+  /** `onChange(finished)` is told of every change, with the call if one has ended just now. */
   constructor(onChange) {
     this.onChange = onChange;
+    this.filter = { ...NO_FILTER };
+    this.forget();
+  }
+
+  forget() {
     this.records = [];
     this.byId = new Map();
     this.running = new Set();
-    this.filter = { ...NO_FILTER };
-    this.clear();
-    this.loaded = false;
-    this.error = null;
-  }
-
-  clear() {
-    this.found = new Set();
-    this.complete = false;
-    this.loading = false;
-    this.asked = (this.asked ?? 0) + 1;
+    /** When the first call of the feed began: since then nothing is missing either. */
+    this.liveFrom = Infinity;
+    this.whole = fresh();
+    this.turn(this.filter);
   }
 
   /** Listens to the feed and fetches the newest calls. Listening comes first, so that nothing falls in between. */
@@ -59,87 +61,97 @@ export class CallStore {
   }
 
   insert(record) {
+    const { records } = this;
     this.byId.set(record.call.id, record);
-    const newest = this.records[this.records.length - 1];
-    const at = newest && after(newest, record) ? place(this.records, record) : this.records.length;
-    if (at === this.records.length) this.records.push(record);
-    else this.records.splice(at, 0, record);
-    if (this.records.length > MOST + PAGE) this.trim();
+    if (record.seen !== null) this.liveFrom = Math.min(this.liveFrom, record.at);
+    const newest = records[records.length - 1];
+    if (newest && after(newest, record)) records.splice(place(records, record), 0, record);
+    else records.push(record);
+    if (records.length > this.most + PAGE) this.trim();
+  }
+
+  /** A search may reach further back than the list. */
+  get most() {
+    return this.filtered ? 2 * MOST : MOST;
   }
 
   trim() {
-    for (const record of this.records.splice(0, this.records.length - MOST)) {
-      this.byId.delete(record.call.id);
-      this.running.delete(record.call.id);
+    for (const { call } of this.records.splice(0, this.records.length - this.most)) {
+      this.byId.delete(call.id);
+      this.running.delete(call.id);
+      this.found.delete(call.id);
     }
-    this.complete = true;
+    const { at, call } = this.records[0];
+    this.liveFrom = Math.max(this.liveFrom, at);
+    if (this.whole.at < at) Object.assign(this.whole, { at, last: call.id, complete: false });
   }
 
   get full() {
-    return this.records.length >= MOST;
+    return this.records.length >= this.most;
   }
 
   get filtered() {
     return Object.values(this.filter).some((value) => value !== '');
   }
 
-  /** Changes the filter and asks the gateway for what it lets through. */
-  setFilter(filter) {
+  turn(filter) {
     this.filter = { ...NO_FILTER, ...filter };
-    this.clear();
-    this.onChange(null);
-    return this.older();
+    this.found = new Set();
+    this.page = this.filtered ? fresh() : this.whole;
   }
 
-  /** The records the filter lets through, oldest first. */
+  /** Changes the filter and asks the gateway for what it lets through. */
+  setFilter(filter) {
+    this.turn(filter);
+    this.onChange(null);
+    return this.page.loaded ? undefined : this.older();
+  }
+
+  /**
+   * The records the filter lets through, oldest first. What lies further back than the gateway was asked stays out even
+   * if it is known from another search: a list with holes would look like one without.
+   */
   shown() {
-    if (!this.filtered) return this.records;
+    const floor = Math.min(reach(this.whole), reach(this.page), this.liveFrom);
+    const known = this.records.length === 0 || this.records[0].at >= floor ? this.records : this.records.slice(from(this.records, floor));
+    if (!this.filtered) return known;
     const words = this.filter.search.toLowerCase();
-    return this.records.filter((record) => this.found.has(record.call.id) || matches(record, this.filter, words));
+    return known.filter((record) => this.found.has(record.call.id) || matches(record, this.filter, words));
   }
 
   /** Fetches the next page of older calls. */
   async older() {
-    if (this.loading || this.complete || (this.full && !this.filtered)) return;
-    const mine = this.asked;
-    this.loading = true;
+    const { page } = this;
+    if (page.loading || page.complete || (page.loaded && this.full)) return;
+    page.loading = true;
+    page.error = null;
     this.onChange(null);
     try {
-      const limit = this.loaded && this.oldest ? PAGE : FIRST_PAGE;
-      const page = await get(`/api/calls?${this.query({ limit, before: this.oldest })}`);
-      if (mine !== this.asked) return;
-      this.takePage(page);
-      this.complete = page.length < limit;
-      this.error = null;
+      const limit = page.loaded ? PAGE : FIRST_PAGE;
+      const calls = await get(`/api/calls?${this.query({ limit, before: page.last })}`);
+      if (page === this.page || page === this.whole) this.takePage(page, calls, limit);
     } catch (error) {
-      if (mine === this.asked) this.error = error;
-    } finally {
-      if (mine === this.asked) {
-        this.loading = false;
-        this.loaded = true;
-        this.onChange(null);
-      }
+      page.error = error;
     }
+    page.loading = false;
+    page.loaded = true;
+    this.onChange(null);
   }
 
-  /** The oldest call the gateway gave for this filter, where the next page begins. */
-  get oldest() {
-    return this.last?.asked === this.asked ? this.last.id : null;
-  }
-
-  takePage(page) {
-    for (let i = page.length - 1; i >= 0; i -= 1) {
-      this.take(page[i]);
-      if (this.filtered) this.found.add(page[i].id);
+  takePage(page, calls, limit) {
+    for (let i = calls.length - 1; i >= 0; i -= 1) {
+      this.take(calls[i]);
+      if (page !== this.whole) this.found.add(calls[i].id);
     }
-    if (page.length > 0) this.last = { asked: this.asked, id: page[page.length - 1].id };
+    const last = calls[calls.length - 1];
+    if (last) Object.assign(page, { last: last.id, at: Math.min(page.at, Date.parse(last.started_at) || 0) });
+    page.complete = calls.length < limit;
   }
 
-  query({ limit, before, since }) {
+  query({ limit, before }) {
     const query = new URLSearchParams({ limit });
     for (const [name, value] of Object.entries(this.filter)) if (value) query.set(name, value);
     if (before) query.set('before', before);
-    if (since) query.set('since', since);
     return query;
   }
 
@@ -147,32 +159,34 @@ export class CallStore {
   async catchUp() {
     const marks = [...this.running].map((id) => this.byId.get(id).at);
     if (this.records.length > 0) marks.push(this.records[this.records.length - 1].at);
-    if (marks.length === 0) return this.older();
+    if (marks.length === 0) return this.restart();
     const since = new Date(Math.min(...marks)).toISOString();
     try {
       let before = null;
       for (let n = 0; n < MISSED_PAGES; n += 1) {
         const query = new URLSearchParams({ limit: PAGE, since, ...(before && { before }) });
-        const page = await get(`/api/calls?${query}`);
-        for (const call of page.reverse()) this.take(call);
-        if (page.length < PAGE) return;
-        before = page[0].id;
+        const calls = await get(`/api/calls?${query}`);
+        for (const call of calls.toReversed()) this.take(call);
+        if (calls.length < PAGE) return undefined;
+        before = calls[calls.length - 1].id;
       }
-      this.restart();
+      return this.restart();
     } catch (error) {
-      this.error = error;
+      this.page.error = error;
       this.onChange(null);
+      return undefined;
     }
   }
 
   /** Too much was missed to fill the gap: begins again, so that the list never hides a hole. */
   restart() {
-    this.records.length = 0;
-    this.byId.clear();
-    this.running.clear();
-    this.clear();
+    this.forget();
     return this.older();
   }
+}
+
+function reach(page) {
+  return page.complete ? -Infinity : page.at;
 }
 
 /** True if `a` began after `b`; the id decides between calls of the same millisecond. */
@@ -180,12 +194,22 @@ function after(a, b) {
   return a.at > b.at || (a.at === b.at && a.call.id > b.call.id);
 }
 
+/** Where `record` belongs. */
 function place(records, record) {
+  return search(records, (each) => after(each, record));
+}
+
+/** The first that began at `at` or later. */
+function from(records, at) {
+  return search(records, (each) => each.at >= at);
+}
+
+function search(records, isPast) {
   let low = 0;
   let high = records.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (after(records[middle], record)) high = middle;
+    if (isPast(records[middle])) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -4,6 +4,7 @@ import { h, patchList, setText } from '../dom.js';
 import { get, post, events } from '../api.js';
 import { brief, pretty, span } from '../format.js';
 import { icon } from '../icons.js';
+import { setWaiting } from '../title.js';
 import { toast, toastError } from '../toast.js';
 
 /** A click that was meant for what stood there before the banner came must not approve anything. */
@@ -19,6 +20,7 @@ export function approvals(bands) {
     const now = Date.now();
     for (const [id, each] of waiting) if (now >= each.ends) waiting.delete(id);
     list.hidden = waiting.size === 0;
+    setWaiting(waiting.size);
     patchList(list, [...waiting.values()], (each) => each.approval.id, create, update);
   };
   const take = (approval) => {

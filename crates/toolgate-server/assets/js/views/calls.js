@@ -9,7 +9,7 @@ import { createRow, headRow, updateRow } from './call-row.js';
 import { callKeys } from './call-keys.js';
 import { drawer } from './drawer.js';
 import { filterOf, hashFor, toolbar } from './call-filter.js';
-import { emptyList } from './call-empty.js';
+import { emptyList, endOfList } from './call-empty.js';
 
 /** Failures are told to screen readers at most this often, in one sentence. */
 const TELL = 20_000;
@@ -24,7 +24,7 @@ export function mount(root, params) {
   view.open(params);
   if (!started) {
     started = true;
-    store.filter = filterOf(params.query);
+    store.turn(filterOf(params.query));
     store.start();
   }
   const mine = view;
@@ -60,11 +60,12 @@ class CallsView {
     this.list = h('div', { class: 'calls-list', role: 'grid', tabindex: '0', 'aria-label': 'Calls, newest first', 'data-testid': 'call-list' },
       h('div', { role: 'rowgroup' }, headRow()), this.canvas);
     this.more = h('button', { class: 'btn btn-small calls-more', type: 'button', hidden: true, 'data-testid': 'calls-new', onclick: () => this.toTop() });
+    this.end = endOfList(store);
     this.blank = h('div', { class: 'calls-empty', hidden: true });
     this.live = h('div', { class: 'visually-hidden', role: 'status' });
     this.tools = toolbar({ onFilter: (filter) => this.filterBy(filter), onPause: () => this.togglePause() });
     this.drawer = drawer({ onClose: () => this.closeDrawer(), onStep: (by) => this.step(by), store });
-    this.split = h('div', { class: 'calls-split' }, h('div', { class: 'calls-side' }, this.list, this.blank, this.more), this.drawer.element);
+    this.split = h('div', { class: 'calls-split' }, h('div', { class: 'calls-side' }, this.list, this.blank, this.more, this.end.element), this.drawer.element);
     root.append(h('h1', { class: 'visually-hidden' }, 'Calls'), this.tools.element, this.split, this.live);
     this.virtual = new VirtualList({
       scroller: this.list, canvas: this.canvas, create: createRow, height: () => this.row, head: () => this.head,
@@ -133,7 +134,7 @@ class CallsView {
     this.keepPlace(records);
     this.shown = records;
     this.virtual.draw(total, (index) => records[total - 1 - index]);
-    setAttr(this.list, 'aria-rowcount', store.complete ? total + 1 : -1);
+    setAttr(this.list, 'aria-rowcount', store.page.complete ? total + 1 : -1);
     const row = this.active && this.canvas.querySelector(`[data-id="${CSS.escape(this.active)}"]`);
     setAttr(this.list, 'aria-activedescendant', row?.id);
     this.drawAround(total);
@@ -156,19 +157,20 @@ class CallsView {
 
   drawAround(total) {
     const waiting = this.paused ? store.shown().length - total : 0;
-    setText(this.tools.count, total > 0 ? `${count(total)}${store.complete ? '' : '+'} ${total === 1 ? 'call' : 'calls'}` : '');
+    setText(this.tools.count, total > 0 ? `${count(total)}${store.page.complete ? '' : '+'} ${total === 1 ? 'call' : 'calls'}` : '');
     this.tools.setPaused(this.paused !== null, waiting);
     if (this.list.scrollTop <= this.row / 2) this.unseen = 0;
     this.more.hidden = this.unseen === 0;
     if (this.unseen > 0) fill(this.more, icon('up'), `${count(this.unseen)} new`);
-    const empty = total === 0 && store.loaded && !store.loading;
+    const empty = total === 0 && store.page.loaded && !store.page.loading;
     if (empty && this.blank.hidden) fill(this.blank, emptyList(store, () => this.tools.clear()));
     this.blank.hidden = !empty;
+    this.end.show(total);
   }
 
   loadOlder(total) {
     const bottom = this.list.scrollTop + this.list.clientHeight;
-    if (store.loaded && !store.error && bottom > (total - 40) * this.row) store.older();
+    if (store.page.loaded && !store.page.error && bottom > (total - 40) * this.row) store.older();
   }
 
   scrolled() {
