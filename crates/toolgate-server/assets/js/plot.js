@@ -5,6 +5,9 @@ import { clock, count, duration, plural } from './format.js';
 import { innerBox, plotFrame, xAxis, yAxis } from './plot/frame.js';
 import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logarithmic, niceTicks, plain, rebin, runs, timeTicks } from './plot/scale.js';
 
+/** In steps of ten seconds: two minutes. */
+const LONGEST_BRIDGE = 12;
+
 /** p50 and p95 over time. Data: the `series` of `/api/stats`. */
 export function latencyPlot() {
   return plotFrame({
@@ -28,7 +31,9 @@ function paintLatency(points, { width, height }) {
     box,
     nodes: [
       yAxis(box, ticks, labels, (tick) => y(tick * unit.ms)), xAxis(box, width, time.ticks),
-      band(points, time.xs, y), curve(points, 'p95_ms', time.xs, y, 'line-p95'), curve(points, 'p50_ms', time.xs, y, 'line-p50'),
+      band(points, time.xs, y),
+      bridges(points, 'p95_ms', time.xs, y, 'line-p95'), bridges(points, 'p50_ms', time.xs, y, 'line-p50'),
+      curve(points, 'p95_ms', time.xs, y, 'line-p95', 3.2), curve(points, 'p50_ms', time.xs, y, 'line-p50', 2),
     ],
     stops: time.xs,
     summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls were measured yet.',
@@ -103,7 +108,7 @@ function paintHistogram(stats, { width, height }) {
   const [from, to] = shown.length ? [shown[0].from, shown.at(-1).to] : [1, 1000];
   const x = logarithmic(from, to, box.left, box.right);
   const xTicks = logTicks(from, to, Math.floor(width / 58)).map((tick) => ({ x: x(tick), label: duration(tick) }));
-  const share = (part) => (total ? `${Math.round((part / total) * 1000) / 10} %` : '–');
+  const share = (part) => (total ? `${((part / total) * 100).toFixed(1)} %` : '–');
   return {
     box,
     nodes: [yAxis(box, ticks, labels, y), xAxis(box, width, xTicks), shown.map((bucket) => bucketBar(bucket, x, y)), percentileMarks(stats, x, box, [from, to])],
@@ -166,10 +171,19 @@ function at(point, index) {
   return index === null ? `last, ${clock(new Date(point.at))}` : clock(new Date(point.at));
 }
 
-function curve(points, key, xs, y, name) {
+function curve(points, key, xs, y, name, loneRadius) {
   return runs(points, key).map((run) => {
-    if (run.length === 1) return svg('circle', { class: `${name} plot-lone`, cx: xs[run[0]], cy: y(points[run[0]][key]), r: 2 });
+    if (run.length === 1) return svg('circle', { class: `${name} plot-lone`, cx: xs[run[0]], cy: y(points[run[0]][key]), r: loneRadius });
     return svg('path', { class: name, d: run.map((index, nth) => `${nth ? 'L' : 'M'}${xs[index].toFixed(1)} ${y(points[index][key]).toFixed(1)}`).join('') });
+  });
+}
+
+/** Over a short time without calls the eye is led, faintly, to the next that was measured. */
+function bridges(points, key, xs, y, name) {
+  const found = runs(points, key);
+  return found.slice(1).map((run, nth) => {
+    const [before, after] = [found[nth].at(-1), run[0]];
+    return after - before <= LONGEST_BRIDGE && svg('line', { class: `${name} plot-bridge`, x1: xs[before], y1: y(points[before][key]), x2: xs[after], y2: y(points[after][key]) });
   });
 }
 

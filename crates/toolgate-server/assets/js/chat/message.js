@@ -3,7 +3,7 @@
 import { fill, h, patchList, setText } from '../dom.js';
 import { brief, duration, jsonTree } from '../format.js';
 import { icon } from '../icons.js';
-import { payload } from '../tools/result.js';
+import { renderResult } from '../result.js';
 import { footnote, pieces } from './turns.js';
 
 const drawn = new WeakMap();
@@ -88,6 +88,6 @@ function drawBody(element) {
     section('Arguments', jsonTree(part.arguments ?? {}, { open: 2 })),
     part.state === 'running' && h('p', { class: 'muted' }, 'Still running.'),
     part.error && section('Error', h('p', { class: 'result-error' }, part.error)),
-    part.preview !== undefined && part.preview !== null && section('Result', payload(part.preview)),
+    part.preview !== undefined && part.preview !== null && section('Result', renderResult(part.preview)),
     part.callId && h('p', null, h('a', { href: `#/calls/${encodeURIComponent(part.callId)}` }, 'Open this call')));
 }

@@ -18,7 +18,7 @@ export function reduce(turn, event, data) {
     case 'result':
       return { ...turn, parts: turn.parts.map((part) => (part.kind === 'call' && part.id === data.id ? answered(part, data) : part)) };
     case 'done':
-      return { ...settled(turn, 'done'), done: data, parts: withAnswer(turn.parts, data.answer) };
+      return withAnswer({ ...settled(turn, 'done'), done: data });
     case 'error':
       return { ...settled(turn, 'failed'), error: String(data.detail ?? 'The conversation failed without saying why.') };
     default:
@@ -51,15 +51,16 @@ function appended(parts, kind, text) {
 }
 
 /** A model that does not stream gives its text only at the end. */
-function withAnswer(parts, answer) {
-  const hasText = parts.some((part) => part.kind === 'text' && part.text.trim() !== '');
-  return hasText || !answer ? parts : [...parts, { kind: 'text', text: String(answer) }];
+function withAnswer(turn) {
+  const hasText = turn.parts.some((part) => part.kind === 'text' && part.text.trim() !== '');
+  const { answer } = turn.done;
+  return hasText || !answer ? turn : { ...turn, parts: [...turn.parts, { kind: 'text', text: String(answer) }] };
 }
 
 /** Text in pieces: `{ kind: 'text' | 'code' | 'block', text }`, from backticks alone. Everything stays text. */
 export function pieces(text) {
   const found = [];
-  const pattern = /```[^\n`]*\n([\s\S]*?)(?:\n?```|$)|`([^`\n]+)`/g;
+  const pattern = /\n?```[^\n`]*\n([\s\S]*?)(?:\n?```\n?|$)|`([^`\n]+)`/g;
   let from = 0;
   for (const match of text.matchAll(pattern)) {
     if (match.index > from) found.push({ kind: 'text', text: text.slice(from, match.index) });

@@ -1,6 +1,7 @@
 // A form for a schema: its fields, what they say together, and the messages beside them.
 
 import { field } from './fields.js';
+import { at } from './path.js';
 import { placeViolations } from './schema.js';
 
 /**
@@ -44,7 +45,7 @@ export function createForm(model, value, onChange) {
       first = null;
       for (const [path, place] of places) {
         const messages = placed.get(path) ?? [];
-        const isShown = all || touched.has(path) || hasValue(given, path, messages);
+        const isShown = all || touched.has(path) || at(given, path) !== undefined;
         place.show(isShown ? messages : []);
         if (isShown && messages.length && !first) first = place;
       }
@@ -52,20 +53,4 @@ export function createForm(model, value, onChange) {
     },
     focusFirst: () => first?.focus(),
   };
-}
-
-/** True unless the messages are only that nothing was given. */
-function hasValue(given, path, messages) {
-  const found = at(given, path);
-  return found !== undefined && messages.length > 0;
-}
-
-/** The value at a path as the gateway writes it. */
-export function at(value, path) {
-  let current = value;
-  for (const step of path.match(/[^.[\]]+/g) ?? []) {
-    if (current === null || typeof current !== 'object') return undefined;
-    current = current[step];
-  }
-  return current;
 }

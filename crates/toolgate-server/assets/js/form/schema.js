@@ -114,7 +114,7 @@ class Builder {
   }
 
   object(schema, depth) {
-    const properties = Object.entries(schema.properties ?? {}).filter(([, value]) => isSchema(value));
+    const properties = Object.entries(schema.properties ?? {}).filter(([, value]) => isSchema(value) || value === true);
     if (properties.length === 0 && depth > 0) return { kind: 'json' };
     const required = new Set(Array.isArray(schema.required) ? schema.required : []);
     const fields = properties.map(([key, value]) =>
@@ -187,8 +187,10 @@ function guessType(schema) {
   return 'any';
 }
 
+/** The kind of value, in words; a reference that was not followed goes by its name. */
 export function typeName(schema) {
   if (!isSchema(schema)) return 'anything';
+  if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1);
   if ('const' in schema) return 'constant';
   if (schema.enum) return 'one of';
   if (schema.oneOf || schema.anyOf) return 'one of several forms';

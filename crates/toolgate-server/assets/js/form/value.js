@@ -53,11 +53,22 @@ export function parseJson(typed) {
 }
 
 function describeSyntax(typed, error) {
-  const position = /position (\d+)/.exec(error.message)?.[1];
-  const reason = error.message.replace(/ in JSON at position.*| \(line .*|,? "[\s\S]*is not valid JSON$/, '');
-  if (position === undefined) return `This is not JSON yet: ${reason}.`;
-  const before = typed.slice(0, Number(position)).split('\n');
-  return `This is not JSON yet: ${reason} (line ${before.length}, column ${before.at(-1).length + 1}).`;
+  const said = /at position (\d+)/.exec(error.message)?.[1];
+  const position = said === undefined ? firstStranger(typed) : Number(said);
+  if (position >= typed.trimEnd().length) return 'This is not JSON yet: it ends too early.';
+  const before = typed.slice(0, position).split('\n');
+  const found = typed.slice(position).match(/^[\w.+-]+|^[\s\S]/)[0].slice(0, 20);
+  return `This is not JSON yet: ${JSON.stringify(found)} is not expected there (line ${before.length}, column ${before.at(-1).length + 1}).`;
+}
+
+/** Where the first piece of text begins that is no part of JSON. Not every engine tells. */
+function firstStranger(typed) {
+  const token = /\s*(?:"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?:true|false|null)\b|[{}[\],:])/y;
+  while (token.lastIndex < typed.length) {
+    const from = token.lastIndex;
+    if (!token.test(typed)) return from + typed.slice(from).search(/\S|$/);
+  }
+  return typed.length;
 }
 
 /** How well a value fits a variant: used to choose the variant a value is shown in. */

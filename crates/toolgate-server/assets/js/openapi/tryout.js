@@ -8,6 +8,7 @@ import { parseJson } from '../form/value.js';
 import { hintOf, typeName } from '../form/schema.js';
 import { icon } from '../icons.js';
 import { copyText, toast } from '../toast.js';
+import { tokenNeeded } from '../token.js';
 import { fillPath } from './document.js';
 
 /** So much of an answer is shown; the rest is counted. */
@@ -50,7 +51,7 @@ export function tryout(route) {
   };
   const copy = () => {
     const wanted = request();
-    if (wanted) copyText(curl({ method: wanted.method, url: address(wanted.path), body: wanted.body }), 'Copied as curl');
+    if (wanted) copyText(curl({ method: wanted.method, url: address(wanted.path), body: wanted.body, token: tokenNeeded() }), 'Copied as curl');
     else toast('Something is still to be filled in.', 'warn');
   };
   showSending(send, false);

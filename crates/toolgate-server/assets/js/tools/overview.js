@@ -103,10 +103,10 @@ function tiles(stats, step) {
     tile('Calls', count(stats?.calls), 'since start'),
     tile('Per minute', five.perMinute ? five.perMinute.toFixed(five.perMinute < 10 ? 1 : 0) : '0', 'last 5 min'),
     tile('Errors', percent(half.share), half.failures ? `${count(half.failures)} in 30 min` : 'last 30 min', half.failures ? 'tone-bad' : ''),
-    tile('p50', duration(stats?.p50_ms)),
-    tile('p95', duration(stats?.p95_ms)),
-    tile('p99', duration(stats?.p99_ms)),
-    tile('Slowest', duration(stats?.max_ms)),
+    tile('p50', duration(stats?.p50_ms), 'half are faster'),
+    tile('p95', duration(stats?.p95_ms), '95 of 100 are faster'),
+    tile('p99', duration(stats?.p99_ms), '99 of 100 are faster'),
+    tile('Slowest', duration(stats?.max_ms), 'since start'),
   ];
 }
 

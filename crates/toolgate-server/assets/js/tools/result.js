@@ -3,6 +3,7 @@
 import { h } from '../dom.js';
 import { bytes, duration, jsonTree, outcome, pretty } from '../format.js';
 import { icon } from '../icons.js';
+import { renderResult } from '../result.js';
 import { copyText } from '../toast.js';
 
 const LONGEST = 100_000;
@@ -17,17 +18,11 @@ export function resultView(envelope, roundTripMs) {
       h('span', { class: 'result-times' },
         h('b', { 'data-testid': 'try-duration' }, duration(envelope.execution_time_ms ?? roundTripMs)),
         h('span', { class: 'muted small', title: 'With the way from this page to the gateway and back' }, ` · ${duration(roundTripMs)} in all`))),
-    envelope.success ? payload(envelope.result) : failure(envelope),
+    envelope.success ? h('div', { class: 'result-body' }, renderResult(envelope.result, envelope.content)) : failure(envelope),
     h('div', { class: 'result-foot' },
       envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
       h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy')),
     h('details', { class: 'result-raw' }, h('summary', null, `Envelope, ${bytes(raw.length)}`), h('pre', { class: 'code', tabindex: '0' }, cut(raw))));
-}
-
-/** A result by its type: text as text, everything else as a tree. */
-export function payload(result) {
-  if (typeof result === 'string') return h('pre', { class: 'code result-text', tabindex: '0' }, result === '' ? '(an empty text)' : cut(result));
-  return h('div', { class: 'result-tree' }, jsonTree(result ?? null, { open: 3 }));
 }
 
 function failure(envelope) {

@@ -1,8 +1,8 @@
 // Chat: a model with the gateway's tools, and the calls it makes where it makes them.
 
-import { get } from '../api.js';
 import { fill, h, patchList, perFrame, uid } from '../dom.js';
 import { icon } from '../icons.js';
+import { onStatus } from '../strip.js';
 import { command } from '../toast.js';
 import { ask, conversation, isRunning, startOver, stop, watch } from '../chat/conversation.js';
 import { createTurn, updateTurn } from '../chat/message.js';
@@ -21,12 +21,14 @@ export function mount(root) {
   view.input.value = draft;
   grow(view.input);
   if (matchMedia('(pointer: fine)').matches) view.input.focus();
-  get('/api/status').then((status) => {
-    view.configured = status.model;
+  const forget = onStatus((status) => {
+    if (JSON.stringify(status.model) === JSON.stringify(view.configured)) return;
+    view.configured = status.model ?? null;
     draw();
-  }, () => {});
+  });
   return () => {
     draft = view.input.value;
+    forget();
     unwatch();
   };
 }
@@ -101,7 +103,7 @@ function keyOf(list, index) {
 function modelWords(answering, configured) {
   if (answering) {
     const name = [answering.provider, answering.model].filter(Boolean).join(' · ');
-    return [h('span', { class: 'badge badge-plain' }, name || 'unknown model'), answering.why && h('span', { class: 'muted small' }, answering.why)];
+    return [h('span', { class: 'badge badge-plain' }, name || 'unknown model'), answering.why && h('span', { class: 'chat-why muted small', title: answering.why }, answering.why)];
   }
   if (configured) return h('span', { class: 'badge badge-plain' }, [configured.provider, configured.name].filter(Boolean).join(' · '));
   return configured === null ? h('span', { class: 'muted small' }, 'No model is configured.') : null;

@@ -10,6 +10,7 @@ import { formModel } from '../form/schema.js';
 import { canShow, initialValue, isObject, parseJson } from '../form/value.js';
 import { icon } from '../icons.js';
 import { copyText, toast } from '../toast.js';
+import { tokenNeeded } from '../token.js';
 import { resultView } from '../tools/result.js';
 import { asksFirst } from '../tools/stats.js';
 
@@ -50,7 +51,7 @@ class Session {
       this.editor, this.general,
       h('div', { class: 'try-actions' }, this.run, h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset'), this.status),
       h('div', { class: 'try-copy' }, h('span', { class: 'muted small' }, 'Copy as'),
-        copy('curl', (value) => curl({ method: 'POST', url: callUrl(address('').replace(/\/$/, ''), this.tool.name), body: JSON.stringify(value) })),
+        copy('curl', (value) => curl({ method: 'POST', url: callUrl(address('').replace(/\/$/, ''), this.tool.name), body: JSON.stringify(value), token: tokenNeeded() })),
         copy('toolgate call', (value) => toolgateCall(this.tool.name, value))));
     form.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
