@@ -52,15 +52,8 @@ pub async fn serve(
     {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
-    let mut hall = Hall {
-        guard: Arc::new(Guard::new(gateway.clone(), bind)),
-        most: settings.connections,
-        gateway,
-        patrol: Arc::default(),
-        open: JoinSet::new(),
-        turned_away: JoinSet::new(),
-        reported: None,
-    };
+    let guard = Guard::new(gateway.clone(), bind);
+    let mut hall = Hall::new(gateway, guard);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -92,6 +85,18 @@ struct Hall {
 }
 
 impl Hall {
+    fn new(gateway: Gateway, guard: Guard) -> Self {
+        Self {
+            most: gateway.parts().settings.connections,
+            guard: Arc::new(guard),
+            gateway,
+            patrol: Arc::default(),
+            open: JoinSet::new(),
+            turned_away: JoinSet::new(),
+            reported: None,
+        }
+    }
+
     /// Takes a connection in. If there is no room, the one that has waited longest for nothing must go; if all are at work,
     /// the new one is told to come back.
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -192,3 +197,6 @@ impl Drop for Seat<'_> {
         self.0.leave(self.1);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -149,6 +149,11 @@ impl Guard {
         self.requests.taken()
     }
 
+    /// Streams that are open.
+    pub(crate) fn streaming(&self) -> usize {
+        self.streams.taken()
+    }
+
     /// Answers one request, one way or another.
     pub(crate) async fn handle<B>(
         &self,
@@ -319,7 +324,10 @@ impl Guard {
                 "the body did not arrive within {} s",
                 self.body_patience.as_secs()
             );
-            return refuse(StatusCode::REQUEST_TIMEOUT, detail);
+            let mut late = refuse(StatusCode::REQUEST_TIMEOUT, detail);
+            let close = http::HeaderValue::from_static("close");
+            late.headers_mut().insert(header::CONNECTION, close);
+            return late;
         }
         refusal::as_problem(response).await
     }
@@ -424,3 +432,6 @@ fn unauthorized() -> Response {
         .insert(header::WWW_AUTHENTICATE, challenge);
     response
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

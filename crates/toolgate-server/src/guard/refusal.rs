@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolError, ToolOutcome};
 
@@ -23,7 +23,8 @@ pub(super) enum Refusal {
 /// A refusal for later, when the request is no longer at hand.
 pub(super) struct Later {
     refusal: Refusal,
-    tool: Option<String>,
+    method: Method,
+    uri: Uri,
 }
 
 impl Refusal {
@@ -32,10 +33,10 @@ impl Refusal {
     }
 
     pub(super) fn later(self, parts: &Parts) -> Later {
-        let called = called(parts.uri.path()).filter(|_| parts.method == Method::POST);
         Later {
             refusal: self,
-            tool: called.map(decoded),
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
         }
     }
 
@@ -70,7 +71,8 @@ impl Later {
     pub(super) fn answer(self) -> Response {
         let reason = self.refusal.reason();
         let (status, seconds) = (self.refusal.status(), self.refusal.seconds());
-        let Some(tool) = self.tool else {
+        let called = called(self.uri.path()).filter(|_| self.method == Method::POST);
+        let Some(tool) = called.map(decoded) else {
             return Problem::new(status, reason)
                 .retry_after(seconds)
                 .into_response();

@@ -72,6 +72,8 @@ impl Sessions {
     }
 }
 
+/// Without `Secure`: a browser would not keep it on plain HTTP, and this gateway speaks nothing else. A proxy that adds TLS
+/// can add the attribute too.
 fn cookie(id: &str, life: Duration) -> String {
     let seconds = life.as_secs();
     format!("{COOKIE}={id}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict")

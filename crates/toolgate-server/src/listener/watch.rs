@@ -61,6 +61,11 @@ impl Watch {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_a_test() -> Arc<Self> {
+        Arc::new(Self::new(Arc::default()))
+    }
+
     fn enter(&self, phase: u8) {
         self.since.store(self.clock.load(Relaxed), Relaxed);
         self.phase.store(phase, Relaxed);
@@ -153,7 +158,8 @@ impl Watch {
     fn overdue(&self, now: u32) -> Option<End> {
         let blocked = self.blocked.load(Relaxed);
         if blocked != 0 {
-            return (now.wrapping_sub(blocked) >= UNREAD).then_some(End::Close);
+            let waited = now.wrapping_sub(blocked).wrapping_add(1);
+            return (waited >= UNREAD).then_some(End::Close);
         }
         let waited = self.waits(now)?;
         match self.phase.load(Relaxed) {

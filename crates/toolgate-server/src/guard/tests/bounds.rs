@@ -1,0 +1,267 @@
+//! How much, how many, how long.
+
+use axum::response::IntoResponse;
+use axum::routing::get;
+use futures::future::join;
+use futures::stream::{self, StreamExt};
+use http_body::Frame;
+use http_body_util::StreamBody;
+
+use super::*;
+use crate::guard::STREAMS;
+
+const NAP: &str = "/api/tools/nap/call";
+
+#[tokio::test(start_paused = true)]
+async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
+    let guard = guard(json!({ "concurrency": 1 }));
+    let first = ask(&guard, "POST", NAP, &[], r#"{"ms":1000}"#);
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let started = tokio::time::Instant::now();
+        let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
+        let list = ask(&guard, "GET", "/api/tools", &[], "").await;
+        let health = ask(&guard, "GET", "/healthz", &[], "").await;
+        assert_eq!(started.elapsed(), Duration::ZERO, "nobody waits");
+        (call, list, health)
+    };
+    let (first, (call, list, health)) = join(first, second).await;
+    assert_eq!((first.status.as_u16(), health.status.as_u16()), (200, 200));
+    assert_eq!(
+        (call.status.as_u16(), call.header("retry-after")),
+        (503, Some("1"))
+    );
+    assert_eq!(
+        call.json()["tool_name"],
+        "nap",
+        "a call ends in an envelope"
+    );
+    assert_eq!(call.json()["error_kind"], "unavailable");
+    assert_eq!(
+        (list.status.as_u16(), list.header("retry-after")),
+        (503, Some("1"))
+    );
+    assert!(list.detail().contains("1 requests are under way"));
+    assert_eq!(
+        ask(&guard, "GET", "/api/tools", &[], "").await.status,
+        200,
+        "there is room again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_comes_back_when_the_caller_is_gone() {
+    let guard = guard(json!({ "concurrency": 1 }));
+    let gone = ask(&guard, "POST", NAP, &[], r#"{"ms":10000}"#);
+    drop(tokio::time::timeout(Duration::from_millis(1), gone).await);
+    assert_eq!(guard.under_way(), 0);
+    assert_eq!(ask(&guard, "GET", "/api/tools", &[], "").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_token_calls_so_often_and_no_more() {
+    let mut settings = locked();
+    settings["rate"] = json!(2);
+    let guard = guard(settings);
+    let call = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        ask(
+            &guard,
+            "POST",
+            "/api/tools/switch_light/call",
+            &[("authorization", &bearer)],
+            "{}",
+        )
+        .await
+    };
+    assert_eq!(
+        (
+            call(TOKEN).await.status.as_u16(),
+            call(TOKEN).await.status.as_u16()
+        ),
+        (200, 200)
+    );
+    let over = call(TOKEN).await;
+    assert_eq!(
+        (over.status.as_u16(), over.header("retry-after")),
+        (429, Some("1"))
+    );
+    assert_eq!(over.json()["tool_name"], "switch_light");
+    assert_eq!(call(LIGHTS).await.status, 200, "another has its own");
+    let bearer = format!("Bearer {TOKEN}");
+    let look = ask(
+        &guard,
+        "GET",
+        "/api/tools",
+        &[("authorization", &bearer)],
+        "",
+    )
+    .await;
+    assert_eq!(look.status, 200, "looking is no call");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(call(TOKEN).await.status, 200);
+}
+
+fn with_stream(settings: Value) -> Guard {
+    let endless = || async {
+        let frames = stream::iter([Ok::<_, std::convert::Infallible>("data: 1\n\n")])
+            .chain(stream::pending());
+        (
+            [("content-type", "text/event-stream")],
+            axum::body::Body::from_stream(frames),
+        )
+            .into_response()
+    };
+    guard_with(settings, |routes| {
+        routes.route("/endless", get(endless).post(endless))
+    })
+}
+
+async fn open(guard: &Guard, method: &str) -> http::Response<Answer> {
+    let request = bare(method, "/endless", &[("host", BIND)], "");
+    guard.handle(ends(), &Watch::of_a_test(), request).await
+}
+
+#[tokio::test]
+async fn streams_have_places_of_their_own() {
+    let guard = with_stream(json!({ "concurrency": 1 }));
+    let mut streams = Vec::new();
+    for _ in 0..STREAMS {
+        let stream = open(&guard, "GET").await;
+        assert_eq!(stream.status(), 200);
+        streams.push(stream);
+    }
+    assert_eq!(guard.under_way(), 0, "they are no requests under way");
+    let over = open(&guard, "GET").await;
+    assert_eq!(
+        (
+            over.status().as_u16(),
+            over.headers()["retry-after"].as_bytes()
+        ),
+        (503, &b"5"[..])
+    );
+    streams.pop();
+    assert_eq!(open(&guard, "GET").await.status(), 200);
+    drop(streams);
+    assert_eq!(guard.streams.taken(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_watches_ends_with_the_gateway_and_one_that_works_with_its_calls() {
+    let guard = with_stream(json!({}));
+    let (watches, works) = (open(&guard, "GET").await, open(&guard, "POST").await);
+    guard.gateway.stopping().cancel();
+    assert_eq!(read(watches).await.text, "data: 1\n\n");
+    let mut works = works.into_body();
+    assert!(works.frame().await.is_some());
+    let patient = tokio::time::timeout(Duration::from_secs(5), works.frame()).await;
+    assert!(patient.is_err(), "it may still work");
+    guard.gateway.calls().cancel();
+    assert!(works.frame().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_stops_takes_no_more_and_says_so() {
+    let guard = guard(json!({}));
+    let running = ask(&guard, "POST", NAP, &[], r#"{"ms":3000}"#);
+    let stopping = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        guard.gateway.stopping().cancel();
+        let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
+        let list = ask(&guard, "GET", "/api/tools", &[], "").await;
+        (call, list, ask(&guard, "GET", "/healthz", &[], "").await)
+    };
+    let (running, (call, list, health)) = join(running, stopping).await;
+    assert_eq!(running.json()["success"], true, "what runs may finish");
+    assert_eq!(
+        (
+            call.status.as_u16(),
+            list.status.as_u16(),
+            health.status.as_u16()
+        ),
+        (503, 503, 200)
+    );
+    assert!(
+        call.json()["error"]
+            .as_str()
+            .unwrap()
+            .ends_with("the gateway is stopping")
+    );
+    assert_eq!(list.detail(), "the gateway is stopping");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_end_by_itself_ends_in_an_envelope() {
+    let guard = guard(json!({}));
+    let running = ask(&guard, "POST", NAP, &[], r#"{"ms":20000}"#);
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        guard.gateway.calls().cancel();
+    };
+    let started = tokio::time::Instant::now();
+    let (running, ()) = join(running, cancel).await;
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(
+        (&running.json()["success"], &running.json()["tool_name"]),
+        (&json!(false), &json!("nap"))
+    );
+}
+
+#[tokio::test]
+async fn a_body_has_its_limit_by_its_word_and_by_its_bytes() {
+    let guard = guard(json!({}));
+    let table = [("/login", 64 << 10), (NAP, (1 << 20) + (64 << 10))];
+    for (path, limit) in table {
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        for (size, status) in [(limit - 10, None), (limit + 1, Some(413))] {
+            let text = format!("token={}", "x".repeat(size - 6));
+            let by_word = ask(&guard, "POST", path, &form, &text).await;
+            let pieces = text
+                .as_bytes()
+                .chunks(10_000)
+                .map(|piece| Ok(Frame::data(Bytes::copy_from_slice(piece))));
+            let body = StreamBody::new(stream::iter(
+                pieces.collect::<Vec<Result<_, std::convert::Infallible>>>(),
+            ));
+            let request = Request::builder()
+                .method("POST")
+                .uri(path)
+                .header("host", BIND)
+                .header(form[0].0, form[0].1);
+            let response = guard
+                .handle(ends(), &Watch::of_a_test(), request.body(body).unwrap())
+                .await;
+            let by_bytes = read(response).await;
+            for back in [by_word, by_bytes] {
+                assert_eq!(
+                    back.status == 413,
+                    status.is_some(),
+                    "{path} {size}: {back:?}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_is_not_waited_for_for_ever() {
+    let guard = guard(json!({}));
+    let piece = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
+        Bytes::from_static(b"{"),
+    ))]);
+    let body = StreamBody::new(piece.chain(stream::pending()));
+    let request = Request::builder()
+        .method("POST")
+        .uri(NAP)
+        .header("host", BIND)
+        .body(body)
+        .unwrap();
+    let started = tokio::time::Instant::now();
+    let back = read(guard.handle(ends(), &Watch::of_a_test(), request).await).await;
+    assert_eq!(
+        (back.status.as_u16(), started.elapsed().as_secs()),
+        (408, 30)
+    );
+    assert_eq!(back.header("connection"), Some("close"));
+    assert_eq!(guard.under_way(), 0);
+}

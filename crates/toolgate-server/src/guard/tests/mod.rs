@@ -1,0 +1,155 @@
+//! The guard as a whole, without a network.
+
+mod bounds;
+mod pages;
+mod routes;
+mod signing_in;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_core::{FunctionTool, Redactor, ToolError, ToolExecutor, ToolManager};
+use toolgate_mcp::{Servers, ServersOptions};
+use toolgate_models::ModelSettings;
+
+use super::{Answer, Ends, Guard};
+use crate::listener::Watch;
+use crate::{Approvals, Feed, Gateway, Metrics, Parts, Stats, router};
+
+pub(crate) const TOKEN: &str = "0123456789abcdef-all";
+const LIGHTS: &str = "0123456789abcdef-lights";
+const BIND: &str = "127.0.0.1:7460";
+
+#[derive(Deserialize, JsonSchema)]
+struct Nap {
+    ms: u64,
+}
+
+/// A gateway with two tools: `nap` takes as long as it is told, `switch_light` no time.
+pub(crate) fn gateway(settings: Value) -> Gateway {
+    let nap = FunctionTool::new("nap", "Sleeps", |nap: Nap, _| async move {
+        tokio::time::sleep(Duration::from_millis(nap.ms)).await;
+        Ok::<_, ToolError>("slept")
+    });
+    let light = FunctionTool::new(
+        "switch_light",
+        "Lights",
+        |_: serde_json::Map<String, Value>, _| async { Ok::<_, ToolError>("on") },
+    );
+    let manager = Arc::new(ToolManager::new());
+    manager.add(nap.unwrap());
+    manager.add(light.unwrap());
+    let feed = Feed::default();
+    let executor = ToolExecutor::builder(Arc::clone(&manager)).observer(feed.clone());
+    Gateway::new(Parts {
+        executor: executor.build(),
+        servers: Servers::new(manager, ServersOptions::default()),
+        feed,
+        stats: Stats::default(),
+        metrics: Metrics::default(),
+        approvals: Approvals::default(),
+        redactor: Redactor::default(),
+        model: ModelSettings::default(),
+        workshop: None,
+        settings: serde_json::from_value(settings).unwrap(),
+    })
+}
+
+/// Routes of a gateway and whatever a test adds, behind the guard.
+pub(crate) fn guard_with(settings: Value, add: impl FnOnce(Router) -> Router) -> Guard {
+    let gateway = gateway(settings);
+    let routes = add(router::build(gateway.clone()));
+    Guard::around(routes, gateway, bind())
+}
+
+fn guard(settings: Value) -> Guard {
+    guard_with(settings, |routes| routes)
+}
+
+fn locked() -> Value {
+    json!({
+        "token": TOKEN,
+        "tokens": [{ "token": LIGHTS, "allow": ["*_light"] }],
+        "origins": ["https://app.example.org"],
+    })
+}
+
+fn bind() -> SocketAddr {
+    BIND.parse().unwrap()
+}
+
+pub(crate) fn ends() -> Ends {
+    let ip = bind().ip();
+    Ends {
+        peer: ip,
+        reached: ip,
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Back {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+impl Back {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    fn detail(&self) -> String {
+        self.json()["detail"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+/// A request without any headers of its own.
+fn bare(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request<Full<Bytes>> {
+    let request = Request::builder().method(method).uri(path);
+    let request = headers.iter().fold(request, |request, (name, value)| {
+        request.header(*name, *value)
+    });
+    request.body(Full::from(body.to_owned())).unwrap()
+}
+
+async fn send(guard: &Guard, request: Request<Full<Bytes>>) -> Back {
+    read(guard.handle(ends(), &Watch::of_a_test(), request).await).await
+}
+
+async fn read(response: http::Response<Answer>) -> Back {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Back {
+        status: parts.status,
+        headers: parts.headers,
+        text: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+/// A request with our host.
+async fn ask(
+    guard: &Guard,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Back {
+    let with_host = [headers, &[("host", BIND)]].concat();
+    send(guard, bare(method, path, &with_host, body)).await
+}

@@ -1,0 +1,118 @@
+//! Pages of others, and what they are told.
+
+use super::*;
+
+const APP: &str = "https://app.example.org";
+
+#[tokio::test]
+async fn a_listed_page_is_told_by_name_that_it_may_read_the_answer() {
+    let guard = guard(locked());
+    let bearer = format!("Bearer {TOKEN}");
+    let back = ask(
+        &guard,
+        "GET",
+        "/api/tools",
+        &[("origin", APP), ("authorization", &bearer)],
+        "",
+    )
+    .await;
+    assert_eq!(back.status, 200);
+    assert_eq!(back.header("access-control-allow-origin"), Some(APP));
+    assert_eq!(back.header("vary"), Some("Origin"));
+    assert_eq!(
+        back.header("access-control-allow-credentials"),
+        None,
+        "a cookie is for our own page"
+    );
+    let refused = ask(&guard, "GET", "/api/tools", &[("origin", APP)], "").await;
+    assert_eq!(
+        (
+            refused.status.as_u16(),
+            refused.header("access-control-allow-origin")
+        ),
+        (401, Some(APP))
+    );
+}
+
+#[tokio::test]
+async fn a_listed_page_may_ask_for_leave_without_a_token_and_no_other_page_may() {
+    let guard = guard(locked());
+    let asks = [
+        ("access-control-request-method", "POST"),
+        (
+            "access-control-request-headers",
+            "authorization,mcp-session-id",
+        ),
+    ];
+    let listed = [&asks[..], &[("origin", APP)]].concat();
+    let back = ask(&guard, "OPTIONS", "/mcp", &listed, "").await;
+    assert_eq!(back.status, 204);
+    assert_eq!(back.header("access-control-allow-origin"), Some(APP));
+    assert_eq!(
+        back.header("access-control-allow-headers"),
+        Some("authorization,mcp-session-id")
+    );
+    assert_eq!(
+        back.header("access-control-allow-methods"),
+        Some("GET, POST, DELETE")
+    );
+    let foreign = [&asks[..], &[("origin", "https://evil.test")]].concat();
+    let back = ask(&guard, "OPTIONS", "/mcp", &foreign, "").await;
+    assert_eq!(
+        (
+            back.status.as_u16(),
+            back.header("access-control-allow-methods")
+        ),
+        (403, None)
+    );
+    let ours = [&asks[..], &[("origin", "http://127.0.0.1:7460")]].concat();
+    assert_eq!(ask(&guard, "OPTIONS", "/mcp", &ours, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn g5_a_form_of_another_site_calls_nothing() {
+    let guard = guard(json!({}));
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+    ] {
+        for origin in ["https://evil.test", "null", "http://localhost:3000"] {
+            let headers = [("content-type", kind), ("origin", origin)];
+            let back = ask(
+                &guard,
+                "POST",
+                "/api/tools/switch_light/call",
+                &headers,
+                "{}",
+            )
+            .await;
+            assert_eq!(back.status, 403, "{kind} of {origin}");
+        }
+    }
+    let own = [
+        ("content-type", "application/json"),
+        ("origin", "http://127.0.0.1:7460"),
+    ];
+    let back = ask(&guard, "POST", "/api/tools/switch_light/call", &own, "{}").await;
+    assert_eq!(back.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_bears_the_clients_own_id() {
+    let guard = guard(json!({}));
+    let back = ask(&guard, "GET", "/healthz", &[("x-request-id", "mine-1")], "").await;
+    assert_eq!(back.header("x-request-id"), Some("mine-1"));
+    let back = ask(
+        &guard,
+        "GET",
+        "/nope",
+        &[("x-request-id", "\"><script>")],
+        "",
+    )
+    .await;
+    assert!(
+        back.header("x-request-id")
+            .is_some_and(|id| !id.contains('<'))
+    );
+}

@@ -1,0 +1,268 @@
+//! Every route there is, against everybody who may not come in.
+
+use std::collections::BTreeSet;
+
+use axum::routing::get;
+
+use super::*;
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// The paths of a router, read from what it shows of itself: one that is added anywhere is among them.
+fn paths(routes: &Router) -> BTreeSet<String> {
+    let shown = format!("{routes:?}");
+    let quoted = shown.split('"').skip(1).step_by(2);
+    quoted
+        .filter(|text| text.starts_with('/'))
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+/// Something to ask for on every path, and on some that are no route.
+fn targets(routes: &Router) -> Vec<String> {
+    let mut targets = Vec::new();
+    for path in paths(routes) {
+        let concrete: Vec<&str> = path
+            .split('/')
+            .map(|part| if part.starts_with('{') { "x" } else { part })
+            .collect();
+        let concrete = concrete.join("/");
+        targets.push(format!("{}/", concrete.trim_end_matches('/')));
+        targets.push(concrete);
+    }
+    let others = [
+        "/nope",
+        "/..%2f..%2fetc/passwd",
+        "//",
+        "/mcp",
+        "/metrics",
+        "/readyz",
+        "*",
+        "/api",
+    ];
+    targets.extend(others.map(ToOwned::to_owned));
+    targets
+}
+
+fn is_open(method: &str, path: &str) -> bool {
+    matches!(
+        (method, path),
+        (_, "/healthz" | "/readyz") | ("POST", "/login")
+    )
+}
+
+#[test]
+fn the_walk_sees_every_route_of_the_document_and_those_beside_it() {
+    let routes = router::build(gateway(json!({})));
+    let paths = paths(&routes);
+    for known in [
+        "/",
+        "/assets/{*path}",
+        "/openapi.json",
+        "/healthz",
+        "/login",
+        "/logout",
+        "/api/tools/{name}/call",
+    ] {
+        assert!(paths.contains(known), "{known} is not among {paths:?}");
+    }
+}
+
+#[tokio::test]
+async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
+    let add = |routes: Router| {
+        let late = Router::new().route("/deep", get(|| async { "secret" }));
+        routes
+            .route("/added-later", get(|| async { "secret" }))
+            .nest("/nested-later", late)
+    };
+    let routes = add(router::build(gateway(locked())));
+    let targets = targets(&routes);
+    assert!(
+        targets.contains(&"/added-later".to_owned())
+            && targets.contains(&"/nested-later/deep".to_owned())
+    );
+    let guard = guard_with(locked(), add);
+    let good = format!("Bearer {TOKEN}");
+    let token = ("authorization", good.as_str());
+    let host = ("host", BIND);
+    let refused: &[(&[(&str, &str)], u16)] = &[
+        (&[token], 400),
+        (&[token, host, host], 400),
+        (&[token, ("host", "evil.test")], 403),
+        (&[token, ("host", "evil.test:7460")], 403),
+        (&[token, ("host", "localhost:1")], 403),
+        (&[token, ("host", "")], 403),
+        (&[token, host, ("origin", "https://evil.test")], 403),
+        (&[token, host, ("origin", "null")], 403),
+        (&[token, host, ("origin", "http://localhost:3000")], 403),
+        (
+            &[
+                token,
+                host,
+                ("origin", "http://127.0.0.1:7460"),
+                ("origin", "https://evil.test"),
+            ],
+            403,
+        ),
+        (&[token, host, ("sec-fetch-site", "cross-site")], 403),
+        (&[host, ("origin", "https://evil.test")], 403),
+    ];
+    let unknown: &[&[(&str, &str)]] = &[
+        &[host],
+        &[host, ("authorization", "Bearer 0123456789abcdef-al")],
+        &[host, ("authorization", "Bearer ")],
+        &[host, ("authorization", "Basic dDp0")],
+        &[host, ("authorization", TOKEN)],
+        &[host, token, token],
+        &[host, ("cookie", "toolgate_session=0")],
+        &[("host", "[::1]:7460"), ("x-forwarded-for", "127.0.0.1")],
+    ];
+    for path in &targets {
+        for method in METHODS {
+            for (headers, status) in refused {
+                let back = send(&guard, bare(method, path, headers, "")).await;
+                assert_eq!(back.status.as_u16(), *status, "{method} {path} {headers:?}");
+                has_the_usual_headers(&back);
+            }
+            for headers in unknown.iter().filter(|_| !is_open(method, path)) {
+                let back = send(&guard, bare(method, path, headers, "")).await;
+                assert_eq!(back.status.as_u16(), 401, "{method} {path} {headers:?}");
+                assert!(!back.text.contains("secret"));
+                has_the_usual_headers(&back);
+            }
+        }
+    }
+}
+
+fn has_the_usual_headers(back: &Back) {
+    let expected = [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("cache-control", "no-store"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(back.header(name), Some(value), "{name} of {back:?}");
+    }
+    assert!(back.header("x-request-id").is_some_and(|id| !id.is_empty()));
+    assert!(
+        back.header("content-security-policy")
+            .is_some_and(|policy| policy.starts_with("default-src 'none'"))
+    );
+    let cors = back
+        .headers
+        .keys()
+        .find(|name| name.as_str().starts_with("access-control"));
+    assert_eq!(cors, None, "nobody else is told that it may read this");
+}
+
+#[tokio::test]
+async fn who_has_a_token_comes_in_and_without_tokens_everybody_here_does() {
+    let bearer = format!("bEaReR  {TOKEN} ");
+    let (open, locked) = (guard(json!({})), guard(locked()));
+    for host in [BIND, "localhost:7460", "localhost", "[::1]:7460"] {
+        let back = send(
+            &locked,
+            bare(
+                "GET",
+                "/api/tools",
+                &[("host", host), ("authorization", &bearer)],
+                "",
+            ),
+        )
+        .await;
+        assert_eq!(back.status, 200, "{host}: {back:?}");
+        let back = send(&open, bare("GET", "/api/tools", &[("host", host)], "")).await;
+        assert_eq!(back.status, 200, "{host}: {back:?}");
+    }
+    let health = ask(&locked, "GET", "/healthz", &[], "").await;
+    assert_eq!(health.status, 200);
+}
+
+#[tokio::test]
+async fn a_host_in_the_request_line_counts_too() {
+    let guard = guard(json!({}));
+    let ours = ask(&guard, "GET", "http://localhost:7460/api/tools", &[], "").await;
+    let foreign = ask(&guard, "GET", "http://evil.test/api/tools", &[], "").await;
+    assert_eq!((ours.status.as_u16(), foreign.status.as_u16()), (200, 403));
+    assert!(foreign.detail().contains("'evil.test'") && foreign.detail().contains("serve.hosts"));
+}
+
+#[tokio::test]
+async fn a_token_calls_its_own_tools_and_does_not_learn_of_others() {
+    let guard = guard(locked());
+    let lights = format!("Bearer {LIGHTS}");
+    let lights = [("authorization", lights.as_str())];
+    let listed = ask(&guard, "GET", "/api/tools", &lights, "").await.json();
+    let names: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert_eq!(names, ["switch_light"]);
+    let called = ask(
+        &guard,
+        "POST",
+        "/api/tools/switch_light/call",
+        &lights,
+        "{}",
+    )
+    .await
+    .json();
+    assert_eq!(called["success"], true);
+    for name in ["nap", "nope"] {
+        let hidden = ask(
+            &guard,
+            "POST",
+            &format!("/api/tools/{name}/call"),
+            &lights,
+            r#"{"ms":1}"#,
+        )
+        .await
+        .json();
+        assert_eq!(hidden["error"], format!("Tool '{name}' not found"));
+    }
+    assert_eq!(
+        ask(&guard, "GET", "/api/tools/nap", &lights, "")
+            .await
+            .status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn what_no_route_answers_is_a_problem_too() {
+    let guard = guard(json!({}));
+    let table = [
+        ("GET", "/nope", 404),
+        ("PUT", "/api/tools", 405),
+        ("GET", "/api/tools/", 404),
+        ("GET", "/..%2f..%2fetc/passwd", 404),
+    ];
+    for (method, path, status) in table {
+        let back = ask(&guard, method, path, &[], "").await;
+        assert_eq!(
+            (back.status.as_u16(), back.header("content-type")),
+            (status, Some("application/problem+json")),
+            "{path}"
+        );
+        assert_eq!(back.json()["status"], status, "{path}");
+        assert!(!back.detail().is_empty(), "{path}");
+    }
+    let wrong = ask(&guard, "PUT", "/api/tools", &[], "").await;
+    assert_eq!(wrong.header("allow"), Some("GET,HEAD"));
+    let query = ask(
+        &guard,
+        "POST",
+        "/api/tools/nap/call?timeout=1s&timeout=2s",
+        &[],
+        "{}",
+    )
+    .await;
+    assert_eq!(
+        (query.status.as_u16(), query.header("content-type")),
+        (400, Some("application/problem+json"))
+    );
+}

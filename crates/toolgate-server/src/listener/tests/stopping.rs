@@ -1,0 +1,56 @@
+//! The end.
+
+use futures::future::join_all;
+
+use super::*;
+
+async fn under_way(served: &Served, arguments: &str, count: usize) -> Vec<TcpStream> {
+    let mut calls = Vec::new();
+    for _ in 0..count {
+        let mut stream = served.connect().await;
+        let call = call("nap", arguments).replace("HOST", &served.at.to_string());
+        stream.write_all(call.as_bytes()).await.unwrap();
+        calls.push(stream);
+    }
+    calls
+}
+
+async fn all(calls: &mut [TcpStream]) -> Vec<String> {
+    join_all(calls.iter_mut().map(rest)).await
+}
+
+#[tokio::test]
+async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_taken() {
+    let served = Served::start(json!({})).await;
+    let mut idle = served.connect().await;
+    assert!(served.is_well().await);
+    let mut calls = under_way(&served, r#"{"ms":500}"#, 100).await;
+    // A request after all of them has been answered: so they have all arrived.
+    assert!(served.is_well().await);
+    served.stop.cancel();
+    assert_eq!(rest(&mut idle).await, "", "an idle connection ends at once");
+    assert!(TcpStream::connect(served.at).await.is_err());
+    for answer in all(&mut calls).await {
+        assert!(answer.contains(r#""success":true"#), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+    }
+    served.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn j1_calls_that_do_not_end_are_cancelled_after_eight_seconds_and_each_ends_in_an_envelope() {
+    let served = Served::start(json!({})).await;
+    let mut calls = under_way(&served, r#"{"ms":25000}"#, 100).await;
+    assert!(served.is_well().await);
+    let started = Instant::now();
+    served.stop.cancel();
+    for answer in all(&mut calls).await {
+        assert!(
+            answer.contains(r#""success":false"#) && answer.contains(r#""tool_name":"nap""#),
+            "{answer}"
+        );
+    }
+    let took = started.elapsed();
+    served.ended().await;
+    assert!(took >= GRACE && took <= GRACE + FAREWELL, "{took:?}");
+}
