@@ -33,7 +33,7 @@ function paintLatency(points, { width, height }) {
       yAxis(box, ticks, labels, (tick) => y(tick * unit.ms)), xAxis(box, width, time.ticks),
       band(points, time.xs, y),
       bridges(points, 'p95_ms', time.xs, y, 'line-p95'), bridges(points, 'p50_ms', time.xs, y, 'line-p50'),
-      curve(points, 'p95_ms', time.xs, y, 'line-p95', 3.2), curve(points, 'p50_ms', time.xs, y, 'line-p50', 2),
+      curve(points, 'p95_ms', time.xs, y, 'line-p95'), curve(points, 'p50_ms', time.xs, y, 'line-p50'),
     ],
     stops: time.xs,
     summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls were measured yet.',
@@ -171,9 +171,9 @@ function at(point, index) {
   return index === null ? `last, ${clock(new Date(point.at))}` : clock(new Date(point.at));
 }
 
-function curve(points, key, xs, y, name, loneRadius) {
+function curve(points, key, xs, y, name) {
   return runs(points, key).map((run) => {
-    if (run.length === 1) return svg('circle', { class: `${name} plot-lone`, cx: xs[run[0]], cy: y(points[run[0]][key]), r: loneRadius });
+    if (run.length === 1) return svg('circle', { class: `${name} plot-lone`, cx: xs[run[0]], cy: y(points[run[0]][key]), r: 2 });
     return svg('path', { class: name, d: run.map((index, nth) => `${nth ? 'L' : 'M'}${xs[index].toFixed(1)} ${y(points[index][key]).toFixed(1)}`).join('') });
   });
 }

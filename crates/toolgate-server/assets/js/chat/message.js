@@ -83,7 +83,7 @@ function updateCall(element, part) {
 
 function drawBody(element) {
   const { part, body } = drawn.get(element);
-  const section = (title, ...content) => h('section', null, h('h4', null, title), content);
+  const section = (title, ...content) => h('section', null, h('h2', null, title), content);
   fill(body,
     section('Arguments', jsonTree(part.arguments ?? {}, { open: 2 })),
     part.state === 'running' && h('p', { class: 'muted' }, 'Still running.'),

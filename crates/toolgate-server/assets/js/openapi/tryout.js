@@ -57,7 +57,7 @@ export function tryout(route) {
   showSending(send, false);
   refresh();
   const element = h('form', { class: 'tryout', novalidate: true, onsubmit: submit },
-    h('h4', null, 'Send a request'), target, fields.length > 0 && h('div', { class: 'api-fields' }, fields), body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
+    h('h3', null, 'Send a request'), target, fields.length > 0 && h('div', { class: 'api-fields' }, fields), body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
     problem, h('div', { class: 'row' }, send, h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl', onclick: copy }, icon('copy'), 'curl')), response);
   return { element, leave: () => state.running?.abort() };
 }

@@ -71,7 +71,7 @@ function elements({ title, note, testid, series, cursorLabel }) {
   const tableBody = h('div', { class: 'plot-table-scroll', tabindex: '0', role: 'group', 'aria-label': `${title}, as a table` });
   const table = h('details', { class: 'plot-table' }, h('summary', null, 'As a table'), tableBody);
   const figure = h('figure', { class: 'plot', 'data-testid': testid, 'aria-labelledby': heading },
-    h('figcaption', { class: 'plot-head' }, h('div', { class: 'plot-title' }, h('h3', { id: heading }, title), note && h('span', { class: 'plot-note' }, note)),
+    h('figcaption', { class: 'plot-head' }, h('div', { class: 'plot-title' }, h('h2', { id: heading, class: 'plot-heading' }, title), note && h('span', { class: 'plot-note' }, note)),
       h('div', { class: 'plot-reading' }, at, legend)),
     summary, area, table);
   return { figure, area, drawing, content, cursor, values, at, summary, table, tableBody };

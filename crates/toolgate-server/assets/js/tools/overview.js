@@ -6,6 +6,7 @@ import { ago, brief, count, dateTime, duration, outcome, percent, time } from '.
 import { histogramPlot, latencyPlot, ratePlot } from '../plot.js';
 import { command } from '../toast.js';
 import { toolgateCall } from '../commands.js';
+import { sample } from '../openapi/document.js';
 import { errorClasses, recent, toolHref } from './stats.js';
 
 const LAST = 20;
@@ -25,7 +26,7 @@ export function mountOverview(root, tool) {
     h('div', { class: 'plots' },
       h('div', { class: 'card' }, plots.rate.element), h('div', { class: 'card' }, plots.latency.element),
       h('div', { class: 'card' }, plots.histogram.element),
-      h('section', { class: 'card' }, h('h3', null, 'Kinds of failure'), view.errors)),
+      h('section', { class: 'card' }, h('h2', { class: 'plot-heading' }, 'Kinds of failure'), view.errors)),
     h('section', { class: 'last-calls' }, h('div', { class: 'section-head' }, h('h2', null, 'Last calls'),
       h('a', { href: `#/calls?tool=${encodeURIComponent(tool.name)}` }, 'All of them')), view.calls));
   fill(root, view.none, measured);
@@ -91,7 +92,7 @@ function show(tool, state, view, plots, measured) {
 
 function neverCalled(tool) {
   return empty('Not called yet', 'Its numbers appear here with the first call. Try it from this page, or from a terminal:',
-    command(toolgateCall(tool.name, {})),
+    command(toolgateCall(tool.name, sample(tool.parameters ?? {}, tool.parameters))),
     h('p', null, h('a', { class: 'btn btn-primary', href: toolHref(tool.name, 'try') }, 'Try it')));
 }
 
@@ -140,5 +141,5 @@ function callRow(tool, call) {
     h('td', { class: 'num' }, duration(call.duration_ms)),
     h('td', { class: 'muted' }, call.origin),
     h('td', { class: 'last-args' }, h('code', { class: 'truncate' }, brief(call.arguments, 200))),
-    h('td', { class: 'num' }, h('a', { class: 'btn btn-small', href: again, 'aria-label': `Try with the arguments of ${time(call.started_at)}` }, 'Try again')));
+    h('td', { class: 'num' }, h('a', { class: 'btn btn-small', href: again, 'aria-label': `Try again with the arguments of ${time(call.started_at)}` }, 'Try again')));
 }

@@ -85,8 +85,8 @@ function drawRoute(route, document, state) {
 function about(route, document) {
   return h('div', { class: 'api-about' },
     route.description && h('p', { class: 'api-text' }, route.description),
-    route.body && h('section', null, h('h4', null, 'Body'), h('p', { class: 'muted small' }, route.body.type), schemaView(route.body.schema, document, 'A JSON object of any form.')),
-    h('section', null, h('h4', null, 'Answers'), h('ul', { class: 'api-answers' }, route.responses.map((one) => answer(one, document)))));
+    route.body && h('section', null, h('h3', null, 'Body'), h('p', { class: 'muted small' }, route.body.type), schemaView(route.body.schema, document, 'A JSON object of any form.')),
+    h('section', null, h('h3', null, 'Answers'), h('ul', { class: 'api-answers' }, route.responses.map((one) => answer(one, document)))));
 }
 
 function answer({ status, description, type, schema }, document) {

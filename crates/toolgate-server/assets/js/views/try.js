@@ -40,7 +40,7 @@ class Session {
   build() {
     this.editor = h('div', { class: 'try-editor' });
     this.status = h('p', { class: 'try-status', role: 'status', 'data-testid': 'try-status' });
-    this.general = h('p', { class: 'field-error', 'data-testid': 'try-error-', hidden: true });
+    this.general = h('p', { class: 'field-error', id: 'try-problems', 'data-testid': 'try-error-', hidden: true });
     this.toggle = h('div', { class: 'segmented', role: 'group', 'aria-label': 'Edit as' },
       ['form', 'json'].map((mode) => h('button', { class: 'btn btn-small', type: 'button', 'data-mode': mode, 'data-testid': mode === 'json' ? 'try-json-toggle' : 'try-form-toggle', onclick: () => this.switchTo(mode) }, mode === 'json' ? 'JSON' : 'Form')));
     this.run = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'try-run' });
@@ -99,7 +99,7 @@ class Session {
       const hasFields = this.form.element.querySelector('input, select, textarea, button');
       fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
     } else {
-      this.json = h('textarea', { class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon() });
+      this.json = h('textarea', { class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON', 'aria-describedby': 'try-problems', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon() });
       fill(this.editor, this.json);
     }
     for (const button of this.toggle.children) button.setAttribute('aria-pressed', String(button.dataset.mode === this.mode));
@@ -150,6 +150,7 @@ class Session {
     const isShown = words.length > 0 && (all || !this.form || rest.length > 0 || answer.local);
     fill(this.general, isShown ? words.map((word) => h('span', { class: 'field-message' }, word)) : null);
     this.general.hidden = !isShown;
+    if (!this.form) this.json.setAttribute('aria-invalid', String(!answer.valid));
     this.status.className = `try-status ${answer.valid ? 'tone-ok' : 'tone-warn'}`;
     setText(this.status, answer.valid ? notes(answer) : problems(violations.length + (answer.local ? 1 : 0)));
     return answer.valid;
