@@ -39,6 +39,11 @@ test('a schema that is no object is a form without fields', () => {
   }
 });
 
+test('no properties named means any, none named means none', () => {
+  const table = [[{ type: 'object' }, true], [{}, true], [{ type: 'object', properties: {} }, false], [{ type: 'object', additionalProperties: false }, false]];
+  for (const [schema, free] of table) assert.equal(formModel(schema).free, free, JSON.stringify(schema));
+});
+
 test('a schema that refers to itself ends', () => {
   const tree = { type: 'object', properties: { next: { $ref: '#' }, all: { type: 'array', items: { $ref: '#' } } } };
   assert.ok(JSON.stringify(formModel(tree)).length < 200_000);

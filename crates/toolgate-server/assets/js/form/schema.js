@@ -13,7 +13,7 @@ export function formModel(schema) {
   const root = builder.node(schema, { key: '', required: true, depth: 0 });
   // Arguments are an object always, whatever a careless schema says.
   if (root.kind === 'object' || root.kind === 'choice') return root;
-  return { ...root, kind: 'object', fields: [], open: true };
+  return { ...root, kind: 'object', fields: [], free: true };
 }
 
 /** The path as the gateway writes it in a violation: `level`, `o.inner.depth`, `a[1]`. */
@@ -122,7 +122,8 @@ class Builder {
     );
     // What must be given comes first; otherwise the tool's own order.
     fields.sort((a, b) => Number(b.required) - Number(a.required));
-    return { kind: 'object', fields, open: schema.additionalProperties !== false };
+    // A schema that names no properties at all takes any; one that names none takes none.
+    return { kind: 'object', fields, free: schema.properties === undefined && schema.additionalProperties !== false };
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { address } from '../api.js';
 import { curl } from '../commands.js';
-import { fill, h, setText, uid } from '../dom.js';
+import { fill, h, setAttr, setText, uid } from '../dom.js';
 import { brief, bytes, duration, jsonTree, pretty } from '../format.js';
 import { parseJson } from '../form/value.js';
 import { hintOf, typeName } from '../form/schema.js';
@@ -27,6 +27,7 @@ export function tryout(route) {
   const response = h('div', { class: 'api-answer', 'aria-live': 'polite' });
   const send = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'api-send' });
   const state = { running: null };
+  const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'api-stop', onclick: () => state.running?.abort() }, 'Stop');
 
   const refresh = () => setText(target, `${route.method} ${fillPath(route.path, route.parameters, values).path}`);
   const request = () => {
@@ -40,30 +41,32 @@ export function tryout(route) {
   };
   const submit = async (event) => {
     event.preventDefault();
-    if (state.running) return state.running.abort();
+    if (state.running) return;
     const wanted = request();
     if (!wanted) return;
     state.running = new AbortController();
-    showSending(send, true);
+    showSending(send, halt, true);
     await exchange(wanted, state.running.signal, response);
     state.running = null;
-    showSending(send, false);
+    showSending(send, halt, false);
   };
   const copy = () => {
     const wanted = request();
     if (wanted) copyText(curl({ method: wanted.method, url: address(wanted.path), body: wanted.body, token: tokenNeeded() }), 'Copied as curl');
     else toast('Something is still to be filled in.', 'warn');
   };
-  showSending(send, false);
+  showSending(send, halt, false);
   refresh();
   const element = h('form', { class: 'tryout', novalidate: true, onsubmit: submit },
     h('h3', null, 'Send a request'), target, fields.length > 0 && h('div', { class: 'api-fields' }, fields), body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
-    problem, h('div', { class: 'row' }, send, h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl', onclick: copy }, icon('copy'), 'curl')), response);
+    problem, h('div', { class: 'row' }, send, halt, h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl', onclick: copy }, icon('copy'), 'curl')), response);
   return { element, leave: () => state.running?.abort() };
 }
 
-function showSending(button, isSending) {
-  fill(button, isSending ? [h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Stop'] : 'Send');
+function showSending(send, halt, isSending) {
+  fill(send, isSending && h('span', { class: 'spinner', 'aria-hidden': 'true' }), isSending ? 'Sending' : 'Send');
+  setAttr(send, 'aria-disabled', isSending ? 'true' : null);
+  halt.hidden = !isSending;
 }
 
 function parameterField(parameter, values, changed) {

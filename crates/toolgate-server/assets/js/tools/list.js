@@ -20,11 +20,16 @@ const cellsOf = new WeakMap();
 /** What the operator chose, kept while the page is open. */
 const chosen = { query: '', source: '', column: 'calls', reverse: false };
 
-export function mountList(root) {
+/** `scroll` is where the list was when it was left for one of its tools. */
+export function mountList(root, scroll = 0) {
   const state = { tools: null, stats: null, limit: PORTION };
   const view = page(() => draw());
   fill(root, view.element);
-  const draw = perFrame(() => show(view, state));
+  const draw = perFrame(() => {
+    show(view, state);
+    if (scroll && state.tools) scrollTo(0, scroll);
+    if (state.tools) scroll = 0;
+  });
 
   const load = async () => {
     try {

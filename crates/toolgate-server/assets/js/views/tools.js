@@ -5,13 +5,20 @@ import { mountTool } from '../tools/page.js';
 
 export function mount(root, params) {
   let shown = null;
+  let listAt = 0;
   const leave = () => shown?.leave();
   const open = (next) => {
     // Another tab of the same tool does not draw everything again.
     if (shown && shown.id === next.id && shown.update) return shown.update(next);
+    if (shown?.id === null) listAt = scrollY;
     leave();
-    const made = next.id === null ? { leave: mountList(root) } : mountTool(root, next);
+    const isFirst = shown === null;
+    const made = next.id === null ? { leave: mountList(root, isFirst ? 0 : listAt) } : mountTool(root, next);
     shown = { id: next.id, ...made };
+    if (isFirst) return;
+    // The link that was followed is gone, and with it the focus.
+    document.getElementById('main').focus({ preventScroll: true });
+    if (next.id !== null) scrollTo(0, 0);
   };
   open(params);
   leave.update = open;

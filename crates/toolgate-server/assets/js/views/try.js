@@ -3,7 +3,7 @@
 import { ApiError, address, get, post } from '../api.js';
 import { callUrl, curl, toolgateCall } from '../commands.js';
 import { confirmDialog } from '../dialog.js';
-import { debounce, fill, h, setText } from '../dom.js';
+import { debounce, fill, h, setAttr, setText } from '../dom.js';
 import { plural, pretty } from '../format.js';
 import { createForm } from '../form/form.js';
 import { formModel } from '../form/schema.js';
@@ -44,12 +44,13 @@ class Session {
     this.toggle = h('div', { class: 'segmented', role: 'group', 'aria-label': 'Edit as' },
       ['form', 'json'].map((mode) => h('button', { class: 'btn btn-small', type: 'button', 'data-mode': mode, 'data-testid': mode === 'json' ? 'try-json-toggle' : 'try-form-toggle', onclick: () => this.switchTo(mode) }, mode === 'json' ? 'JSON' : 'Form')));
     this.run = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'try-run' });
+    this.halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'try-stop', onclick: () => this.running?.abort() }, 'Stop');
     this.result = h('div', { class: 'try-result', 'data-testid': 'try-result', 'aria-live': 'polite' });
     const copy = (label, make) => h('button', { class: 'btn btn-small', type: 'button', onclick: () => this.copy(label, make) }, icon('copy'), label);
     const form = h('form', { class: 'card try-form', novalidate: true, 'data-testid': 'try-form', onsubmit: (event) => this.submit(event) },
       h('div', { class: 'section-head' }, h('h2', null, 'Arguments'), this.toggle),
       this.editor, this.general,
-      h('div', { class: 'try-actions' }, this.run, h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset'), this.status),
+      h('div', { class: 'try-actions' }, this.run, this.halt, h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset'), this.status),
       h('div', { class: 'try-copy' }, h('span', { class: 'muted small' }, 'Copy as'),
         copy('curl', (value) => curl({ method: 'POST', url: callUrl(address('').replace(/\/$/, ''), this.tool.name), body: JSON.stringify(value), token: tokenNeeded() })),
         copy('toolgate call', (value) => toolgateCall(this.tool.name, value))));
@@ -63,7 +64,7 @@ class Session {
 
   async start(from) {
     const draft = drafts.get(this.tool.name);
-    this.mode = draft?.mode ?? 'form';
+    this.mode = draft?.mode ?? (this.model.free ? 'json' : 'form');
     this.show(draft?.value ?? initialValue(this.model) ?? {});
     if (!from) return;
     try {
@@ -97,7 +98,7 @@ class Session {
     if (this.mode === 'form') {
       this.form = createForm(this.model, value, () => this.checkSoon());
       const hasFields = this.form.element.querySelector('input, select, textarea, button');
-      fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
+      fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, this.model.free ? 'This tool takes any object: give it as JSON.' : 'This tool takes no arguments.'));
     } else {
       this.json = h('textarea', { class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON', 'aria-describedby': 'try-problems', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon() });
       fill(this.editor, this.json);
@@ -158,7 +159,7 @@ class Session {
 
   async submit(event) {
     event.preventDefault();
-    if (this.running) return this.running.abort();
+    if (this.running) return;
     if (!(await this.check(true))) return this.form ? this.form.focusFirst() : this.json.focus();
     const { value } = this.read();
     if (asksFirst(this.tool) && !(await confirmDialog(question(this.tool, value)))) return;
@@ -183,7 +184,9 @@ class Session {
   }
 
   showRunning(isRunning) {
-    fill(this.run, isRunning ? [h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Stop'] : [icon('play'), 'Run']);
+    fill(this.run, isRunning ? h('span', { class: 'spinner', 'aria-hidden': 'true' }) : icon('play'), isRunning ? 'Running' : 'Run');
+    setAttr(this.run, 'aria-disabled', isRunning ? 'true' : null);
+    this.halt.hidden = !isRunning;
     this.result.setAttribute('aria-busy', String(isRunning));
   }
 
