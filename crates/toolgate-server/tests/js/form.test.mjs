@@ -89,6 +89,12 @@ test('a form starts with defaults and with constants that must be given', () => 
   assert.deepEqual(initialValue(model), { v: 'v2', list: ['', ''], a: 5, o: { x: 1 } });
 });
 
+test('constants alone do not begin an object that need not be given', () => {
+  const card = object({ kind: { const: 'card' }, number: { type: 'string' } }, { required: ['kind'] });
+  assert.deepEqual(initialValue(formModel(object({ pay: card }))), {});
+  assert.deepEqual(initialValue(formModel(object({ pay: card }, { required: ['pay'] }))), { pay: { kind: 'card' } });
+});
+
 test('what is typed becomes a value, and what cannot stays text for the check to judge', () => {
   const table = [
     ['string', '', undefined], ['string', ' a ', ' a '], ['integer', '12', 12], ['number', '-1.5e3', -1500], ['number', ' ', undefined],

@@ -4,7 +4,7 @@
 import { fill, h, uid } from '../dom.js';
 import { brief, pretty } from '../format.js';
 import { childPath } from './schema.js';
-import { bestVariant, emptyOf, extras, fromEntries, initialValue, isObject, parseJson, parseTyped, same } from './value.js';
+import { bestVariant, emptyOf, extras, fromEntries, initialValue, isFixed, isObject, parseJson, parseTyped, same } from './value.js';
 
 /** A field for `model` at `path` that starts with `value`. */
 export function field(model, path, value, form) {
@@ -19,7 +19,7 @@ function labelled(model, path, form, makeControl, { group = false } = {}) {
   const control = makeControl({ id, describedBy: `${hintId} ${errorId}`, labelId: `${id}-label` });
   const error = h('p', { class: 'field-error', id: errorId, 'data-testid': `try-error-${path}`, hidden: true });
   const name = [h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
-    model.required ? h('span', { class: 'field-required' }, 'required') : null];
+    mustBeGiven(model) && h('span', { class: 'field-required' }, 'required')];
   const label = group ? h('span', { class: 'field-label', id: `${id}-label` }, name) : h('label', { class: 'field-label', for: id, id: `${id}-label` }, name);
   const element = h('div', { class: `field field-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
     label, h('p', { class: 'field-hint', id: hintId }, explanation(model)), control, error);
@@ -42,6 +42,11 @@ function controlsOf(element, group) {
 function nameOf(model, path) {
   if (model.key !== '') return model.key;
   return /\[(\d+)\]$/.exec(path)?.[0] ?? 'value';
+}
+
+/** An item that was added is there, so that the word would say nothing. */
+function mustBeGiven(model) {
+  return model.required && model.key !== '';
 }
 
 function explanation(model) {
@@ -84,10 +89,10 @@ const UNSET = '';
 function enumField(model, path, value, form) {
   let select;
   const labels = model.options.map((option, index) => [typeof option === 'string' ? option : JSON.stringify(option), model.labels?.[index]].filter(Boolean).join(' – '));
-  const chosen = model.options.findIndex((option) => same(option, value));
+  const chosen = isFixed(model) && value === undefined ? 0 : model.options.findIndex((option) => same(option, value));
   const element = labelled(model, path, form, ({ id, describedBy }) => {
     select = h('select', { class: 'select', id, 'aria-describedby': describedBy, 'aria-required': String(model.required), onchange: () => form.left(path) },
-      h('option', { value: UNSET }, model.required ? 'Choose…' : 'Not given'),
+      !isFixed(model) && h('option', { value: UNSET }, model.required ? 'Choose…' : 'Not given'),
       labels.map((label, index) => h('option', { value: String(index) }, label)));
     select.value = chosen < 0 ? UNSET : String(chosen);
     return select;
@@ -132,14 +137,17 @@ function objectField(model, path, value, form) {
   const given = isObject(value) ? value : {};
   const parts = model.fields.map((part) => [part.key, field(part, childPath(path, part.key), given[part.key] ?? undefined, form)]);
   const kept = extras(model, given);
+  const fixed = new Set(model.fields.filter(isFixed).map((part) => part.key));
   const read = () => {
     const entries = parts.map(([key, part]) => [key, part.read()]).filter(([, each]) => each !== undefined);
     const whole = { ...kept, ...fromEntries(entries) };
-    return Object.keys(whole).length || model.required ? whole : undefined;
+    // Constants alone do not make an object that nobody filled in.
+    const isGiven = value !== undefined || Object.keys(whole).some((key) => !fixed.has(key));
+    return isGiven || model.required ? whole : undefined;
   };
   const note = Object.keys(kept).length > 0 && h('p', { class: 'field-hint' }, `Also sent, as given in JSON: ${Object.keys(kept).join(', ')}`);
   const body = [parts.map(([, part]) => part.element), note];
-  if (path === '') return { element: h('div', { class: 'fields' }, body), read };
+  if (path === '' || model.bare) return { element: h('div', { class: 'fields' }, body), read };
   return { element: group(model, path, form, h('div', { class: 'fields' }, body)), read };
 }
 
@@ -149,7 +157,7 @@ function group(model, path, form, ...body) {
   const about = explanation(model);
   const element = h('fieldset', { class: `group group-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
     h('legend', null, h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
-      model.required && h('span', { class: 'field-required' }, 'required')),
+      mustBeGiven(model) && h('span', { class: 'field-required' }, 'required')),
     about && h('p', { class: 'field-hint' }, about), body, error);
   form.register(path, {
     show(messages) {
@@ -201,7 +209,8 @@ function choiceField(model, path, value, form) {
   const draw = (index, given) => {
     form.forget(path);
     const chosen = model.variants[index].model;
-    part = field({ ...chosen, required: chosen.kind === 'object' ? model.required : chosen.required }, path, given, innerForm(form, path));
+    const own = { ...chosen, bare: true, required: chosen.kind === 'object' ? model.required : chosen.required };
+    part = field(own, path, given, innerForm(form, path));
     fill(body, part.element);
   };
   select.value = String(start);

@@ -3,17 +3,22 @@
 /** The value a new form starts with: defaults, and constants that must be given. */
 export function initialValue(model) {
   if (model.default !== undefined) return structuredClone(model.default);
-  if (model.kind === 'enum' && model.options.length === 1 && model.required) return model.options[0];
+  if (isFixed(model)) return model.options[0];
   if (model.kind === 'object') {
     const given = model.fields.map((field) => [field.key, initialValue(field)]).filter(([, value]) => value !== undefined);
-    if (given.length === 0) return model.required ? {} : undefined;
-    return fromEntries(given);
+    const isGiven = model.required || given.some(([key]) => !isFixed(model.fields.find((field) => field.key === key)));
+    return isGiven ? fromEntries(given) : undefined;
   }
   if (model.kind === 'choice' && model.required) return initialValue(model.variants[0].model);
   if (model.kind === 'array' && model.required && model.least > 0) {
     return Array.from({ length: Math.min(model.least, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
   }
   return undefined;
+}
+
+/** True if there is one value only and it must be given. */
+export function isFixed(model) {
+  return model.kind === 'enum' && model.required && model.options.length === 1;
 }
 
 /** Own properties even for the name `__proto__`, which a hostile schema may use. */

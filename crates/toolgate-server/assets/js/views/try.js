@@ -33,7 +33,9 @@ class Session {
     this.stopping = new AbortController();
     this.checks = 0;
     this.running = null;
-    this.checkSoon = debounce(() => this.check(false), CHECK_AFTER_MS);
+    // After the first attempt to run every message stays, also those of fields not touched yet.
+    this.insist = false;
+    this.checkSoon = debounce(() => this.check(), CHECK_AFTER_MS);
     this.build();
   }
 
@@ -84,6 +86,7 @@ class Session {
 
   reset() {
     drafts.delete(this.tool.name);
+    this.insist = false;
     this.show(initialValue(this.model) ?? {});
     fill(this.result, waiting());
   }
@@ -104,7 +107,7 @@ class Session {
       fill(this.editor, this.json);
     }
     for (const button of this.toggle.children) button.setAttribute('aria-pressed', String(button.dataset.mode === this.mode));
-    this.check(false);
+    this.check();
   }
 
   switchTo(mode) {
@@ -128,14 +131,14 @@ class Session {
   }
 
   /** Asks the gateway what it thinks of the arguments; true unless they would be refused. */
-  async check(all) {
+  async check() {
     const { value, error } = this.read();
     this.checks += 1;
     const mine = this.checks;
-    if (error) return this.tell({ valid: false, violations: [], local: error }, all);
+    if (error) return this.tell({ valid: false, violations: [], local: error });
     try {
       const answer = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/check`, value, { signal: this.stopping.signal });
-      return mine === this.checks ? this.tell(answer, all) : answer.valid;
+      return mine === this.checks ? this.tell(answer) : answer.valid;
     } catch (problem) {
       if (problem.name === 'AbortError') return false;
       // Without the check the call itself says what is wrong.
@@ -144,11 +147,11 @@ class Session {
     }
   }
 
-  tell(answer, all) {
+  tell(answer) {
     const violations = answer.violations ?? [];
-    const rest = this.form ? this.form.show(violations, all) : violations.map(({ parameter, message }) => (parameter ? `${parameter}: ${message}` : message));
+    const rest = this.form ? this.form.show(violations, this.insist) : violations.map(({ parameter, message }) => (parameter ? `${parameter}: ${message}` : message));
     const words = [this.form ? null : answer.local, ...rest, !answer.valid && !violations.length && !answer.local ? answer.error : null].filter(Boolean);
-    const isShown = words.length > 0 && (all || !this.form || rest.length > 0 || answer.local);
+    const isShown = words.length > 0 && (this.insist || !this.form || rest.length > 0 || answer.local);
     fill(this.general, isShown ? words.map((word) => h('span', { class: 'field-message' }, word)) : null);
     this.general.hidden = !isShown;
     if (!this.form) this.json.setAttribute('aria-invalid', String(!answer.valid));
@@ -160,7 +163,8 @@ class Session {
   async submit(event) {
     event.preventDefault();
     if (this.running) return;
-    if (!(await this.check(true))) return this.form ? this.form.focusFirst() : this.json.focus();
+    this.insist = true;
+    if (!(await this.check())) return this.form ? this.form.focusFirst() : this.json.focus();
     const { value } = this.read();
     if (asksFirst(this.tool) && !(await confirmDialog(question(this.tool, value)))) return;
     await this.call(value);
