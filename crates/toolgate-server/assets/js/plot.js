@@ -91,7 +91,7 @@ function paintRate(points, { width, height }, hatch) {
 /** How long calls took, in buckets on a logarithmic axis, with p50, p95 and p99. Data: one tool of `/api/stats`. */
 export function histogramPlot() {
   return plotFrame({
-    title: 'How long calls took', note: 'logarithmic', testid: 'plot-histogram', cursorLabel: 'Latency histogram',
+    title: 'How long calls took', note: 'last 30 min, logarithmic', testid: 'plot-histogram', cursorLabel: 'Latency histogram',
     series: [{ key: 'calls', label: 'calls', mark: 'mark-calls' }, { key: 'share', label: 'of all', mark: 'mark-none' }],
     paint: paintHistogram,
   });

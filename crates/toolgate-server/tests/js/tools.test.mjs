@@ -56,7 +56,7 @@ const DOCUMENT = {
     '/a/{id}': {
       parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
       get: { tags: ['first'], summary: 'Reads it.', responses: { 200: { description: 'it', content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } } } },
-      post: { summary: 'Changes it.\nIn place.', requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } } },
+      post: { summary: 'Changes\nit.', description: 'In place.\n\nNow.', requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } } },
     },
   },
   components: { schemas: { A: { type: 'object', required: ['n'], properties: { n: { type: 'integer', minimum: 3 }, self: { $ref: '#/components/schemas/A' } } } } },
@@ -64,7 +64,7 @@ const DOCUMENT = {
 
 test('routes are read with their parameters, body and answers, under their tags', () => {
   const routes = routesOf(DOCUMENT);
-  assert.deepEqual(routes.map(({ id, tag, summary, description }) => [id, tag, summary, description]), [['GET /a/{id}', 'first', 'Reads it.', ''], ['POST /a/{id}', 'other', 'Changes it.', 'In place.']]);
+  assert.deepEqual(routes.map(({ id, tag, summary, description }) => [id, tag, summary, description]), [['GET /a/{id}', 'first', 'Reads it.', ''], ['POST /a/{id}', 'other', 'Changes it.', 'In place.\n\nNow.']]);
   assert.deepEqual(routes[1].body.example, { n: 3 });
   assert.equal(routes[0].parameters[0].name, 'id');
   assert.deepEqual(byTag(DOCUMENT, routes).map(({ name }) => name), ['first', 'other']);

@@ -14,7 +14,7 @@ export function reduce(turn, event, data) {
     case 'notice':
       return { ...turn, parts: [...turn.parts, { kind: 'notice', text: String(data.text ?? '') }] };
     case 'call':
-      return { ...turn, parts: [...turn.parts, { kind: 'call', id: data.id, tool: data.tool, arguments: data.arguments, state: 'running' }] };
+      return { ...turn, parts: [...turn.parts, { kind: 'call', id: data.id, callId: data.call_id, tool: data.tool, arguments: data.arguments, state: 'running' }] };
     case 'result':
       return { ...turn, parts: turn.parts.map((part) => (part.kind === 'call' && part.id === data.id ? answered(part, data) : part)) };
     case 'done':
@@ -39,7 +39,7 @@ function settled(turn, state) {
 }
 
 function answered(part, data) {
-  const { call_id: callId, success, duration_ms: durationMs, error, preview } = data;
+  const { call_id: callId = part.callId, success, duration_ms: durationMs, error, preview } = data;
   return { ...part, state: success ? 'success' : 'failed', callId, durationMs, error, preview };
 }
 

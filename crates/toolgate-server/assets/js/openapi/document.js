@@ -20,17 +20,18 @@ function route(document, path, item, method) {
     path,
     tag: operation.tags?.[0] ?? 'other',
     summary: summary ?? '',
-    description: rest.join('\n').trim(),
+    description: rest.join('\n\n'),
     parameters: parameters.map((one) => ({ ...one, schema: resolveSchema(one.schema ?? {}, document) })),
     body: bodyOf(document, operation.requestBody),
     responses: Object.entries(operation.responses ?? {}).map(([status, one]) => responseOf(document, status, follow(document, one))),
   };
 }
 
-/** The first line is the summary, whichever field it stands in. */
+/** Paragraphs, the first of which is the summary, whichever field it stands in; a line's end inside of one is a space. */
 function words(operation) {
-  const all = [operation.summary, operation.description].filter(Boolean).join('\n');
-  return all.split('\n').filter((line, index, lines) => line !== lines[index - 1]);
+  const all = [operation.summary, operation.description].filter(Boolean).join('\n\n');
+  const paragraphs = all.split(/\n\s*\n/).map((one) => one.replaceAll(/\s*\n\s*/g, ' ').trim());
+  return paragraphs.filter((one, index) => one !== paragraphs[index - 1]);
 }
 
 function follow(document, value) {
@@ -69,9 +70,12 @@ export function sample(schema, document, left = 5) {
   return { string: '', integer: one.minimum ?? 0, number: one.minimum ?? 0, boolean: false, array: [], null: null }[type] ?? {};
 }
 
-/** Routes under their tags, in the order of the document's own list of tags, then as they come. */
+/** What people come for. */
+const FIRST_TAGS = ['tools', 'calls', 'chat', 'events', 'servers', 'mcp'];
+
+/** Routes under their tags: in the order of the document's own list of tags, else what people come for first. */
 export function byTag(document, routes) {
-  const groups = new Map((document.tags ?? []).map(({ name, description }) => [name, { name, description: description ?? '', routes: [] }]));
+  const groups = new Map((document.tags ?? FIRST_TAGS.map((name) => ({ name }))).map(({ name, description }) => [name, { name, description: description ?? '', routes: [] }]));
   for (const one of routes) {
     if (!groups.has(one.tag)) groups.set(one.tag, { name: one.tag, description: '', routes: [] });
     groups.get(one.tag).routes.push(one);

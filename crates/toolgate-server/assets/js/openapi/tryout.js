@@ -3,7 +3,7 @@
 import { address } from '../api.js';
 import { curl } from '../commands.js';
 import { fill, h, setAttr, setText, uid } from '../dom.js';
-import { brief, bytes, duration, jsonTree, pretty } from '../format.js';
+import { bytes, duration, jsonTree, pretty } from '../format.js';
 import { parseJson } from '../form/value.js';
 import { hintOf, typeName } from '../form/schema.js';
 import { icon } from '../icons.js';
@@ -73,7 +73,9 @@ function parameterField(parameter, values, changed) {
   const id = uid('p');
   const key = `${parameter.in} ${parameter.name}`;
   const schema = parameter.schema ?? {};
-  values[key] = schema.example !== undefined ? String(schema.example) : '';
+  const example = parameter.example ?? schema.example ?? schema.default;
+  // An example of a filter is no filter that anybody asked for.
+  values[key] = parameter.in === 'path' && example !== undefined ? String(example) : '';
   const set = (value) => {
     values[key] = value;
     changed();
@@ -81,7 +83,7 @@ function parameterField(parameter, values, changed) {
   const options = Array.isArray(schema.enum) ? schema.enum : null;
   const control = options
     ? h('select', { class: 'select', id, onchange: (event) => set(event.target.value) }, h('option', { value: '' }, 'Not given'), options.map((option) => h('option', { value: String(option) }, String(option))))
-    : h('input', { class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: schema.default === undefined ? '' : brief(schema.default, 40), oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}` });
+    : h('input', { class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: example === undefined ? '' : String(example), oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}` });
   return h('div', { class: 'field' },
     h('label', { class: 'field-label', for: id }, h('span', { class: 'field-name' }, parameter.name), h('span', { class: 'field-type' }, `${parameter.in}, ${typeName(schema)}`), parameter.required && h('span', { class: 'field-required' }, 'required')),
     control, h('p', { class: 'field-hint' }, [parameter.description, hintOf(schema)].filter(Boolean).join('; ')));

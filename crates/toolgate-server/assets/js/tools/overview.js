@@ -26,7 +26,7 @@ export function mountOverview(root, tool) {
     h('div', { class: 'plots' },
       h('div', { class: 'card' }, plots.rate.element), h('div', { class: 'card' }, plots.latency.element),
       h('div', { class: 'card' }, plots.histogram.element),
-      h('section', { class: 'card' }, h('h2', { class: 'plot-heading' }, 'Kinds of failure'), view.errors)),
+      h('section', { class: 'card' }, h('div', { class: 'plot-title' }, h('h2', { class: 'plot-heading' }, 'Kinds of failure'), h('span', { class: 'plot-note' }, 'since start')), view.errors)),
     h('section', { class: 'last-calls' }, h('div', { class: 'section-head' }, h('h2', null, 'Last calls'),
       h('a', { href: `#/calls?tool=${encodeURIComponent(tool.name)}` }, 'All of them')), view.calls));
   fill(root, view.none, measured);
@@ -104,16 +104,16 @@ function tiles(stats, step) {
     tile('Calls', count(stats?.calls), 'since start'),
     tile('Per minute', five.perMinute ? five.perMinute.toFixed(five.perMinute < 10 ? 1 : 0) : '0', 'last 5 min'),
     tile('Errors', percent(half.share), half.failures ? `${count(half.failures)} in 30 min` : 'last 30 min', half.failures ? 'tone-bad' : ''),
-    tile('p50', duration(stats?.p50_ms), 'half are faster'),
-    tile('p95', duration(stats?.p95_ms), '95 of 100 are faster'),
-    tile('p99', duration(stats?.p99_ms), '99 of 100 are faster'),
+    tile('p50', duration(stats?.p50_ms), 'last 30 min'),
+    tile('p95', duration(stats?.p95_ms), 'last 30 min'),
+    tile('p99', duration(stats?.p99_ms), 'last 30 min'),
     tile('Slowest', duration(stats?.max_ms), 'since start'),
   ];
 }
 
 function failures(stats) {
   const classes = errorClasses(stats);
-  if (classes.length === 0) return h('p', { class: 'muted no-failures' }, 'None since the gateway started.');
+  if (classes.length === 0) return h('p', { class: 'muted no-failures' }, 'None.');
   const most = classes[0].count;
   return h('ul', { class: 'classes' }, classes.map(({ kind, count: times, share }) => {
     const { text, tone } = outcome(kind);
