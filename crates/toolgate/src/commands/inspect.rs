@@ -146,8 +146,12 @@ fn described(tool: &Value, timeout: f64) -> String {
             .set_header(["PARAMETER", "TYPE", "", "MEANING"])
             .trim_fmt(),
     };
+    let timeout = match timeout > 0.0 {
+        true => format!(", timeout {timeout} s"),
+        false => String::new(),
+    };
     format!(
-        "{bold}{name}{bold:#}  ({source}{effects}, timeout {timeout} s)\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
+        "{bold}{name}{bold:#}  ({source}{effects}{timeout})\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
         table(vec![[lines(
             tool["description"].as_str().unwrap_or_default()
         )]])

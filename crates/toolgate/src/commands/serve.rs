@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tokio_util::sync::CancellationToken;
-use toolgate_server::ServeSettings;
+use toolgate_server::{ServeSettings, Traces};
 use tracing::{info, warn};
 
 use crate::cli::{Global, ServeOptions};
@@ -25,7 +25,7 @@ const FIXED: [&str; 3] = ["model", "serve", "telemetry"];
 
 pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
-    let settings = settings(&config, options)?;
+    let settings = settings(&config, options.bind, variable())?;
     let tools = wiring::tools(&config);
     tools.redactor.learn([settings.token.clone()]);
     wiring::warn_about(&config, &tools);
@@ -42,8 +42,12 @@ pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exi
     exit
 }
 
-/// What the file and the command line say, if that is safe.
-fn settings(config: &Config, options: &ServeOptions) -> anyhow::Result<ServeSettings> {
+/// What the file and the command line say, if that is safe. `variable` is the token of the environment.
+pub(super) fn settings(
+    config: &Config,
+    bind: Option<SocketAddr>,
+    variable: Option<String>,
+) -> anyhow::Result<ServeSettings> {
     if let Some(unset) = config.unset_for_serve() {
         bail!(unset.clone());
     }
@@ -51,21 +55,31 @@ fn settings(config: &Config, options: &ServeOptions) -> anyhow::Result<ServeSett
         bail!(error);
     }
     let mut settings = config.serve.clone();
-    if let Some(bind) = options.bind {
-        settings.bind = bind;
+    settings.bind = bind.unwrap_or(settings.bind);
+    let is_public = !settings.bind.ip().to_canonical().is_loopback();
+    if is_public && config.stranger().is_some() {
+        // Whoever wrote the file knows its tokens: they may keep others out, and let nobody in.
+        settings.token.clear();
+        settings.tokens.clear();
     }
-    let variable = wiring::environment("TOOLGATE_TOKEN").filter(|token| !token.is_empty());
-    let has_token = config.has_token() || variable.is_some();
     if settings.token.is_empty() && settings.tokens.is_empty() {
         settings.token = variable.unwrap_or_default();
     }
-    if !settings.bind.ip().is_loopback() && !has_token {
+    if is_public && settings.token.is_empty() && settings.tokens.is_empty() {
         let (bind, port) = (settings.bind, settings.bind.port());
         bail!(
             "other machines could reach {bind}, so a token is needed: set TOOLGATE_TOKEN (openssl rand -hex 32 makes one), or stay on this machine with --bind 127.0.0.1:{port}"
         );
     }
-    Ok(settings)
+    match settings.problem() {
+        Some(problem) => bail!(problem),
+        None => Ok(settings),
+    }
+}
+
+/// The token of the environment.
+pub(super) fn variable() -> Option<String> {
+    wiring::environment("TOOLGATE_TOKEN").filter(|token| !token.is_empty())
 }
 
 async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow::Result<Exit> {
@@ -80,7 +94,11 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     let record = Record::open(&config, tools, "toolgate serve");
     let mut watch = Watch::default();
     watch.journal = record.journal().cloned();
-    let door = wiring::logged(&config, tools).approver(watch.approvals.clone());
+    let traces = traces(&config, tools);
+    let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
+    if let Some(traces) = &traces {
+        door = door.observer(traces.clone()).traced();
+    }
     let executor = watch.keep(record.keep(door)).build();
     let fleet = Fleet::start(&config, tools, servers::admit_unasked(&config), None);
     fleet.warn_of_untrusted();
@@ -113,8 +131,20 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     };
     fleet.stop().await;
     record.close().await;
+    if let Some(traces) = traces {
+        traces.flush().await;
+    }
     info!("stopped");
     Ok(exit)
+}
+
+/// Where calls are sent as traces. One that can not be sent to is told of, and is no reason to serve nothing.
+fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
+    let traces = Traces::start(&config.telemetry, tools.redactor.clone());
+    traces.unwrap_or_else(|problem| {
+        warn!("telemetry.otlp: {problem}");
+        None
+    })
 }
 
 /// Tells a person where everything is; the log tells everybody else.
@@ -138,18 +168,19 @@ fn introduce(
         1 => ", and those of 1 server that is starting".to_owned(),
         several => format!(", and those of {several} servers that are starting"),
     };
-    let token = match settings.token.is_empty() && settings.tokens.is_empty() {
-        true => "none needed, as only this machine gets in",
-        false => {
-            "needed by everybody: the page asks for it, programs send 'Authorization: Bearer …'"
-        }
+    let (token, header) = match settings.token.is_empty() && settings.tokens.is_empty() {
+        true => ("none needed, as only this machine gets in", ""),
+        false => (
+            "needed: the page asks for it, programs send 'Authorization: Bearer …'",
+            " --header \"Authorization: Bearer $TOOLGATE_TOKEN\"",
+        ),
     };
     let journal = journal::file(config).map(|file| file.display().to_string());
     say::line(&format!(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
   Dashboard  {bold}{url}/{bold:#}
-  MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{dim:#}
+  MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
   Journal    {}   {dim}toolgate calls{dim:#}
@@ -157,10 +188,48 @@ fn introduce(
 ",
         journal.unwrap_or_else(|_| "none".to_owned())
     ));
-    let is_wild = address.ip().is_unspecified();
-    if is_wild && settings.hosts.is_empty() {
+    let is_open = !address.ip().is_loopback();
+    if is_open && settings.hosts.is_empty() {
         say::note(
-            "others reach it by a name or address of this machine: list them in serve.hosts, as any other is turned away",
+            "others reach it by an address in numbers; a name they use for this machine must stand in serve.hosts",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Place;
+
+    const FILES: &str = "token-of-the-file-0123";
+    const MINE: &str = "token-of-the-variable-0123";
+
+    fn config(place: Place) -> Config {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.json");
+        let text = format!(r#"{{ "serve": {{ "token": "{FILES}" }} }}"#);
+        std::fs::write(&path, text).unwrap();
+        let mut config = Config::read(&path, &|_| None).unwrap();
+        config.place = place;
+        config
+    }
+
+    #[test]
+    fn a_token_that_a_stranger_may_know_lets_nobody_in_from_elsewhere() {
+        let (here, public) = ("127.0.0.1:0", "0.0.0.0:0");
+        for (place, bind, variable, expected) in [
+            (Place::Named, public, None, Some(FILES)),
+            (Place::User, public, Some(MINE), Some(FILES)),
+            (Place::Here, here, None, Some(FILES)),
+            (Place::Here, here, Some(MINE), Some(FILES)),
+            (Place::Here, public, None, None),
+            (Place::Here, public, Some(MINE), Some(MINE)),
+            (Place::Here, "[::ffff:127.0.0.1]:0", None, Some(FILES)),
+        ] {
+            let variable = variable.map(str::to_owned);
+            let made = settings(&config(place), bind.parse().ok(), variable);
+            let token = made.ok().map(|settings| settings.token);
+            assert_eq!(token.as_deref(), expected, "{place:?} {bind}");
+        }
     }
 }

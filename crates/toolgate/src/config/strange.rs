@@ -13,12 +13,13 @@ impl Config {
         self.file().filter(|_| self.place == Place::Here)
     }
 
-    /// What such a file opens to others, or sends to them. Its tokens only narrow: they do not count where one is needed.
+    /// What such a file opens to others, or sends to them. Its tokens only keep others out.
     pub(crate) fn widens(&self) -> Option<ConfigError> {
         let file = self.stranger()?;
         let serve = &self.serve;
+        let is_loopback = serve.bind.ip().to_canonical().is_loopback();
         let wide = [
-            (!serve.bind.ip().is_loopback(), "serve", "bind", OPEN),
+            (!is_loopback, "serve", "bind", OPEN),
             (!serve.hosts.is_empty(), "serve", "hosts", OPEN),
             (!serve.origins.is_empty(), "serve", "origins", OPEN),
             (serve.add_servers, "serve", "addServers", OPEN),
@@ -26,12 +27,6 @@ impl Config {
         ];
         let (_, section, key, what) = wide.into_iter().find(|(is_wide, ..)| *is_wide)?;
         self.error_about(section, key, &refused(file, what))
-    }
-
-    /// True if the file's tokens were chosen by whoever may choose who comes in.
-    pub(crate) fn has_token(&self) -> bool {
-        let serve = &self.serve;
-        self.stranger().is_none() && !(serve.token.is_empty() && serve.tokens.is_empty())
     }
 
     /// What is wrong with the place where such a file wants calls to be recorded: a file elsewhere might be somebody's.

@@ -223,3 +223,50 @@ proptest::proptest! {
         drop(read(&format!("{{\"tools\":[{text}]}}")));
     }
 }
+
+#[test]
+fn tokens_and_logins_of_the_gateway_are_secrets() {
+    let config = read(
+        r#"{ "serve": { "token": "${KEY}", "tokens": [{ "token": "second-token", "allow": [] }] },
+             "telemetry": { "otlp": "https://me:third-word@h:4318" } }"#,
+    );
+    assert_eq!(
+        config.unwrap().secrets(),
+        ["third-word", "s3cret-key", "second-token"]
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_set_counts_where_its_section_is_used() {
+    let config = read(
+        r#"{ "serve": { "token": "${NONE}" }, "journal": { "file": "${NONE}" }, "search": { "key": "${NONE}" } }"#,
+    )
+    .unwrap();
+    let told = |error: Option<&ConfigError>| error.map(ToString::to_string).unwrap_or_default();
+    assert!(told(config.unset_for_serve()).contains("serve.token"));
+    assert!(told(config.unset_for_journal()).contains("journal.file"));
+    assert!(told(config.unset_for("search")).contains("search.key"));
+    assert_eq!(
+        (config.unset_for("serve"), config.unset_for_model()),
+        (None, None)
+    );
+    assert_eq!(
+        (config.unset_for_tools().count(), config.unset().count()),
+        (1, 3)
+    );
+}
+
+#[test]
+fn the_journal_lies_beside_the_file_or_in_the_home_folder() {
+    for (text, expected) in [
+        ("calls.db", "/etc/calls.db"),
+        ("~/calls.db", "/home/ada/calls.db"),
+        ("/var/calls.db", "/var/calls.db"),
+    ] {
+        let config = read(&format!(r#"{{ "journal": {{ "file": "{text}" }} }}"#)).unwrap();
+        assert_eq!(config.journal.file.as_deref(), Some(Path::new(expected)));
+    }
+    assert_eq!(read("{}").unwrap().journal.file, None);
+    let wrong = read(r#"{ "journal": { "keepday": 1 } }"#).unwrap_err();
+    assert!(wrong.contains("did you mean 'keepDays'?"), "{wrong}");
+}

@@ -6,6 +6,7 @@ use tokio::runtime::Runtime;
 use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, Subscription};
 use zwave::sim;
 
+use crate::gateway::request;
 use crate::llm::alone;
 use crate::run::Run;
 
@@ -49,6 +50,37 @@ unlock the front door
             "{change}: {done:?}"
         );
     }
+}
+
+#[test]
+fn the_dashboard_beside_the_prompt_shows_the_same_house() {
+    use std::io::{BufRead, BufReader, Write};
+    let run = alone(Run::new(["demo", "-v", "--provider", "intents"]));
+    let (mut child, _folder) = run.start_open();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = log.find_map(|line| {
+        let line = line.ok()?;
+        let (_, rest) = line.split_once("dashboard at http://")?;
+        Some(rest.trim_end_matches('/').to_owned())
+    });
+    let address = address.unwrap();
+    // Nobody reads on, and a full pipe would stop it.
+    std::thread::spawn(move || log.for_each(drop));
+    let (status, page) = request(&address, "GET", "/", "");
+    assert!(status == 200 && page.contains("<html"), "{status} {page}");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"turn on the kitchen light\n").unwrap();
+    let mut answer = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut answer).unwrap();
+    assert!(
+        answer.starts_with("Kitchen Light in Kitchen is now on"),
+        "{answer}"
+    );
+    let (_, calls) = request(&address, "GET", "/api/calls?origin=chat", "");
+    assert!(calls.contains(r#""server":"house""#), "{calls}");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use crate::spinner::fitting;
 /// Enough of an id where calls do not come in the same millisecond.
 const SHORT_ID: usize = 12;
 const WIDEST_NAME: usize = 40;
+/// JSON that needs no lines.
+const SHORT: usize = 100;
 /// A line where nobody knows the width of the terminal.
 const WIDTH: usize = 120;
 
@@ -232,7 +234,10 @@ fn pretty(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(_) => lines_of(value),
         other => {
-            let text = format!("{other:#}");
+            let text = match other.to_string() {
+                short if short.len() <= SHORT => short,
+                _ => format!("{other:#}"),
+            };
             text.lines().map(escape).collect::<Vec<_>>().join("\n")
         }
     }

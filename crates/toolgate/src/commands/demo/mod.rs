@@ -49,6 +49,9 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
             false => None,
         };
         let dashboard = gateway.as_ref().map(Beside::url);
+        if let Some(url) = &dashboard {
+            tracing::info!("dashboard at {url}");
+        }
         if say::is_followed() {
             introduce(&demonstration, &view, dashboard.as_deref());
         }

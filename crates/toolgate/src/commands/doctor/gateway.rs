@@ -6,8 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_journal::{Filter, JournalHealth, Reader};
 
 use super::{Finding, Report};
+use crate::commands::serve;
 use crate::config::Config;
-use crate::wiring::{self, Tools};
+use crate::wiring::Tools;
 use crate::{gateway, journal};
 
 impl Report {
@@ -69,24 +70,18 @@ fn name(file: &Path) -> std::borrow::Cow<'_, str> {
 }
 
 async fn of_gateway(config: &Config) -> Finding {
-    if let Some(error) = config.widens() {
-        return Finding::Bad(error.to_string());
-    }
     // Unset variables are told with the configuration.
     if config.unset_for_serve().is_some() {
         return Finding::Warning("will not start before its variables are set".to_owned());
     }
-    let bind = config.serve.bind;
-    let variable = wiring::environment("TOOLGATE_TOKEN").is_some_and(|token| !token.is_empty());
-    let has_token = config.has_token() || variable;
-    if !bind.ip().is_loopback() && !has_token {
-        return Finding::Bad(format!(
-            "serve.bind is {bind}, which others can reach, and there is no token; set TOOLGATE_TOKEN"
-        ));
-    }
-    let token = match has_token {
-        true => "with a token",
-        false => "without a token, for this machine alone",
+    let settings = match serve::settings(config, None, serve::variable()) {
+        Ok(settings) => settings,
+        Err(error) => return Finding::Bad(error.to_string()),
+    };
+    let bind = settings.bind;
+    let token = match settings.token.is_empty() && settings.tokens.is_empty() {
+        true => "without a token, for this machine alone",
+        false => "with a token",
     };
     match gateway::listen(bind).await {
         Ok(_) => Finding::Good(format!("can listen on {bind}, {token}")),
