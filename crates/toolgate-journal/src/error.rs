@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 /// Why the journal can not be opened or read. A call never sees one.
 ///
 /// ```
@@ -64,4 +66,17 @@ pub enum JournalError {
     /// No call can have this id.
     #[error("'{0}' is no id of a call; it has up to 32 digits from 0 to 9 and a to f")]
     NoId(String),
+}
+
+impl JournalError {
+    /// True if it may be over without anything being done about it: a disk without space, another process that writes.
+    pub(crate) fn is_passing(&self) -> bool {
+        let Self::Sqlite { error, .. } = self else {
+            return false;
+        };
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull)
+        )
+    }
 }

@@ -9,11 +9,13 @@ use tokio::sync::oneshot;
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
+use crate::backlog::Backlog;
 use crate::health::Health;
+use crate::identity::Identity;
 use crate::queue::{Job, Queue};
 use crate::runs::{self, Run};
 use crate::upkeep::Upkeep;
-use crate::writer::{self, Backlog, Identity, Writer};
+use crate::writer::{self, Writer};
 use crate::{
     JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, wal,
 };
@@ -78,6 +80,7 @@ impl Journal {
             upkeep: Upkeep::new(settings),
             identity: Identity::of(file),
             backlog: Backlog::default(),
+            failed: None,
             open: HashSet::new(),
             opened: 1,
             log: 0,

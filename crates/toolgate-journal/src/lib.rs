@@ -30,10 +30,12 @@
 //! # }).unwrap();
 //! ```
 
+mod backlog;
 mod batch;
 mod error;
 mod filter;
 mod health;
+mod identity;
 mod journal;
 mod observer;
 mod place;

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::{JournalError, Sync, batch, recover, runs};
@@ -156,6 +157,8 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
     } else {
         check(&connection, file)?;
     }
+    // Else the end of every command would wait for the disk.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     batch::prepare(&connection)?;
     Ok(connection)
 }

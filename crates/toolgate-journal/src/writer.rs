@@ -1,11 +1,10 @@
 //! Those who write: whoever has a row and finds the file free writes it on the spot, with all that waits; else the thread
 //! does. The thread also does what takes time: waiting for other processes, trouble, upkeep, working off SQLite's log.
 
-use std::collections::{HashSet, VecDeque};
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::collections::HashSet;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -14,8 +13,10 @@ use tokio::time::Instant;
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
+use crate::backlog::Backlog;
 use crate::health::Health;
-use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue};
+use crate::identity::Identity;
+use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
 use crate::tidier::{Tidier, checkpoint};
@@ -24,10 +25,11 @@ use crate::{JournalError, Sync, batch, place, store};
 
 /// How often the thread looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
-/// How long to wait for another process that writes.
-const BUSY: Duration = Duration::from_secs(5);
+/// How often what failed is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 /// SQLite's log is worked off after about so many pages.
 const LONG_LOG: usize = 1000;
+const LONG_LOG_FILE: u64 = 1 << 20;
 const PAGE: usize = 4096;
 /// Pages of one small transaction.
 const PAGES: usize = 2;
@@ -47,6 +49,8 @@ pub(crate) struct Writer {
     pub(crate) identity: Identity,
     /// Rows that are not written yet, and who waits for them.
     pub(crate) backlog: Backlog,
+    /// Since when nothing could be written, and whether the file has to be opened anew.
+    pub(crate) failed: Option<Failed>,
     /// The places of calls that started and did not end.
     pub(crate) open: HashSet<i64>,
     /// How often the file was opened.
@@ -55,74 +59,10 @@ pub(crate) struct Writer {
     pub(crate) log: usize,
 }
 
-/// Rows that wait, bounded like the queue.
-#[derive(Default)]
-pub(crate) struct Backlog {
-    rows: VecDeque<Row>,
-    bytes: usize,
-    acks: Vec<Ack>,
-    closing: Option<Ack>,
-}
-
-/// Which file it is that is written to: SQLite does not notice when it is moved or deleted.
-pub(crate) struct Identity {
-    device_and_inode: Option<(u64, u64)>,
-    looked: Instant,
-}
-
-impl Backlog {
-    /// Says how many rows there is no room for.
-    fn add(&mut self, jobs: VecDeque<Job>) -> u64 {
-        let mut lost = 0;
-        for job in jobs {
-            match job {
-                Job::Write(row, ack) => {
-                    lost += u64::from(!self.keep(row));
-                    self.acks.extend(ack);
-                }
-                Job::Flush(ack) => self.acks.push(ack),
-                Job::Close(ack) => self.closing = Some(ack),
-            }
-        }
-        lost
-    }
-
-    fn keep(&mut self, row: Row) -> bool {
-        let bytes = row.bytes();
-        let has_room = self.rows.len() < MOST_ROWS && self.bytes + bytes <= MOST_BYTES;
-        if has_room {
-            self.bytes += bytes;
-            self.rows.push_back(row);
-        }
-        has_room
-    }
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.bytes = 0;
-    }
-}
-
-impl Identity {
-    pub(crate) fn of(file: &Path) -> Self {
-        let numbers = |file: Metadata| (file.dev(), file.ino());
-        Self {
-            device_and_inode: fs::metadata(file).ok().map(numbers),
-            looked: Instant::now(),
-        }
-    }
-
-    /// True if nobody has looked for a while.
-    fn is_due(&self) -> bool {
-        self.looked.elapsed() >= TICK
-    }
-
-    /// True if it is still the same file.
-    fn is_still(&mut self, file: &Path) -> bool {
-        let now = Self::of(file);
-        self.looked = now.looked;
-        self.device_and_inode == now.device_and_inode
-    }
+/// What is known of the last try.
+pub(crate) struct Failed {
+    at: Instant,
+    needs_opening: bool,
 }
 
 /// Writes all that waits, if nobody else does and nothing stands in the way; else the thread is called.
@@ -170,6 +110,14 @@ pub(crate) fn run(writer: &Mutex<Option<Writer>>, queue: &Queue) {
     }
 }
 
+/// Asked by SQLite each time it finds the file locked. Its own way sleeps so long in between that others are always faster.
+fn waits(times: i32) -> bool {
+    const FEW: i32 = 50;
+    const MOST: i32 = 2500;
+    std::thread::park_timeout(Duration::from_micros(if times < FEW { 200 } else { 2000 }));
+    times < MOST
+}
+
 impl Writer {
     /// What waits in the queue now waits here.
     fn take(&mut self) {
@@ -179,9 +127,9 @@ impl Writer {
 
     /// True if everything is written. Waits for nobody and leaves every trouble to the thread.
     fn write_now(&mut self) -> bool {
-        self.set_patience(Duration::ZERO);
         let rows = self.backlog.rows.iter();
         let result = catch_unwind(AssertUnwindSafe(|| {
+            self.connection.busy_timeout(Duration::ZERO)?;
             batch::write(&self.connection, self.run_seq, &self.redactor, rows)
         }));
         let is_written = matches!(result, Ok(Ok(())));
@@ -195,19 +143,30 @@ impl Writer {
         if self.backlog.rows.is_empty() {
             return self.written();
         }
-        self.set_patience(BUSY);
-        match catch_unwind(AssertUnwindSafe(|| self.commit())) {
-            Ok(Ok(())) => self.written(),
-            Ok(Err(error)) => self.health.fails(&error),
-            Err(_) => {
-                // The rows that led to it would do so again.
-                self.health.loses(self.backlog.rows.len() as u64);
-                self.backlog.clear();
-                self.health.fails(&"writing panicked");
+        let is_urgent = std::mem::take(&mut self.backlog.is_urgent);
+        let is_too_early = |failed: &Failed| failed.at.elapsed() < RETRY;
+        if is_urgent || !self.failed.as_ref().is_some_and(is_too_early) {
+            match catch_unwind(AssertUnwindSafe(|| self.commit())) {
+                Ok(Ok(())) => self.written(),
+                Ok(Err(error)) => self.fail(&error),
+                Err(_) => {
+                    // The rows that led to it would do so again.
+                    self.health.loses(self.backlog.rows.len() as u64);
+                    self.backlog.clear();
+                    self.health.fails(&"writing panicked");
+                }
             }
         }
         // Whoever still waits goes on; the rows are kept for another try.
         self.backlog.acks.clear();
+    }
+
+    fn fail(&mut self, error: &JournalError) {
+        self.health.fails(error);
+        self.failed = Some(Failed {
+            at: Instant::now(),
+            needs_opening: !error.is_passing(),
+        });
     }
 
     fn written(&mut self) {
@@ -222,6 +181,8 @@ impl Writer {
             }
             self.backlog.clear();
         }
+        self.failed = None;
+        self.backlog.is_urgent = false;
         self.health.is_well();
         for ack in self.backlog.acks.drain(..) {
             // Whoever no longer waits does not mind.
@@ -234,6 +195,14 @@ impl Writer {
             warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
             self.reopen()?;
         }
+        if self
+            .failed
+            .as_ref()
+            .is_some_and(|failed| failed.needs_opening)
+        {
+            self.reopen()?;
+        }
+        self.wait_for_others()?;
         match self.commit_once() {
             Err(error) if store::is_damage(&error) => {
                 self.reopen()?;
@@ -267,21 +236,21 @@ impl Writer {
         }
     }
 
-    fn set_patience(&self, patience: Duration) {
-        if let Err(error) = self.connection.busy_timeout(patience) {
-            debug!(%error, "the patience with others can not be set");
-        }
+    /// From here on another process that writes is waited for.
+    fn wait_for_others(&mut self) -> Result<(), JournalError> {
+        let result = self.connection.busy_handler(Some(waits));
+        result.map_err(|error| self.trouble(error))
     }
 
     /// A bit of upkeep, and how long to wait before the next.
     fn keep_up(&mut self) -> Duration {
-        if !self.upkeep.is_resting() && !self.health.is_failing() {
+        if !self.upkeep.is_resting() && self.failed.is_none() {
             self.upkeep.step(&mut self.connection, &self.file);
         }
-        if self.upkeep.is_resting() {
-            TICK
-        } else {
-            Duration::ZERO
+        match self.upkeep.is_resting() {
+            _ if self.failed.is_some() => RETRY,
+            true => TICK,
+            false => Duration::ZERO,
         }
     }
 
@@ -294,7 +263,11 @@ impl Writer {
         if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
             debug!(%error, "the end of the run could not be recorded");
         }
-        if let Err(error) = checkpoint(&self.connection, "TRUNCATE") {
+        // A short log is left for the next process: working it off takes longer than most commands.
+        let log = fs::metadata(store::suffixed(&self.file, "-wal"));
+        if log.is_ok_and(|log| log.len() > LONG_LOG_FILE)
+            && let Err(error) = checkpoint(&self.connection, "TRUNCATE")
+        {
             debug!(%error, "the log of the journal could not be worked off");
         }
     }

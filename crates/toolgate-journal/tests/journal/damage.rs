@@ -39,6 +39,8 @@ impl Parts {
             .collect();
         if is_closed {
             journal.close().await;
+            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+            house.sqlite().execute_batch(checkpoint).unwrap();
         }
         let log = house.file().with_file_name("journal.db-wal");
         Self {

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::sync::Notify;
 use toolgate_core::{ToolCall, ToolOutput};
 
 use crate::support::{House, all, any, executor_of, filtered, given_journal, process, scripted};
@@ -20,7 +22,7 @@ fn say(line: &str) {
         .unwrap();
 }
 
-/// Calls without end from several tasks. Says when a tool runs, which is when its start is written, and when an answer came.
+/// Leaves one call open, and calls without end from several tasks. Says when a tool runs, which is when its start is written, and when an answer came.
 #[test]
 #[ignore = "run by others as a process of its own"]
 fn calls_without_end() {
@@ -44,7 +46,17 @@ fn calls_without_end() {
             }
             Ok(ToolOutput::json(arguments.as_value().clone()))
         });
-        let executor = executor_of(&journal, [tool]);
+        let begun = Arc::new(Notify::new());
+        let begins = Arc::clone(&begun);
+        let hang = scripted(any("hang"), move |_, context| {
+            say(&format!("started {}", context.id()));
+            begins.notify_one();
+            std::future::pending()
+        });
+        let executor = executor_of(&journal, [tool, hang]);
+        let open = executor.clone();
+        tokio::spawn(async move { open.execute(ToolCall::new("hang", json!({}))).await });
+        begun.notified().await;
         let callers = (0..6_u64).map(|task| {
             let executor = executor.clone();
             tokio::spawn(async move {
