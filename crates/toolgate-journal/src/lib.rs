@@ -1,9 +1,9 @@
 //! A record of every tool call: what was asked, what was executed, what came of it, and when.
 //!
 //! ```text
-//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ writer thread ─▶ journal.db
-//!                 ◀── waits until they are on disk ◀───────────── group commits ┘             │
-//!                                                                  Reader, RecentCalls ◀──────┘
+//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer ─▶ journal.db
+//!      ▲ waits until they are committed │     on the spot, or by its thread ┘           │
+//!      └────────────────────────────────┘                Reader, RecentCalls ◀──────────┘
 //! ```
 //!
 //! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` how. A call survives the end of the process once its

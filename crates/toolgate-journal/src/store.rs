@@ -1,8 +1,8 @@
 //! The file: how it is made, opened, checked and written.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -118,9 +118,6 @@ fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
 }
 
 fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
-    if is_cut_off(file)? {
-        return Err(Unusable::Damaged("its end is missing".to_owned()));
-    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
@@ -163,30 +160,6 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
     Ok(connection)
 }
 
-/// True if the file is shorter than its head says. SQLite would take what is missing for zeros. While there is a log, the
-/// missing pages may be in there.
-fn is_cut_off(file: &Path) -> io::Result<bool> {
-    let log = fs::metadata(suffixed(file, "-wal"));
-    let mut head = [0; 100];
-    if log.is_ok_and(|log| log.len() > 0) || File::open(file)?.read_exact(&mut head).is_err() {
-        return Ok(false);
-    }
-    let word = |at: usize| {
-        u64::from(u32::from_be_bytes([
-            head[at],
-            head[at + 1],
-            head[at + 2],
-            head[at + 3],
-        ]))
-    };
-    let page = match u64::from(u16::from_be_bytes([head[16], head[17]])) {
-        1 => 65_536,
-        page => page,
-    };
-    let is_valid = word(24) == word(92);
-    Ok(is_valid && fs::metadata(file)?.len() < word(28) * page)
-}
-
 /// A small file is always checked, a larger one after a process did not end in good order, a huge one never: a start must
 /// not take long. Damage that is met later has the same consequences.
 fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
@@ -194,6 +167,12 @@ fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
         return Err(Unusable::Damaged("its head forbids writing".to_owned()));
     }
     let size = fs::metadata(file)?.len();
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let log = fs::metadata(suffixed(file, "-wal"));
+    // What is missing of the last page SQLite would take for zeros. While there is a log, it may be in there.
+    if size % page.unsigned_abs().max(1) != 0 && !log.is_ok_and(|log| log.len() > 0) {
+        return Err(Unusable::Damaged("its end is missing".to_owned()));
+    }
     let is_due = size <= SMALL || (size <= HUGE && !runs::dead(connection, file)?.is_empty());
     if is_due {
         let verdict: String =
@@ -216,13 +195,17 @@ fn create(file: &Path) -> io::Result<()> {
             .mode(0o700)
             .create(folder)?;
     }
-    let made = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(file)?;
-    if made.metadata()?.permissions().mode() & 0o077 != 0 {
-        made.set_permissions(Permissions::from_mode(0o600))?;
+    match fs::metadata(file) {
+        // Only a file that is not there is opened here: to close one takes away all locks that this process has on it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut made = OpenOptions::new();
+            made.append(true).create(true).mode(0o600).open(file)?;
+        }
+        Ok(existing) if existing.permissions().mode() & 0o077 != 0 => {
+            fs::set_permissions(file, Permissions::from_mode(0o600))?;
+        }
+        Ok(_) => {}
+        Err(error) => return Err(error),
     }
     Ok(())
 }

@@ -11,8 +11,10 @@ use toolgate_core::{ToolCall, ToolOutput};
 
 use crate::support::{House, all, any, executor_of, filtered, given_journal, process, scripted};
 
-/// How often a process is killed.
-const ROUNDS: u64 = 30;
+/// How often a process is killed; more with `JOURNAL_KILLS`.
+fn rounds() -> u64 {
+    std::env::var("JOURNAL_KILLS").map_or(30, |rounds| rounds.parse().unwrap())
+}
 
 fn say(line: &str) {
     // One write per line: a killed process leaves no half of it but at the very end.
@@ -79,7 +81,7 @@ fn calls_without_end() {
 fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
     let house = House::new();
     let (mut started, mut done) = (HashSet::new(), HashSet::new());
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let mut child = process("kill::calls_without_end", &house.file());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // Another moment every time: after so many lines, wherever the other tasks are then.
@@ -130,7 +132,7 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
     }
     let interrupted: Vec<_> = calls.iter().filter(|call| call.success.is_none()).collect();
     assert!(
-        interrupted.len() >= ROUNDS as usize,
+        interrupted.len() >= rounds() as usize,
         "{}",
         interrupted.len()
     );
