@@ -167,3 +167,107 @@ impl Batch<'_> {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sync, store};
+
+    fn start(id: &str) -> StartRow {
+        StartRow {
+            id: id.to_owned(),
+            tool: id.to_owned(),
+            source: None,
+            server: None,
+            origin: "library".to_owned(),
+            trace_id: None,
+            parent_span_id: None,
+            started_at: 1,
+            asked: "{}".to_owned(),
+            executed: Executed::AsAsked,
+        }
+    }
+
+    fn end(id: &str, error: &str) -> Row {
+        Row::End(Box::new(EndRow {
+            id: id.to_owned(),
+            outcome: "tool_error",
+            error: Some(error.to_owned()),
+            hint: None,
+            details: None,
+            duration: 1,
+            check: 1,
+            approval: 1,
+            invoke: 1,
+            renamed: None,
+            dropped: None,
+            result: None,
+            result_bytes: None,
+            result_cut: false,
+            content: None,
+            start: Start::Made(Box::new(start(id))),
+        }))
+    }
+
+    #[test]
+    fn calls_of_two_processes_that_share_a_place_stand_side_by_side() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let connection = store::open(&file, Sync::Normal).unwrap();
+        // The same millisecond, the same bits of the process and of the counter; they differ in between.
+        let ids = [1_u128, 2, 3].map(|other| format!("{:032x}", 5 << 80 | other << 20 | 7));
+        assert!(ids.iter().all(|id| place::of(id) == place::of(&ids[0])));
+        let starts = ids.each_ref().map(|id| Row::Start(Box::new(start(id))));
+        let ends = ids.each_ref().map(|id| end(id, &format!("of {id}")));
+        let redactor = Redactor::default();
+        for rows in [&starts[..], &starts[..1], &ends[1..], &ends[..]] {
+            write(&connection, 1, &redactor, rows.iter()).unwrap();
+        }
+        let mut statement = connection
+            .prepare("SELECT tool, id, error, finished FROM calls ORDER BY seq")
+            .unwrap();
+        let rows: Vec<[String; 4]> = statement
+            .query_map([], |row| {
+                let finished: i64 = row.get(3)?;
+                Ok([row.get(0)?, row.get(1)?, row.get(2)?, finished.to_string()])
+            })
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(rows.len(), 3);
+        for (row, id) in rows.iter().zip(&ids) {
+            assert_eq!((&row[0], &row[1], &row[2]), (id, id, &format!("of {id}")));
+        }
+        assert!(rows[0][3] < rows[1][3] && rows[1][3] < rows[2][3]);
+    }
+
+    #[test]
+    fn of_a_batch_that_fails_nothing_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let connection = store::open(&file, Sync::Normal).unwrap();
+        let pages: i64 = connection
+            .pragma_query_value(None, "page_count", |row| row.get(0))
+            .unwrap();
+        connection
+            .pragma_update(None, "max_page_count", pages + 4)
+            .unwrap();
+        let rows: Vec<Row> = (0..100_u128)
+            .map(|n| end(&format!("{:032x}", n << 80), &"x".repeat(1000)))
+            .collect();
+        let redactor = Redactor::default();
+        let error = write(&connection, 1, &redactor, rows.iter()).unwrap_err();
+        assert_eq!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::DiskFull)
+        );
+        let count =
+            || connection.query_row("SELECT count(*) FROM calls", [], |row| row.get::<_, i64>(0));
+        assert_eq!(count().unwrap(), 0);
+        connection
+            .pragma_update(None, "max_page_count", 1 << 20)
+            .unwrap();
+        write(&connection, 1, &redactor, rows.iter()).unwrap();
+        assert_eq!(count().unwrap(), 100);
+    }
+}

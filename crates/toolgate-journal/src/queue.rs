@@ -128,3 +128,46 @@ impl Queue {
         jobs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flush() -> Job {
+        Job::Flush(oneshot::channel().0)
+    }
+
+    fn row() -> Job {
+        Job::Write(Row::sample(), None)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_queue_takes_a_row_once_there_is_room() {
+        let queue = Queue::default();
+        for _ in 0..MOST_ROWS {
+            assert!(queue.put(row()).is_ok());
+        }
+        assert!(matches!(queue.put(row()), Err(Refused::Full(_))));
+        assert!(queue.put(flush()).is_ok(), "a question always has room");
+        let late = queue.put_when_possible(row());
+        let mut late = std::pin::pin!(late);
+        let patience = Duration::from_secs(1);
+        assert!(tokio::time::timeout(patience, &mut late).await.is_err());
+        assert_eq!(queue.take().len(), MOST_ROWS + 1);
+        let put = tokio::time::timeout(patience, late).await;
+        assert!(matches!(put, Ok(Ok(()))));
+        assert_eq!(queue.take().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn after_the_last_job_nothing_is_taken() {
+        let queue = Queue::default();
+        assert!(queue.put(Job::Close(oneshot::channel().0)).is_ok());
+        assert!(matches!(queue.put(row()), Err(Refused::Closed)));
+        assert!(matches!(
+            queue.put_when_possible(row()).await,
+            Err(Refused::Closed)
+        ));
+        assert_eq!(queue.take().len(), 1);
+    }
+}

@@ -104,6 +104,13 @@ impl Row {
         Self::End(Box::new(EndRow::new(record, redactor)))
     }
 
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        let call = toolgate_core::ToolCall::new("t", Value::Null);
+        let row = StartRow::new(&Redactor::default(), call.id(), "t", Origin::Library);
+        Self::Start(Box::new(row))
+    }
+
     /// Roughly what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         const FIELDS: usize = 512;
