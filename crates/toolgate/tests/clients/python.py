@@ -1,6 +1,6 @@
-"""A client made of the Python SDK. It starts `toolgate mcp`, uses it, and prints what it saw as JSON.
+"""A client made of the Python SDK. It starts `toolgate mcp` or asks a URL, uses it, and prints what it saw as JSON.
 
-python python.py legacy|auto PROGRAM [ARGUMENT]…
+python python.py legacy|auto PROGRAM|URL [ARGUMENT]…
 """
 
 import json
@@ -10,6 +10,7 @@ import anyio
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 
 async def main(mode: str, command: str, args: list[str]) -> None:
@@ -19,7 +20,10 @@ async def main(mode: str, command: str, args: list[str]) -> None:
         if isinstance(message, Exception):
             problems.append(repr(message))
 
-    transport = stdio_client(StdioServerParameters(command=command, args=args))
+    if command.startswith("http://"):
+        transport = streamable_http_client(command)
+    else:
+        transport = stdio_client(StdioServerParameters(command=command, args=args))
     async with Client(transport, mode=mode, message_handler=heard) as client:
         tools = (await client.list_tools()).tools
         echoed = await client.call_tool("echo", {"text": "häl\nlo", "nested": {"a": [1]}})
@@ -39,6 +43,14 @@ async def main(mode: str, command: str, args: list[str]) -> None:
         async with anyio.create_task_group() as group:
             for n in range(50):
                 group.start_soon(call, n)
+        # Of a server with a tool that reports how far it is.
+        progress: list[float] = []
+
+        async def reported(done: float, total: float | None, message: str | None) -> None:
+            progress.append(done)
+
+        if any(tool.name == "steps" for tool in tools):
+            await client.call_tool("steps", {}, progress_callback=reported)
         seen = {
             "protocol": client.protocol_version,
             "server": client.server_info.name if client.server_info else None,
@@ -50,6 +62,7 @@ async def main(mode: str, command: str, args: list[str]) -> None:
             "unknown": unknown,
             "cancelled": "cancelled" if patience.cancelled_caught else "answered",
             "together": all(answers[n]["echo"]["n"] == n for n in range(50)),
+            "progress": progress,
             "problems": problems,
         }
     print(json.dumps(seen))

@@ -1,19 +1,28 @@
-// A client made of the TypeScript SDK. It starts `toolgate mcp`, uses it, and prints what it saw as JSON.
-//   node typescript.mjs NODE_MODULES sdk|client|client-modern PROGRAM [ARGUMENT]…
+// A client made of the TypeScript SDK. It starts `toolgate mcp` or asks a URL, uses it, and prints what it saw as JSON.
+//   node typescript.mjs NODE_MODULES sdk|client|client-modern PROGRAM|URL [ARGUMENT]…
 import { pathToFileURL } from "node:url";
 
 const [modules, kind, command, ...args] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(`${modules}/@modelcontextprotocol/${path}`).href);
-const [{ Client }, { StdioClientTransport }] =
-  kind === "sdk"
-    ? [await load("sdk/dist/esm/client/index.js"), await load("sdk/dist/esm/client/stdio.js")]
-    : [await load("client/dist/index.mjs"), await load("client/dist/stdio.mjs")];
+const { Client, StdioClientTransport, StreamableHTTPClientTransport } = Object.assign(
+  {},
+  ...(kind === "sdk"
+    ? [
+        await load("sdk/dist/esm/client/index.js"),
+        await load("sdk/dist/esm/client/stdio.js"),
+        await load("sdk/dist/esm/client/streamableHttp.js"),
+      ]
+    : [await load("client/dist/index.mjs"), await load("client/dist/stdio.mjs")]),
+);
 
 const options = kind === "client-modern" ? { versionNegotiation: { mode: { pin: "2026-07-28" } } } : {};
 const client = new Client({ name: "test", version: "1" }, options);
 const problems = [];
 client.onerror = (error) => problems.push(String(error));
-await client.connect(new StdioClientTransport({ command, args, stderr: "inherit" }));
+const transport = command.startsWith("http://")
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args, stderr: "inherit" });
+await client.connect(transport);
 
 const { tools } = await client.listTools();
 const echoed = await client.callTool({ name: "echo", arguments: { text: "häl\nlo", nested: { a: [1] } } });
@@ -31,6 +40,12 @@ const cancelled = await call(kind === "sdk" ? [undefined, late] : [late]).then((
 const together = await Promise.all(
   Array.from({ length: 50 }, (_, n) => client.callTool({ name: "echo", arguments: { n } })),
 );
+// Of a server with a tool that reports how far it is.
+const progress = [];
+if (tools.some((tool) => tool.name === "steps")) {
+  const options = { onprogress: (report) => progress.push(report.progress) };
+  await client.callTool({ name: "steps", arguments: {} }, ...(kind === "sdk" ? [undefined, options] : [options]));
+}
 console.log(
   JSON.stringify({
     server: client.getServerVersion().name,
@@ -42,7 +57,9 @@ console.log(
     unknown,
     cancelled,
     together: together.every((answer, n) => answer.structuredContent.echo.n === n),
+    progress,
     problems,
   }),
 );
+await transport.terminateSession?.();
 await client.close();

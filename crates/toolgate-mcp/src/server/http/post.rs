@@ -202,7 +202,12 @@ impl McpHttp {
         let result = match asker {
             Asker::Session(session) => {
                 let begun = session.begin(id.clone());
-                catalogue.call(call, false, &begun.stop, None).await
+                let result = catalogue.call(call, false, &begun.stop, None).await;
+                if accepts.events && begun.is_withdrawn() {
+                    // Nobody is to be answered, but HTTP wants a response.
+                    return reply::events(HttpBody::whole(""));
+                }
+                result
             }
             Asker::Alone(modern) => {
                 let stop = self.shared.life.calls.child_token();

@@ -100,14 +100,14 @@ impl Session {
         }
     }
 
-    /// Stops the call with this id.
+    /// Stops the call with this id: its client wants no answer any more.
     pub(super) fn cancel(&self, id: &RequestId) {
-        let state = self.state();
-        let running = state.running.iter().filter(|running| running.id == *id);
-        let stops: Vec<_> = running.map(|running| running.stop.clone()).collect();
+        let mut state = self.state();
+        let withdrawn = state.running.extract_if(.., |one| one.id == *id);
+        let withdrawn: Vec<Running> = withdrawn.collect();
         drop(state);
-        for stop in stops {
-            stop.cancel();
+        for running in withdrawn {
+            running.stop.cancel();
         }
     }
 
@@ -181,6 +181,14 @@ pub(super) struct Begun {
     session: Arc<Session>,
     number: u64,
     pub(super) stop: CancellationToken,
+}
+
+impl Begun {
+    /// True if the client itself has cancelled it.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        let state = self.session.state();
+        !state.running.iter().any(|one| one.number == self.number)
+    }
 }
 
 impl Drop for Begun {

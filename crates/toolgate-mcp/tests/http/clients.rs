@@ -1,0 +1,123 @@
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::door::Door;
+
+/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true` that is a failure.
+fn installed(what: &str) -> Option<PathBuf> {
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let home = || folder("HOME").unwrap_or_default().join(".cache");
+    let usual = || folder("XDG_CACHE_HOME").unwrap_or_else(home);
+    let cache = folder("TOOLGATE_TEST_CACHE").unwrap_or_else(|| usual().join("toolgate-tests"));
+    let path = cache.join("mcp-clients").join(what);
+    if path.exists() {
+        return Some(path);
+    }
+    let why = format!("{} is not there; ./test.sh installs it", path.display());
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    // Past the test harness, which hides what passing tests print.
+    drop(writeln!(std::io::stderr(), "skipped: {why}"));
+    None
+}
+
+/// The same scripts that try `toolgate mcp`.
+fn script(name: &str) -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let script = crates.join("toolgate/tests/clients").join(name);
+    script.to_str().unwrap().to_owned()
+}
+
+/// Runs a client that prints JSON.
+async fn run(program: &Path, arguments: &[&str]) -> Value {
+    let done = Command::new(program)
+        .args(arguments)
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    let told = String::from_utf8_lossy(&done.stdout);
+    serde_json::from_str(&told).unwrap_or_else(|problem| panic!("{problem}: {told} {said}"))
+}
+
+fn expect_all_is_well(seen: &Value, who: &str) {
+    let asked = json!({ "text": "häl\nlo", "nested": { "a": [1] } });
+    assert_eq!(seen["server"], "toolgate", "{who}: {seen}");
+    assert_eq!(
+        seen["tools"],
+        json!(["echo", "datetime", "search", "steps"]),
+        "{who}"
+    );
+    assert_eq!(seen["schema"], "object", "{who}");
+    assert_eq!(seen["echo"]["echo"], asked, "{who}");
+    assert_eq!(seen["failed"][0], true, "{who}");
+    let failed = seen["failed"][1].as_str().unwrap();
+    let expected = "Invalid parameters: 'action' must be one of";
+    assert!(failed.starts_with(expected), "{who}: {failed}");
+    let unknown = seen["unknown"].as_str().unwrap();
+    assert!(unknown.contains("Unknown tool: 'nope'"), "{who}: {unknown}");
+    assert_eq!(seen["cancelled"], "cancelled", "{who}");
+    assert_eq!(seen["together"], true, "{who}");
+    assert_eq!(seen["progress"], json!([1, 2, 3]), "{who}");
+    assert_eq!(seen["problems"], json!([]), "{who}");
+}
+
+#[tokio::test]
+async fn the_typescript_sdks_work_over_http_in_both_eras() {
+    let Some(modules) = installed("node_modules") else {
+        return;
+    };
+    let script = script("typescript.mjs");
+    for kind in ["sdk", "client", "client-modern"] {
+        let door = Door::open().await;
+        let arguments = [&script, modules.to_str().unwrap(), kind, &door.url()];
+        let seen = run(Path::new("node"), &arguments).await;
+        expect_all_is_well(&seen, kind);
+        assert_eq!(
+            door.mcp.sessions(),
+            0,
+            "{kind}: they say when they are done"
+        );
+        door.nobody_searches().await;
+    }
+}
+
+#[tokio::test]
+async fn the_python_sdk_works_over_http_in_both_eras() {
+    let Some(python) = installed("python/bin/python") else {
+        return;
+    };
+    let script = script("python.py");
+    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+        let door = Door::open().await;
+        let mut seen = run(&python, &[&script, mode, &door.url()]).await;
+        seen["progress"] = json!([1, 2, 3].map(|done| {
+            assert_eq!(seen["progress"][done - 1], done as f64, "{mode}");
+            done
+        }));
+        expect_all_is_well(&seen, mode);
+        assert_eq!(seen["protocol"], protocol);
+        assert_eq!(door.mcp.sessions(), 0, "{mode}");
+        door.nobody_searches().await;
+    }
+}
+
+#[tokio::test]
+async fn the_inspector_works_over_http() {
+    let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
+        return;
+    };
+    let door = Door::open().await;
+    let url = door.url();
+    let ask = async |method: &[&str]| {
+        let first = ["--cli", &url, "--transport", "http", "--method"];
+        run(&inspector, &[&first, method].concat()).await
+    };
+    let listed = ask(&["tools/list"]).await;
+    assert_eq!(listed["tools"][0]["name"], "echo", "{listed}");
+    let called = ask(&["tools/call", "--tool-name", "echo", "--tool-arg", "a=1"]).await;
+    assert_eq!(called["structuredContent"]["echo"]["a"], "1", "{called}");
+}
