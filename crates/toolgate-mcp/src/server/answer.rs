@@ -2,6 +2,7 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
+use serde_json::Value;
 use toolgate_core::{Content, ToolOutcome, ToolOutput};
 
 /// A failure is a result with `isError`, so that a model reads it and does better; also where there is no such tool, which MCP
@@ -26,7 +27,7 @@ fn failure(outcome: &ToolOutcome) -> String {
 fn success(output: ToolOutput, modern: bool) -> CallToolResult {
     let as_text = (output.content.is_empty() && output.structured.is_some())
         .then(|| ContentBlock::text(output.to_text()));
-    let blocks = output.content.iter().map(block).chain(as_text);
+    let blocks = output.content.into_iter().map(block).chain(as_text);
     let mut result = CallToolResult::success(blocks.collect());
     // Up to 2025-11-25 it is an object; clients of that time refuse the whole result otherwise.
     result.structured_content = output
@@ -36,7 +37,17 @@ fn success(output: ToolOutput, modern: bool) -> CallToolResult {
 }
 
 /// What is no block in rmcp's eyes is still told, as text.
-fn block(content: &Content) -> ContentBlock {
-    let value = content.as_value();
-    ContentBlock::deserialize(value).unwrap_or_else(|_| ContentBlock::text(value.to_string()))
+fn block(content: Content) -> ContentBlock {
+    let is_text = content.as_text().is_some();
+    match content.into_value() {
+        // Nearly every block is text and nothing else; rmcp would try one kind after the other.
+        Value::Object(mut block) if is_text && block.len() == 2 => {
+            match block.swap_remove("text") {
+                Some(Value::String(text)) => ContentBlock::text(text),
+                _ => ContentBlock::text(Value::Object(block).to_string()),
+            }
+        }
+        value => ContentBlock::deserialize(&value)
+            .unwrap_or_else(|_| ContentBlock::text(value.to_string())),
+    }
 }

@@ -11,10 +11,6 @@ use super::service::{Call, Unusable};
 
 /// What a message says.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every message is a request, and it moves once"
-)]
 pub(super) enum Incoming {
     /// A `tools/call`.
     Call { id: RequestId, call: Call },

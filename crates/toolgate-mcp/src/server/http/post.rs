@@ -1,7 +1,5 @@
 //! One message of a client: who asks, in which era, and the answer.
 
-use std::sync::Arc;
-
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use rmcp::model::{
     ClientNotification, ClientRequest, EmptyResult, ErrorCode, ErrorData, GetMeta,
@@ -14,7 +12,6 @@ use super::body::HttpBody;
 use super::era::{Asker, is_modern, known_version};
 use super::headers::{self, Accepts, SESSION};
 use super::reply::{self, Refusal, answered, failed};
-use super::table::InUse;
 use crate::server::handler::connected;
 use crate::server::request::{self, Incoming};
 use crate::server::service::{self, Call, Life};
@@ -193,10 +190,7 @@ impl McpHttp {
         }
         let wants_progress = call.meta.get_progress_token().is_some();
         if accepts.events && (wants_progress || !accepts.json) {
-            return match asker {
-                Asker::Session(session) => self.resumable(id, call, session),
-                Asker::Alone(modern) => self.streamed(id, call, modern),
-            };
+            return self.streamed(id, call, asker);
         }
         let _under_way = self.shared.calls.token();
         let result = match asker {
@@ -215,20 +209,6 @@ impl McpHttp {
             }
         };
         reply::message(accepts, answered(&id, &result))
-    }
-
-    /// Runs a call whose answer the client may come back for: it goes on without a connection.
-    fn resumable(&self, id: RequestId, call: Call, session: InUse) -> Response<HttpBody> {
-        let begun = session.begin(id.clone());
-        let log = session.open_stream(&self.shared.kept);
-        let body = self.first_reading(&log, &session, begun.stop.clone());
-        let (shared, catalogue) = (Arc::clone(&self.shared), Arc::clone(&self.server.catalogue));
-        self.shared.calls.spawn(async move {
-            let stop = begun.stop.clone();
-            super::streams::run(&catalogue, id, call, false, &stop, &log).await;
-            shared.keep(&session);
-        });
-        reply::events(body)
     }
 }
 

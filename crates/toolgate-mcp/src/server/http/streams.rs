@@ -1,6 +1,5 @@
 //! Answers in pieces, and changes as they happen.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,11 +10,10 @@ use http::{HeaderMap, Response, StatusCode};
 use rmcp::model::{ProgressNotificationParam, RequestId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::body::HttpBody;
 use super::changes::UNASKED;
-use super::era::known_version;
+use super::era::{Asker, known_version};
 use super::events::{EventId, EventLog, Reader, comment, priming};
 use super::headers::{self, LAST_EVENT, only};
 use super::reply::{self, Refusal, answered};
@@ -29,7 +27,7 @@ use crate::server::service::Call;
 const MOST_KEPT: usize = 64 * 1024 * 1024;
 
 /// Runs a call: its reports and its answer go into the log.
-pub(super) async fn run(
+async fn run(
     catalogue: &Catalogue,
     id: RequestId,
     call: Call,
@@ -73,14 +71,14 @@ impl Shared {
     }
 }
 
-/// An answer on its way to a client of the older era.
+/// An answer on its way to its client.
 struct Delivery {
     reader: Reader,
     keep_alive: Duration,
     /// To be sent first.
     first: Option<Bytes>,
-    /// As long as the client has no place to come back to, it can only be gone for good.
-    not_resumable: Option<CancellationToken>,
+    /// The call, as long as a client that hangs up can only be gone for good.
+    stop: Option<CancellationToken>,
     /// A session with an open stream is in use; while the call runs, it is anyway.
     _session: Option<InUse>,
 }
@@ -94,65 +92,63 @@ impl Delivery {
                 () = tokio::time::sleep(self.keep_alive) => return Some(comment()),
             },
         };
-        self.not_resumable = None;
+        if self.reader.log.stream.is_some() {
+            // From here on the client knows a place to come back to.
+            self.stop = None;
+        }
         Some(bytes)
     }
 
-    fn into_body(self) -> HttpBody {
-        HttpBody::events(unfold(self, |mut delivery| async {
+    fn into_response(self) -> Response<HttpBody> {
+        reply::events(HttpBody::events(unfold(self, |mut delivery| async {
             let bytes = delivery.next().await?;
             Some((bytes, delivery))
-        }))
+        })))
     }
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        if let Some(stop) = &self.not_resumable
-            && !self.reader.log.is_over()
-        {
+        if let Some(stop) = &self.stop {
             stop.cancel();
         }
     }
 }
 
 impl McpHttp {
-    /// The body of the response that a call is answered with first.
-    pub(super) fn first_reading(
-        &self,
-        log: &Arc<EventLog>,
-        session: &InUse,
-        stop: CancellationToken,
-    ) -> HttpBody {
-        let place = log.stream.filter(|_| session.is_primed());
+    /// Answers a call in pieces. It runs in a task of its own: a client that does not read must not hold it up, and one of the
+    /// older era may come back for the rest. In the newer one closing the connection cancels the call.
+    pub(super) fn streamed(&self, id: RequestId, call: Call, asker: Asker) -> Response<HttpBody> {
+        let (shared, catalogue) = (Arc::clone(&self.shared), Arc::clone(&self.server.catalogue));
+        let (log, stop, session, modern) = match asker {
+            Asker::Alone(modern) => {
+                let log = EventLog::new(None, Arc::clone(&shared.kept));
+                (log, shared.life.calls.child_token(), None, modern)
+            }
+            Asker::Session(session) => {
+                let begun = session.begin(id.clone());
+                let (log, stop) = (session.open_stream(&shared.kept), begun.stop.clone());
+                (log, stop, Some((session, begun)), false)
+            }
+        };
+        let is_primed = |(session, _): &(InUse, _)| session.is_primed();
+        let place = log
+            .stream
+            .filter(|_| session.as_ref().is_some_and(is_primed));
         let delivery = Delivery {
             reader: log.read_from(0),
-            keep_alive: self.shared.options.keep_alive,
+            keep_alive: shared.options.keep_alive,
             first: place.map(|stream| priming(EventId { stream, number: 0 })),
-            not_resumable: Some(stop),
+            stop: Some(stop.clone()),
             _session: None,
         };
-        delivery.into_body()
-    }
-
-    /// Answers a call of the newer era in pieces. The body runs it: closing the connection cancels it.
-    pub(super) fn streamed(&self, id: RequestId, call: Call, modern: bool) -> Response<HttpBody> {
-        let log = EventLog::new(None, Arc::clone(&self.shared.kept));
-        let catalogue = Arc::clone(&self.server.catalogue);
-        let stop = self.shared.life.calls.child_token();
-        let reader = log.read_from(0);
-        let running = Running {
-            work: Some(Box::pin(async move {
-                run(&catalogue, id, call, modern, &stop, &log).await;
-            })),
-            reader,
-            keep_alive: self.shared.options.keep_alive,
-            _under_way: self.shared.calls.token(),
-        };
-        reply::events(HttpBody::events(unfold(running, |mut running| async {
-            let bytes = running.next().await?;
-            Some((bytes, running))
-        })))
+        self.shared.calls.spawn(async move {
+            run(&catalogue, id, call, modern, &stop, &log).await;
+            if let Some((session, _begun)) = session {
+                shared.keep(&session);
+            }
+        });
+        delivery.into_response()
     }
 
     /// The stream of a session, or the rest of an answer the client has lost the connection to.
@@ -180,10 +176,10 @@ impl McpHttp {
                 reader: log.read_from(place.number),
                 keep_alive: self.shared.options.keep_alive,
                 first: None,
-                not_resumable: None,
+                stop: None,
                 _session: Some(session),
             };
-            return Ok(reply::events(delivery.into_body()));
+            return Ok(delivery.into_response());
         }
         let Some(listening) = session.listen(place.is_some()) else {
             let text = "Conflict: this session has an open stream already";
@@ -191,29 +187,5 @@ impl McpHttp {
         };
         let body = self.changes(session, listening, place.map(|place| place.number));
         Ok(reply::events(body))
-    }
-}
-
-/// A call that its own response runs.
-struct Running {
-    work: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    reader: Reader,
-    keep_alive: Duration,
-    _under_way: TaskTrackerToken,
-}
-
-impl Running {
-    async fn next(&mut self) -> Option<Bytes> {
-        let Some(work) = &mut self.work else {
-            return self.reader.next().await;
-        };
-        tokio::select! {
-            biased;
-            event = self.reader.next() => return event,
-            () = work => {}
-            () = tokio::time::sleep(self.keep_alive) => return Some(comment()),
-        }
-        self.work = None;
-        self.reader.next().await
     }
 }
