@@ -112,6 +112,8 @@ async fn in_the_newer_era_closing_the_stream_cancels_the_call() {
     let answer = caller
         .post(asked_alone("tools/call", hold(Some("t"))))
         .await;
+    // It runs whether or not the client reads.
+    held.has_begun().await;
     let mut events = Events::of(answer);
     assert_eq!(events.message().await["method"], "notifications/progress");
     assert_eq!(held.ended.load(Ordering::Relaxed), 0);

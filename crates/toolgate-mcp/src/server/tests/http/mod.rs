@@ -8,6 +8,7 @@ mod sessions;
 mod statuses;
 
 use ::http::{HeaderName, HeaderValue, Request, Response};
+use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 
 use super::*;
@@ -94,8 +95,6 @@ impl Caller {
     }
 }
 
-use bytes::Bytes;
-
 fn http(manager: &Arc<ToolManager>) -> McpHttp {
     server(manager).http(HttpOptions::default())
 }
@@ -107,7 +106,9 @@ fn initialize(version: &str) -> Value {
 }
 
 fn asked(method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+    let mut message = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+    message["params"] = params;
+    message
 }
 
 /// The same as the newer era wants it.

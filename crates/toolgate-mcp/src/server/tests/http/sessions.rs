@@ -3,9 +3,10 @@ use tokio::runtime::Handle;
 use super::*;
 
 fn bounded(most: usize) -> McpHttp {
-    let mut options = HttpOptions::default();
-    options.max_sessions = most;
-    server(&manager()).http(options)
+    server(&manager()).http(HttpOptions {
+        max_sessions: most,
+        ..HttpOptions::default()
+    })
 }
 
 async fn is_alive(caller: &Caller) -> bool {
