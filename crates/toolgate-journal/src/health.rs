@@ -1,13 +1,19 @@
 //! How the journal is, and what is said about it: once when trouble begins, once when it is over.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::time;
+
+/// How long it is not said again that writing takes long.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// Whether calls are recorded.
 ///
@@ -41,65 +47,89 @@ pub enum JournalHealth {
 /// Shared by the writer and all who wait for it.
 #[derive(Default)]
 pub(crate) struct Health {
-    /// The same as `trouble.is_some()`, for those who are in a hurry.
+    /// The same as in `state`, for those who are in a hurry.
     is_failing: AtomicBool,
-    /// Writing failed; else it only takes long.
     is_broken: AtomicBool,
-    trouble: Mutex<Option<Trouble>>,
+    state: Mutex<State>,
     lost: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    trouble: Option<Trouble>,
+    /// When it was last said that writing takes long.
+    said: Option<Instant>,
 }
 
 struct Trouble {
     error: String,
     since: Timestamp,
     lost_before: u64,
+    is_said: bool,
 }
 
 impl Health {
+    /// Writing fails or takes long: nobody should wait for it.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
 
+    /// Writing fails.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)
     }
 
-    /// Writing fails.
-    pub(crate) fn fails(&self, error: &dyn std::fmt::Display) {
-        self.is_broken.store(true, Ordering::Relaxed);
-        self.is_late(error);
-    }
-
-    /// Writing takes long, for whatever reason; said unless something has been.
-    pub(crate) fn is_late(&self, error: &dyn std::fmt::Display) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let error = error.to_string();
-        match &mut *trouble {
-            Some(known) => known.error = error,
-            None => {
-                warn!(%error, "calls can not be recorded; they run all the same");
-                *trouble = Some(Trouble {
-                    error,
-                    since: Timestamp::now(),
-                    lost_before: self.lost(),
-                });
-                self.is_failing.store(true, Ordering::Relaxed);
-            }
+    /// Writing fails; said once.
+    pub(crate) fn fails(&self, error: &dyn Display) {
+        let mut state = self.state();
+        let trouble = self.trouble(&mut state, error);
+        if !self.is_broken.swap(true, Ordering::Relaxed) {
+            trouble.is_said = true;
+            warn!(%error, "calls can not be recorded; they run all the same");
         }
     }
 
-    /// All is well again; said unless it always was.
+    /// Writing takes long; said once, and not again and again on a machine where it often does.
+    pub(crate) fn is_late(&self, error: &dyn Display) {
+        let mut state = self.state();
+        let was_said = state.said.is_some_and(|said| said.elapsed() < QUIET);
+        let trouble = self.trouble(&mut state, error);
+        if !trouble.is_said && !was_said {
+            trouble.is_said = true;
+            state.said = Some(Instant::now());
+            warn!(%error, "calls are recorded late; they do not wait for it");
+        }
+    }
+
+    fn trouble<'a>(&self, state: &'a mut State, error: &dyn Display) -> &'a mut Trouble {
+        self.is_failing.store(true, Ordering::Relaxed);
+        let trouble = state.trouble.get_or_insert_with(|| Trouble {
+            error: String::new(),
+            since: Timestamp::now(),
+            lost_before: self.lost(),
+            is_said: false,
+        });
+        trouble.error = error.to_string();
+        trouble
+    }
+
+    /// All is well again; said if the trouble was, or cost anything.
     pub(crate) fn is_well(&self) {
         if !self.is_failing() {
             return;
         }
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(over) = trouble.take() {
+        if let Some(over) = self.state().trouble.take() {
             self.is_failing.store(false, Ordering::Relaxed);
             self.is_broken.store(false, Ordering::Relaxed);
             let lost = self.lost() - over.lost_before;
-            info!(lost, "calls are recorded again");
+            if over.is_said || lost > 0 {
+                info!(lost, "calls are recorded again");
+            }
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Rows that will never be written.
@@ -113,8 +143,7 @@ impl Health {
 
     pub(crate) fn report(&self) -> JournalHealth {
         let lost = self.lost();
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*trouble {
+        match &self.state().trouble {
             None => JournalHealth::Ok { lost },
             Some(trouble) => JournalHealth::Failing {
                 error: trouble.error.clone(),

@@ -14,6 +14,8 @@ use crate::{Journal, Sync, writer};
 
 /// How long a call waits for its row. After that it goes on, and so do the next ones until the writer is back.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// The same where every row waits for the disk itself.
+const PATIENCE_WITH_DISK: Duration = Duration::from_secs(2);
 
 /// A row of fewer bytes is written on the spot where nothing stands in the way: that takes some ten microseconds, less than to
 /// wake a thread and be woken by it.
@@ -33,6 +35,13 @@ impl JournalObserver {
 
     fn health(&self) -> &Health {
         &self.journal.shared.health
+    }
+
+    fn patience(&self) -> Duration {
+        match self.journal.shared.sync {
+            Sync::Relaxed | Sync::Normal => PATIENCE,
+            Sync::Full => PATIENCE_WITH_DISK,
+        }
     }
 
     /// The row is written or on its way when this returns, unless there is no room: a caller that goes away loses nothing.
@@ -72,16 +81,19 @@ impl JournalObserver {
 
     /// Until the row is on disk, or has been given up.
     async fn wait(&self, written: oneshot::Receiver<()>) {
-        if tokio::time::timeout(PATIENCE, written).await.is_err() {
-            self.health()
-                .fails(&"the disk or another process takes long");
+        if tokio::time::timeout(self.patience(), written)
+            .await
+            .is_err()
+        {
+            let reason = "the disk or another process takes long";
+            self.health().is_late(&reason);
         }
     }
 
     /// Until there is room for it.
     async fn squeeze(&self, job: Job, written: Option<oneshot::Receiver<()>>) {
-        match tokio::time::timeout(PATIENCE, self.journal.shared.queue.put_when_possible(job)).await
-        {
+        let put = self.journal.shared.queue.put_when_possible(job);
+        match tokio::time::timeout(self.patience(), put).await {
             Ok(Ok(())) => {
                 if let Some(written) = written.filter(|_| !self.health().is_failing()) {
                     self.wait(written).await;
