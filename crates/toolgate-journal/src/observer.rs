@@ -8,7 +8,7 @@ use toolgate_core::{CallRecord, CallStarted, Observer};
 
 use crate::health::Health;
 use crate::journal::Shared;
-use crate::queue::{Job, Refused};
+use crate::queue::{Job, Queue, Refused};
 use crate::row::Row;
 use crate::{Journal, Sync, writer};
 
@@ -44,11 +44,11 @@ impl JournalObserver {
         }
     }
 
-    /// The row is written or on its way when this returns, unless there is no room: a caller that goes away loses nothing.
+    /// The row is on its way when this returns, unless there is no room: a caller that goes away loses nothing.
     fn record(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
         let Shared { sync, queue, .. } = &*self.journal.shared;
         let is_quick = *sync == Sync::Normal && row.bytes() < QUICK;
-        let (ack, mut written) = match sync {
+        let (ack, written) = match sync {
             Sync::Relaxed => (None, None),
             Sync::Normal | Sync::Full => {
                 let (ack, written) = oneshot::channel();
@@ -57,26 +57,39 @@ impl JournalObserver {
         };
         let is_failing = self.health().is_failing();
         match queue.put(Job::Write(row, ack)) {
-            Ok(()) if is_quick && !is_failing => {
-                writer::write_at_once(&self.journal.shared.writer, queue);
+            Ok(()) if is_failing => {
+                queue.call();
+                None
             }
-            Ok(()) => queue.call(),
+            Ok(()) if is_quick => written.map(|written| Box::pin(self.write(written)) as _),
+            Ok(()) => {
+                queue.call();
+                written.map(|written| Box::pin(self.wait(written)) as _)
+            }
             Err(Refused::Full(job)) if !self.health().is_broken() => {
-                return Some(Box::pin(self.squeeze(job, written)));
+                Some(Box::pin(self.squeeze(job, written)))
             }
             Err(_) => {
                 self.health().loses(1);
-                return None;
+                None
             }
         }
-        if is_failing
-            || written
-                .as_mut()
-                .is_some_and(|written| written.try_recv().is_ok())
-        {
-            return None;
+    }
+
+    /// Writes all that waits, unless somebody else did meanwhile.
+    async fn write(&self, mut written: oneshot::Receiver<()>) {
+        let Shared { queue, writer, .. } = &*self.journal.shared;
+        // Should nobody poll this to its end, the thread has to do it.
+        let unattended = CallThread(queue);
+        // Whoever is about to have a row as well gets a chance to add it.
+        tokio::task::yield_now().await;
+        if written.try_recv().is_err() {
+            writer::write_at_once(writer, queue);
         }
-        written.map(|written| Box::pin(self.wait(written)) as BoxFuture<'_, ()>)
+        std::mem::forget(unattended);
+        if !written.is_terminated() && written.try_recv().is_err() {
+            self.wait(written).await;
+        }
     }
 
     /// Until the row is on disk, or has been given up.
@@ -105,6 +118,15 @@ impl JournalObserver {
                 self.health().is_late(&"more calls than can be written");
             }
         }
+    }
+}
+
+/// Calls the thread when it is dropped.
+struct CallThread<'a>(&'a Queue);
+
+impl Drop for CallThread<'_> {
+    fn drop(&mut self) {
+        self.0.call();
     }
 }
 
