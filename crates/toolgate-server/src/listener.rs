@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub(crate) use watch::Watch;
+pub(crate) use watch::{Fault, Watch};
 
 use crate::Gateway;
 use crate::guard::{Ends, Guard};
@@ -170,8 +170,13 @@ impl Hall {
             let seconds = GRACE.as_secs();
             warn!(
                 requests = left,
-                "still at work {seconds} s after the gateway was told to stop: their calls are cancelled"
+                "still at work {seconds} s after the gateway was told to stop: what they run is cancelled"
             );
+        }
+        for (call, running) in self.gateway.parts().stats.running() {
+            let tool = toolgate_core::escape(&running.tool);
+            let ran_ms = running.since.elapsed().as_millis();
+            warn!(%call, %tool, ran_ms, "cancelled: the gateway stops");
         }
         self.gateway.calls().cancel();
         if !self.emptied(FAREWELL).await {

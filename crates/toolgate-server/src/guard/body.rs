@@ -8,16 +8,17 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use http_body_util::{Full, Limited};
+use http_body_util::{LengthLimitError, Limited};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::room::Place;
-use crate::listener::Watch;
+use crate::listener::{Fault, Watch};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's body: no more than so many bytes, within so much time. Too many end in the error that axum answers with 413.
+/// A request's body: no more than so many bytes, within so much time. What is wrong with it stands in the watch too: not
+/// every route looks closely at an error.
 pub(super) struct Bounded<B> {
     inner: Limited<B>,
     patience: Duration,
@@ -34,11 +35,6 @@ where
     pub(super) fn wrap(body: B, limit: usize, patience: Duration, watch: &Arc<Watch>) -> Body {
         if body.is_end_stream() {
             return Body::empty();
-        }
-        if body.size_hint().lower() > limit as u64 {
-            watch.leaves_body_unread();
-            // Nothing of it is read: a client that asked whether to go on is not told to.
-            return Body::new(Limited::new(Full::new(Bytes::from_static(b"-")), 0));
         }
         Body::new(Self {
             inner: Limited::new(body, limit),
@@ -64,6 +60,11 @@ where
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
             this.done = frame.is_none();
+            if let Some(Err(error)) = &frame
+                && error.is::<LengthLimitError>()
+            {
+                this.watch.body_failed(Fault::TooLarge);
+            }
             return Poll::Ready(frame);
         }
         let patience = this.patience;
@@ -71,7 +72,7 @@ where
             .ends
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(ends.as_mut().poll(context));
-        this.watch.body_is_late();
+        this.watch.body_failed(Fault::Late);
         Poll::Ready(Some(Err("the body did not arrive in time".into())))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The guard stands around the whole router, not around single routes: a route can not be added outside of it.
 
+mod admit;
 mod body;
 mod headers;
 mod host;
@@ -23,26 +24,26 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode, header};
 use http_body::Body as HttpBody;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use toolgate_core::Scope;
 use tracing::debug;
 
+use admit::{Entry, Site, refuse};
 pub(crate) use body::Answer;
 use body::{Bounded, Stream};
 use headers::RequestIds;
 use host::Hosts;
-use origin::{Origins, Page, only, shown};
-use rate::{Rate, Who};
+use origin::{Origins, Page};
+use rate::Rate;
 use refusal::Refusal;
-use room::{Place, Room};
+use room::Room;
 use session::Sessions;
 use token::Tokens;
 
-use crate::api::login;
-use crate::listener::Watch;
+use crate::listener::{Fault, Watch};
 use crate::problem::Problem;
 use crate::{Gateway, router};
 
@@ -173,117 +174,12 @@ impl Guard {
         let mut page = Page::None;
         let response = match self.admit(ends, watch, &parts, &mut page) {
             Ok(entry) => self.pass(entry, ends, watch, parts, body).await,
-            Err(refused) => refused,
+            Err(refused) => *refused,
         };
         let (response, stream) = self.bounded(response, is_get);
         let (mut parts, body) = response.into_parts();
         headers::finish(&mut parts.headers, id, &page);
         http::Response::from_parts(parts, Answer::new(body, stream, Arc::clone(watch)))
-    }
-
-    /// May it come in? The order matters: what is foreign learns nothing, not even whether its token is right.
-    fn admit(
-        &self,
-        ends: Ends,
-        watch: &Watch,
-        parts: &Parts,
-        page: &mut Page,
-    ) -> Result<Entry, Response> {
-        let site = Site::of(parts);
-        if watch.had_two_lengths() {
-            let detail = "a request says by Content-Length or by Transfer-Encoding how long it is, not by both";
-            return Err(refuse(StatusCode::BAD_REQUEST, detail.to_owned()));
-        }
-        let host = self.expect_our_host(parts, ends.reached)?; // 1 host
-        let origin = self.origins.check(
-            &self.hosts,
-            host,
-            ends.reached,
-            &parts.method,
-            &parts.headers,
-        ); // 2 origin
-        *page = origin.map_err(|what| {
-            let detail = format!("{what} may not use this gateway; origins that may are listed in serve.origins of its configuration");
-            refuse(StatusCode::FORBIDDEN, detail)
-        })?;
-        if let Some(answer) = headers::preflight(parts, page) {
-            return Err(answer);
-        }
-        if site == Site::Health {
-            return Ok(Entry::default());
-        }
-        if self.gateway.stopping().is_cancelled() {
-            return Err(Refusal::Stopping.answer(parts));
-        }
-        let caller = self.caller(parts, page, site)?; // 3 token
-        self.expect_rate(&caller, ends.peer, &parts.method)
-            .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?; // 4 rate
-        let place = self.requests.enter(); // 5 room
-        let place = place.ok_or_else(|| Refusal::Full(self.requests.places()).answer(parts))?;
-        Ok(Entry {
-            caller,
-            place: Some(place),
-        })
-    }
-
-    fn expect_our_host<'a>(&self, parts: &'a Parts, reached: IpAddr) -> Result<&'a str, Response> {
-        let host = only(&parts.headers, &header::HOST);
-        let host =
-            host.map_err(|what| refuse(StatusCode::BAD_REQUEST, format!("{what} is refused")))?;
-        let host = host.ok_or_else(|| {
-            let detail = "the request has no Host header; HTTP/1.1 asks for one";
-            refuse(StatusCode::BAD_REQUEST, detail.to_owned())
-        })?;
-        let host = host.to_str().unwrap_or("");
-        // A request line may name a host of its own, which then counts instead of the header.
-        let named = parts.uri.authority().map(http::uri::Authority::as_str);
-        match [Some(host), named]
-            .into_iter()
-            .flatten()
-            .find(|host| !self.hosts.has(host, reached))
-        {
-            None => Ok(host),
-            Some(foreign) => {
-                let detail = format!(
-                    "'{}' is not a name of this gateway; if it should be, add it to serve.hosts of its configuration",
-                    shown(foreign)
-                );
-                Err(refuse(StatusCode::FORBIDDEN, detail))
-            }
-        }
-    }
-
-    fn caller(&self, parts: &Parts, page: &Page, site: Site) -> Result<Caller, Response> {
-        let tokens = &self.keys.tokens;
-        if tokens.is_empty() || site == Site::SignIn {
-            return Ok(Caller::default());
-        }
-        let known = if parts.headers.contains_key(header::AUTHORIZATION) {
-            bearer(&parts.headers).and_then(|token| tokens.find(token))
-        } else {
-            // A browser sends the cookie with whatever asks; only our own page may change anything with it.
-            let is_ours = *page == Page::Own || parts.method.is_safe() && *page == Page::None;
-            let session = is_ours
-                .then(|| self.keys.sessions.find(&parts.headers))
-                .flatten();
-            session.and_then(|number| tokens.by_number(number))
-        };
-        match known {
-            Some(caller) => Ok(caller.clone()),
-            None if site == Site::Page => Err(login::page(StatusCode::UNAUTHORIZED, None)),
-            None => Err(unauthorized()),
-        }
-    }
-
-    /// Only what may be a call counts: a page loads its parts as fast as it can.
-    fn expect_rate(&self, caller: &Caller, peer: IpAddr, method: &Method) -> Result<(), u32> {
-        let Some(rate) = self.rate.as_ref().filter(|_| !method.is_safe()) else {
-            return Ok(());
-        };
-        rate.take(match caller.number {
-            0 => peer.into(),
-            number => Who::Token(number),
-        })
     }
 
     async fn pass<B>(
@@ -301,35 +197,62 @@ impl Guard {
             + 'static,
     {
         let site = Site::of(&parts);
-        let limit = match site {
-            Site::Call | Site::Mcp => self
-                .gateway
-                .executor()
-                .limits()
-                .max_arguments
-                .saturating_add(SMALL_BODY),
-            _ => SMALL_BODY,
-        };
+        let limit = self.longest(site);
+        let is_envelope = matches!(site, Site::Call | Site::Mcp);
+        if !is_envelope && body.size_hint().lower() > limit as u64 {
+            watch.leaves_body_unread();
+            let detail = self.wrong_with(Fault::TooLarge, limit);
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, detail);
+        }
         let body = Bounded::wrap(body, limit, self.body_patience, watch);
         if matches!(site, Site::SignIn | Site::SignOut) {
             parts.extensions.insert(Arc::clone(&self.keys));
             parts.extensions.insert(ends);
         }
-        parts.extensions.insert(entry.caller);
+        if let Some(caller) = entry.caller {
+            parts.extensions.insert(caller);
+        }
         let call = Refusal::Stopping.later(&parts);
         let response = self.before_the_end(parts, body, call).await;
         drop(entry.place);
-        if watch.was_body_late() && !response.status().is_success() {
-            let detail = format!(
-                "the body did not arrive within {} s",
-                self.body_patience.as_secs()
-            );
-            let mut late = refuse(StatusCode::REQUEST_TIMEOUT, detail);
-            let close = http::HeaderValue::from_static("close");
-            late.headers_mut().insert(header::CONNECTION, close);
-            return late;
+        let Some(fault) = watch.body_fault() else {
+            return refusal::as_problem(response).await;
+        };
+        let status = match fault {
+            Fault::Late => StatusCode::REQUEST_TIMEOUT,
+            Fault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        };
+        let mut response = match is_envelope {
+            true => response,
+            false => refuse(status, self.wrong_with(fault, limit)),
+        };
+        *response.status_mut() = status;
+        let close = http::HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+        response
+    }
+
+    /// How long a body may be.
+    fn longest(&self, site: Site) -> usize {
+        match site {
+            Site::Call | Site::Check | Site::Mcp => {
+                let limits = self.gateway.executor().limits();
+                limits.max_arguments.saturating_add(SMALL_BODY)
+            }
+            _ => SMALL_BODY,
         }
-        refusal::as_problem(response).await
+    }
+
+    fn wrong_with(&self, fault: Fault, limit: usize) -> String {
+        match fault {
+            Fault::Late => {
+                let seconds = self.body_patience.as_secs();
+                format!("the body did not arrive within {seconds} s; send it again, and faster")
+            }
+            Fault::TooLarge => {
+                format!("the body is longer than {limit} bytes, which is the limit here")
+            }
+        }
     }
 
     /// The route's answer. If it is still at work after all calls were told to end, it is left.
@@ -374,63 +297,6 @@ impl Guard {
         debug!(streams = self.streams.taken(), "a stream was opened");
         (response, Some(Stream { _place: place, cut }))
     }
-}
-
-/// Let in.
-#[derive(Default)]
-struct Entry {
-    caller: Caller,
-    place: Option<Place>,
-}
-
-/// Paths that the guard itself knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Site {
-    Health,
-    SignIn,
-    SignOut,
-    Page,
-    Call,
-    Mcp,
-    Other,
-}
-
-impl Site {
-    fn of(parts: &Parts) -> Self {
-        match (&parts.method, parts.uri.path()) {
-            (_, "/healthz" | "/readyz") => Self::Health,
-            (&Method::POST, "/login") => Self::SignIn,
-            (&Method::POST, "/logout") => Self::SignOut,
-            (&Method::GET, "/") => Self::Page,
-            (_, "/mcp") => Self::Mcp,
-            (&Method::POST, path) if refusal::called(path).is_some() => Self::Call,
-            _ => Self::Other,
-        }
-    }
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = only(headers, &header::AUTHORIZATION).ok()??.as_bytes();
-    let (scheme, token) = value.split_at_checked(7)?;
-    scheme
-        .eq_ignore_ascii_case(b"bearer ")
-        .then(|| token.trim_ascii())
-}
-
-fn refuse(status: StatusCode, detail: String) -> Response {
-    debug!(status = status.as_u16(), detail, "a request was refused");
-    Problem::new(status, detail).into_response()
-}
-
-fn unauthorized() -> Response {
-    let detail =
-        "this gateway asks for a token: send it as 'Authorization: Bearer …', or sign in at /";
-    let mut response = refuse(StatusCode::UNAUTHORIZED, detail.to_owned());
-    let challenge = http::HeaderValue::from_static("Bearer realm=\"toolgate\"");
-    response
-        .headers_mut()
-        .insert(header::WWW_AUTHENTICATE, challenge);
-    response
 }
 
 #[cfg(test)]

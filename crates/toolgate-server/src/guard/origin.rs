@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_browser_that_says_whose_page_asks_is_believed() {
-        let table: [(&[(&str, &str)], Method, bool); 8] = [
+        type Row = (&'static [(&'static str, &'static str)], Method, bool);
+        let table: [Row; 8] = [
             (&[], Method::POST, true),
             (&[("sec-fetch-site", "same-origin")], Method::GET, true),
             (&[("sec-fetch-site", "none")], Method::GET, true),

@@ -31,6 +31,13 @@ pub(super) enum End {
     Close = 2,
 }
 
+/// What was wrong with a body. Such a connection ends with the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Late = 1,
+    TooLarge = 2,
+}
+
 /// One connection. What happens on every request costs a store here, and no look at a clock.
 pub(crate) struct Watch {
     clock: Arc<AtomicU32>,
@@ -41,7 +48,7 @@ pub(crate) struct Watch {
     blocked: AtomicU32,
     end: AtomicU8,
     two_lengths: AtomicBool,
-    body_late: AtomicBool,
+    body_fault: AtomicU8,
     body_unread: AtomicBool,
     waker: AtomicWaker,
 }
@@ -54,7 +61,7 @@ impl Watch {
             blocked: AtomicU32::new(0),
             end: AtomicU8::new(0),
             two_lengths: AtomicBool::new(false),
-            body_late: AtomicBool::new(false),
+            body_fault: AtomicU8::new(0),
             body_unread: AtomicBool::new(false),
             waker: AtomicWaker::new(),
             clock,
@@ -107,13 +114,16 @@ impl Watch {
         self.two_lengths.load(Relaxed)
     }
 
-    pub(crate) fn body_is_late(&self) {
-        self.body_late.store(true, Relaxed);
+    pub(crate) fn body_failed(&self, fault: Fault) {
+        self.body_fault.store(fault as u8, Relaxed);
     }
 
-    /// True if a body did not arrive in time. Such a connection ends with the answer.
-    pub(crate) fn was_body_late(&self) -> bool {
-        self.body_late.load(Relaxed)
+    pub(crate) fn body_fault(&self) -> Option<Fault> {
+        match self.body_fault.load(Relaxed) {
+            0 => None,
+            1 => Some(Fault::Late),
+            _ => Some(Fault::TooLarge),
+        }
     }
 
     pub(crate) fn leaves_body_unread(&self) {

@@ -48,16 +48,20 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
     manager.add(nap.unwrap());
     manager.add(light.unwrap());
     let feed = Feed::default();
-    let executor = ToolExecutor::builder(Arc::clone(&manager)).observer(feed.clone());
+    let stats = Stats::default();
+    let executor = ToolExecutor::builder(Arc::clone(&manager))
+        .observer(feed.clone())
+        .observer(stats.clone());
     Gateway::new(Parts {
         executor: executor.build(),
         servers: Servers::new(manager, ServersOptions::default()),
         feed,
-        stats: Stats::default(),
+        stats,
         metrics: Metrics::default(),
         approvals: Approvals::default(),
         redactor: Redactor::default(),
         model: ModelSettings::default(),
+        journal: None,
         workshop: None,
         settings: serde_json::from_value(settings).unwrap(),
     })

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use axum::routing::get;
 
 use super::*;
+use crate::guard::Caller;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -265,4 +266,25 @@ async fn what_no_route_answers_is_a_problem_too() {
         (query.status.as_u16(), query.header("content-type")),
         (400, Some("application/problem+json"))
     );
+}
+
+#[tokio::test]
+async fn health_is_for_everybody_and_its_reasons_for_those_who_may_see_everything() {
+    let tell = |caller: Caller| async move { format!("{}", caller.scope.is_everything()) };
+    let guard = guard_with(locked(), |_| Router::new().route("/readyz", get(tell)));
+    let (all, lights) = (format!("Bearer {TOKEN}"), format!("Bearer {LIGHTS}"));
+    let table: [(&[(&str, &str)], &str); 4] = [
+        (&[], "false"),
+        (&[("authorization", "Bearer wrong-wrong-wrong")], "false"),
+        (&[("authorization", &lights)], "false"),
+        (&[("authorization", &all)], "true"),
+    ];
+    for (headers, told) in table {
+        let back = ask(&guard, "GET", "/readyz", headers, "").await;
+        assert_eq!(
+            (back.status.as_u16(), back.text.as_str()),
+            (200, told),
+            "{headers:?}"
+        );
+    }
 }

@@ -165,7 +165,8 @@ async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
     let json = format!(r#"{{"token":"{TOKEN}"}}"#);
     let form = format!("token={TOKEN}");
     let evil = ("origin", "https://evil.test");
-    let table: [(&[(&str, &str)], &str, u16); 7] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, u16);
+    let table: [Row<'_>; 7] = [
         (&[("content-type", "application/json")], &json, 303),
         (&[FORM, ("sec-fetch-site", "same-origin")], &form, 303),
         (&[FORM, evil], &form, 403),

@@ -1,0 +1,185 @@
+//! May it come in? One question after the other.
+
+use std::net::IpAddr;
+
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use tracing::debug;
+
+use super::origin::{Page, only, shown};
+use super::rate::Who;
+use super::refusal::{self, Refusal};
+use super::room::Place;
+use super::{Caller, Ends, Guard, headers};
+use crate::api::login;
+use crate::listener::Watch;
+use crate::problem::Problem;
+
+/// Let in.
+pub(super) struct Entry {
+    /// None for somebody unknown, where that does not matter.
+    pub(super) caller: Option<Caller>,
+    pub(super) place: Option<Place>,
+}
+
+/// Not let in: the answer.
+type Refused = Box<Response>;
+
+impl Guard {
+    /// The order matters: who is foreign learns nothing, not even whether its token is right.
+    pub(super) fn admit(
+        &self,
+        ends: Ends,
+        watch: &Watch,
+        parts: &Parts,
+        page: &mut Page,
+    ) -> Result<Entry, Refused> {
+        if watch.had_two_lengths() {
+            let detail = "a request says by Content-Length or by Transfer-Encoding how long it is, not by both";
+            return Err(refuse(StatusCode::BAD_REQUEST, detail.to_owned()).into());
+        }
+        let host = self.expect_our_host(parts, ends.reached)?; // 1 host
+        *page = self.expect_our_page(parts, host, ends.reached)?; // 2 origin
+        if let Some(answer) = headers::preflight(parts, page) {
+            return Err(answer.into());
+        }
+        let site = Site::of(parts);
+        let caller = self.caller(parts, page); // 3 token
+        if site == Site::Health {
+            let place = None;
+            return Ok(Entry { caller, place });
+        }
+        let caller = match (caller, site) {
+            (Some(caller), _) => caller,
+            (None, Site::SignIn) => Caller::default(),
+            (None, Site::Page) => return Err(login::page(StatusCode::UNAUTHORIZED, None).into()),
+            (None, _) => return Err(unauthorized().into()),
+        };
+        if self.gateway.stopping().is_cancelled() {
+            return Err(Refusal::Stopping.answer(parts).into());
+        }
+        self.expect_rate(&caller, ends.peer, &parts.method)
+            .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?; // 4 rate
+        let place = self.requests.enter(); // 5 room
+        let place = place.ok_or_else(|| Refusal::Full(self.requests.places()).answer(parts))?;
+        Ok(Entry {
+            caller: Some(caller),
+            place: Some(place),
+        })
+    }
+
+    fn expect_our_host<'a>(&self, parts: &'a Parts, reached: IpAddr) -> Result<&'a str, Refused> {
+        let bad = |detail: String| refuse(StatusCode::BAD_REQUEST, detail);
+        let host = only(&parts.headers, &header::HOST);
+        let host = host.map_err(|what| bad(format!("{what} is refused")))?;
+        let host = host.ok_or_else(|| {
+            bad("the request has no Host header; every request needs one".to_owned())
+        })?;
+        let host = host.to_str().unwrap_or("");
+        // A request line may name a host of its own, which then counts instead of the header.
+        let named = parts.uri.authority().map(http::uri::Authority::as_str);
+        let mut names = [Some(host), named].into_iter().flatten();
+        match names.find(|host| !self.hosts.has(host, reached)) {
+            None => Ok(host),
+            Some(foreign) => {
+                let detail = format!(
+                    "'{}' is not a name of this gateway; if it should be, add it to serve.hosts of its configuration",
+                    shown(foreign)
+                );
+                Err(refuse(StatusCode::FORBIDDEN, detail).into())
+            }
+        }
+    }
+
+    fn expect_our_page(&self, parts: &Parts, host: &str, reached: IpAddr) -> Result<Page, Refused> {
+        let page = self
+            .origins
+            .check(&self.hosts, host, reached, &parts.method, &parts.headers);
+        page.map_err(|what| {
+            let detail = format!(
+                "{what} may not use this gateway; if it should, add its origin to serve.origins of the configuration"
+            );
+            refuse(StatusCode::FORBIDDEN, detail).into()
+        })
+    }
+
+    /// Who it is, by token or by session; nobody may need either.
+    fn caller(&self, parts: &Parts, page: &Page) -> Option<Caller> {
+        let tokens = &self.keys.tokens;
+        if tokens.is_empty() {
+            return Some(Caller::default());
+        }
+        if parts.headers.contains_key(header::AUTHORIZATION) {
+            return tokens.find(bearer(&parts.headers)?).cloned();
+        }
+        // A browser sends the cookie with whatever asks; only our own page may change anything with it.
+        if *page == Page::Own || *page == Page::None && parts.method.is_safe() {
+            let number = self.keys.sessions.find(&parts.headers)?;
+            return tokens.by_number(number).cloned();
+        }
+        None
+    }
+
+    /// Only what may be a call counts: a page loads its parts as fast as it can.
+    fn expect_rate(&self, caller: &Caller, peer: IpAddr, method: &Method) -> Result<(), u32> {
+        let Some(rate) = self.rate.as_ref().filter(|_| !method.is_safe()) else {
+            return Ok(());
+        };
+        rate.take(match caller.number {
+            0 => peer.into(),
+            number => Who::Token(number),
+        })
+    }
+}
+
+/// Paths that the guard itself knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Site {
+    Health,
+    SignIn,
+    SignOut,
+    Page,
+    Call,
+    Check,
+    Mcp,
+    Other,
+}
+
+impl Site {
+    pub(super) fn of(parts: &Parts) -> Self {
+        match (&parts.method, parts.uri.path()) {
+            (_, "/healthz" | "/readyz") => Self::Health,
+            (&Method::POST, "/login") => Self::SignIn,
+            (&Method::POST, "/logout") => Self::SignOut,
+            (&Method::GET, "/") => Self::Page,
+            (_, "/mcp") => Self::Mcp,
+            (&Method::POST, path) if refusal::called(path).is_some() => Self::Call,
+            (&Method::POST, path) if path.starts_with("/api/tools/") => Self::Check,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = only(headers, &header::AUTHORIZATION).ok()??.as_bytes();
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| token.trim_ascii())
+}
+
+pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
+    debug!(status = status.as_u16(), detail, "a request was refused");
+    Problem::new(status, detail).into_response()
+}
+
+fn unauthorized() -> Response {
+    let detail =
+        "this gateway asks for a token: send it as 'Authorization: Bearer …', or sign in at /";
+    let mut response = refuse(StatusCode::UNAUTHORIZED, detail.to_owned());
+    let challenge = HeaderValue::from_static("Bearer realm=\"toolgate\"");
+    let headers = response.headers_mut();
+    headers.insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
