@@ -149,6 +149,7 @@ fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)
         .collect();
     // One that waits is enough for any number of changes.
     let (changed, changes) = mpsc::channel(1);
+    let first = changed.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         let is_ours = match &event {
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => false,
@@ -170,6 +171,8 @@ fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)
         let folder = place.parent().unwrap_or(Path::new("/"));
         watcher.watch(folder, RecursiveMode::NonRecursive)?;
     }
+    // What was written between the first reading and now would never be noticed: one look tells.
+    drop(first.try_send(()));
     Ok((watcher, changes))
 }
 
