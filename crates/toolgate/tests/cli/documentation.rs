@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::run::Run;
 
 const ADDING: &str = include_str!("../../../../docs/adding-a-tool.md");
+const CONFIGURATION: &str = include_str!("../../../../docs/configuration.md");
+const DEPLOYING: &str = include_str!("../../../../docs/deploy.md");
 
 /// The fenced blocks of one language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
@@ -27,6 +29,22 @@ fn every_configuration_on_the_page_works() {
         .config(blocks[0])
         .json();
     assert_eq!(envelope["result"]["temperature"], 21);
+}
+
+#[test]
+fn every_configuration_of_the_gateway_is_read_without_a_word() {
+    for page in [CONFIGURATION, DEPLOYING] {
+        let blocks = blocks(page, "json");
+        assert!(blocks.len() >= 2);
+        for block in blocks {
+            let run = Run::new(["--config", "t.json", "list"]).file("t.json", block);
+            let done = run.done();
+            // Examples of servers are disabled, and that is said.
+            let mut words = done.stderr.lines();
+            assert!(words.all(|line| line.contains("is disabled")), "{done:?}");
+            assert_eq!(done.code, Some(0), "{block}");
+        }
+    }
 }
 
 #[test]
