@@ -19,6 +19,7 @@ let source = null;
 let timer = 0;
 let retry = FIRST_RETRY;
 let heard = 0;
+let watching = false;
 
 /**
  * Subscribes to events: `const stop = events(['call', 'started'], { call(call) {…}, started(call) {…}, open(again) {…},
@@ -35,6 +36,7 @@ export function events(kinds, handlers) {
   }
   const watcher = { open: handlers.open, lost: handlers.lost };
   watchers.add(watcher);
+  if (!watching) watch();
   if (!source && !timer) connect();
   else if (connection.state === 'open') queueMicrotask(() => watchers.has(watcher) && watcher.open?.(false));
   return () => {
@@ -93,9 +95,12 @@ function guarded(work) {
   }
 }
 
-setInterval(() => {
-  if (connection.state === 'open' && performance.now() - heard > SILENCE) lost();
-}, 2000);
-addEventListener('online', reconnectNow);
-addEventListener('pagehide', () => source?.close());
-addEventListener('pageshow', (event) => event.persisted && reconnectNow());
+function watch() {
+  watching = true;
+  setInterval(() => {
+    if (connection.state === 'open' && performance.now() - heard > SILENCE) lost();
+  }, 2000);
+  addEventListener('online', reconnectNow);
+  addEventListener('pagehide', () => source?.close());
+  addEventListener('pageshow', (event) => event.persisted && reconnectNow());
+}

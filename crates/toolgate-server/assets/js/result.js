@@ -9,11 +9,10 @@ const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 
 const SOUND = /^audio\/[a-z0-9.+-]+$/;
 const LONG_TEXT = 20_000;
 
-/** Draws a result; `content` are MCP's blocks if the gateway has them. */
+/** Draws a result; `content` are blocks beside it, of which those that are no text add something. */
 export function renderResult(result, content) {
-  const blocks = content ?? (isBlocks(result) ? result : null);
-  const parts = blocks && blocks.some((block) => block.type !== 'text') ? blocks.map(renderBlock) : [renderValue(result)];
-  return h('div', { class: 'result' }, parts);
+  const beside = Array.isArray(content) ? content.filter((block) => block?.type !== 'text') : [];
+  return h('div', { class: 'result' }, renderValue(result), beside.map(renderBlock));
 }
 
 function isBlocks(value) {

@@ -8,6 +8,11 @@ const MOST = 20_000;
 const FIRST_PAGE = 200;
 const PAGE = 1000;
 const MISSED_PAGES = 5;
+/** Other processes write to the same journal; the feed does not tell of their calls, so they are looked for this often. */
+const PEEK = 10_000;
+const PEEK_BACK = 60_000;
+/** So many live calls between two looks: who watches that does not miss a call of another process for a while. */
+const BUSY = 200;
 
 /** What a filter may say; empty means anything. */
 export const NO_FILTER = { search: '', outcome: '', origin: '', server: '', tool: '' };
@@ -27,6 +32,7 @@ export class CallStore {
     this.records = [];
     this.byId = new Map();
     this.running = new Set();
+    this.heard = 0;
     /** When the first call of the feed began: since then nothing is missing either. */
     this.liveFrom = Infinity;
     this.whole = fresh();
@@ -41,12 +47,14 @@ export class CallStore {
       open: (again) => again && this.catchUp(),
       lagged: () => this.catchUp(),
     });
+    setInterval(() => this.peek(), PEEK);
     return this.older();
   }
 
   /** Puts one call in its place, or brings the known one up to date. */
   take(call, live = false) {
     if (!call?.id) return;
+    if (live) this.heard += 1;
     const known = this.byId.get(call.id);
     if (known) {
       if (known.call.outcome !== 'running' && call.outcome === 'running') return;
@@ -155,8 +163,30 @@ export class CallStore {
     return query;
   }
 
-  /** After a gap: everything since the newest call known, and the end of those that were running. */
+  /** After a gap: fetches what was missed; asked again meanwhile, it does so once more at the end. */
   async catchUp() {
+    this.wanted = true;
+    if (this.catching) return;
+    this.catching = true;
+    while (this.wanted) {
+      this.wanted = false;
+      await this.fetchMissed();
+    }
+    this.catching = false;
+  }
+
+  async peek() {
+    const busy = this.heard > BUSY;
+    this.heard = 0;
+    if (busy || document.hidden || !this.whole.loaded) return;
+    const newest = this.records[this.records.length - 1];
+    const since = new Date((newest?.at ?? 0) - PEEK_BACK).toISOString();
+    const calls = await get(`/api/calls?${new URLSearchParams({ limit: FIRST_PAGE, ...(newest && { since }) })}`).catch(() => []);
+    for (const call of calls.toReversed()) this.take(call);
+  }
+
+  /** Everything since the newest call known, and the end of those that were running. */
+  async fetchMissed() {
     const marks = [...this.running].map((id) => this.byId.get(id).at);
     if (this.records.length > 0) marks.push(this.records[this.records.length - 1].at);
     if (marks.length === 0) return this.restart();

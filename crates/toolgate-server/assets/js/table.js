@@ -10,7 +10,7 @@ export function objectTable(list, name = null) {
   const columns = columnsOf(list);
   const body = h('tbody');
   const table = h('table', { class: 'table' }, h('caption', { class: 'visually-hidden' }, name ?? 'Result'),
-    h('thead', null, h('tr', null, columns.shown.map((each) => h('th', { scope: 'col' }, each)))), body);
+    h('thead', null, h('tr', null, columns.shown.map((each) => h('th', { scope: 'col', class: isNumeric(list, each) && 'num' }, each)))), body);
   const wrap = h('div', { class: 'table-wrap', tabindex: '0', role: 'group', 'aria-label': name ?? 'Result as a table' }, table);
   const note = h('span', { class: 'muted small' });
   const button = h('button', { class: 'btn btn-small', type: 'button' }, 'Show more');
@@ -37,6 +37,11 @@ function columnsOf(list) {
   for (const item of list.slice(0, 200)) for (const key of Object.keys(item)) names.add(key);
   const all = [...names];
   return { shown: all.slice(0, MOST_COLUMNS), left: Math.max(0, all.length - MOST_COLUMNS) };
+}
+
+function isNumeric(list, name) {
+  const first = list.find((item) => item[name] !== null && item[name] !== undefined);
+  return typeof first?.[name] === 'number';
 }
 
 function rowOf(item, columns) {

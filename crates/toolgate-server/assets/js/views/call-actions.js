@@ -2,30 +2,16 @@
 
 import { h } from '../dom.js';
 import { address, post } from '../api.js';
+import { curl, toolgateCall } from '../commands.js';
 import { pretty } from '../format.js';
 import { icon } from '../icons.js';
 import { confirmDialog, openDialog } from '../dialog.js';
 import { copyText, toast, toastError } from '../toast.js';
-import { onStatus } from '../strip.js';
-
-let tokenNeeded = false;
-onStatus((status) => {
-  tokenNeeded = status.token_needed;
-});
-
-/** A word for a POSIX shell. */
-export function quoted(text) {
-  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
+import { tokenNeeded } from '../token.js';
 
 export function asCurl(call) {
   const url = address(`/api/tools/${encodeURIComponent(call.tool)}/call`);
-  const token = tokenNeeded ? ' -H "authorization: Bearer $TOOLGATE_TOKEN"' : '';
-  return `curl -sS ${quoted(url)}${token} -d ${quoted(JSON.stringify(askedOf(call)))}`;
-}
-
-export function asCommand(call) {
-  return `toolgate call ${quoted(call.tool)} ${quoted(JSON.stringify(askedOf(call)))}`;
+  return curl({ method: 'POST', url, body: JSON.stringify(askedOf(call)), token: tokenNeeded() });
 }
 
 function askedOf(call) {
@@ -41,7 +27,7 @@ export function actions(call, onReplayed) {
     button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
     button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
     button('copy-curl', 'copy', 'curl', () => copyText(asCurl(call), 'curl command copied'), { 'aria-label': 'Copy as curl', title: 'Copy as curl' }),
-    button('copy-cli', 'copy', 'toolgate call', () => copyText(asCommand(call), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));
+    button('copy-cli', 'copy', 'toolgate call', () => copyText(toolgateCall(call.tool, askedOf(call)), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));
 }
 
 async function replay(call, button, onReplayed) {
@@ -95,7 +81,7 @@ function showMock(saved) {
   return openDialog({
     title: `${saved.name} is there`,
     testid: 'mock-saved',
-    body: [h('p', { class: 'muted' }, `Kept: ${saved.kept}. To have it for good, put this into "tools" of the configuration:`),
+    body: [h('p', { class: 'muted' }, `It is kept ${saved.kept}. Its entry in "tools" of the configuration:`),
       h('pre', { class: 'code', tabindex: '0' }, definition)],
     actions: [
       { text: 'Copy', value: null, testid: 'mock-copy', check: () => copyText(definition, 'Definition copied').then(() => false) },

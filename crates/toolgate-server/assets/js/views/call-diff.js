@@ -24,6 +24,7 @@ export function differences({ asked, executed, renamed = [], dropped = [] }) {
 
 export function diff(call) {
   const root = (...children) => h('div', { class: 'diff', 'data-testid': 'drawer-diff' }, children);
+  if (typeof call.asked === 'string') return root(h('pre', { class: 'code', tabindex: '0' }, call.asked), h('p', { class: 'muted small' }, 'As text: no JSON object, or too long to keep whole.'));
   if (call.executed === null || call.executed === undefined) {
     return root(tree(call.asked ?? call.arguments), h('p', { class: 'muted small' }, 'These arguments were never executed.'));
   }

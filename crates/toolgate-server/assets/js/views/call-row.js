@@ -43,7 +43,7 @@ export function createRow() {
   const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, part.fill, h('span', { class: 'bar-mark', style: { left: MARK } }));
   part.outcome = cell('outcome', 'call-outcome', part.icons, part.word);
   const row = h('div', { class: 'call', role: 'row', 'data-testid': 'call-row' }, part.time, part.origin,
-    cell('tool', 'call-tool', part.name, part.arguments), part.server, cell('duration', 'call-duration', bar, part.ms), part.outcome);
+    cell('tool', 'call-what', part.name, part.arguments), part.server, cell('duration', 'call-duration', bar, part.ms), part.outcome);
   row.parts = part;
   return row;
 }
@@ -76,17 +76,22 @@ function drawCall(row, part, call) {
   setText(part.origin, call.origin);
   setText(part.name, call.tool);
   setAttr(part.name, 'title', call.tool);
-  const args = call.arguments && Object.keys(call.arguments).length > 0 ? brief(call.arguments, 140) : '';
-  setText(part.arguments, call.error ?? args);
+  setText(part.arguments, call.error ?? given(call.arguments));
   part.arguments.classList.toggle('is-error', Boolean(call.error));
   setText(part.server, call.server ?? sourceWord(call.source));
   const { text, tone } = outcome(call.outcome);
   setText(part.word, text);
   setAttr(part.outcome, 'title', call.error ?? text);
-  setAttr(row.parts.name.parentElement, 'class', `col-tool call-tool tone-${tone}`);
+  setAttr(row.parts.name.parentElement, 'class', `col-tool call-what tone-${tone}`);
   setAttr(part.outcome, 'class', `col-outcome call-outcome tone-${tone}`);
   if (part.tone !== tone) part.icons.replaceChildren(icon(ICONS[tone]));
   part.tone = tone;
+}
+
+/** Arguments that were no JSON, or too long to keep, come as text. */
+function given(args) {
+  if (typeof args === 'string') return args.slice(0, 140);
+  return args && Object.keys(args).length > 0 ? brief(args, 140) : '';
 }
 
 function sourceWord(source) {

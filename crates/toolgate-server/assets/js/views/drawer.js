@@ -121,6 +121,7 @@ function facts(call) {
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
     ['Origin', call.origin],
+    ['Process', call.run && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
     ['Call', copyable(call.id, 'Call id copied'), true],
     ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied'), true],
@@ -146,11 +147,15 @@ function problem(call) {
 function result(call) {
   if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the answer'));
   const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
-  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? renderResult(call.result, call.content) : h('p', { class: 'muted' }, 'The call gave no result.'));
+  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), renderResult(call.result, call.content)] : h('p', { class: 'muted' }, 'The call gave no result.'));
   return h('section', { class: 'drawer-section' }, tabs('Result', [
     { id: 'result', text: 'Result', draw: shown },
     { id: 'raw', text: 'Raw', draw: raw },
   ], 'drawer-tab'));
+}
+
+function cutNote(call) {
+  return call.result_cut && h('p', { class: 'muted small' }, 'The result was too long to keep: this is its beginning.');
 }
 
 /** What is recorded, without the definition of the tool, which is under Schema. */

@@ -1,6 +1,6 @@
 // A card for each MCP server.
 
-import { h, fill, empty, patchList, setText, setAttr } from '../dom.js';
+import { h, fill, debounce, empty, patchList, setText, setAttr } from '../dom.js';
 import { get, post, events } from '../api.js';
 import { count, duration, plural, span } from '../format.js';
 import { icon } from '../icons.js';
@@ -38,7 +38,7 @@ export function mount(root) {
     fill(note, all.length === 0 && nothing());
     draw();
   }, (error) => fill(note, empty('The servers could not be asked for', error.detail)));
-  const stop = events(['server'], { server: (server) => { take(server); draw(); }, open: (again) => again && load(), lagged: load });
+  const stop = events(['server', 'tools'], { server: (server) => { take(server); draw(); }, tools: debounce(load, 300), open: (again) => again && load(), lagged: load });
   const timer = setInterval(draw, 1000);
   load();
   return () => {
@@ -48,7 +48,7 @@ export function mount(root) {
 }
 
 function nothing() {
-  return empty('No MCP servers yet', 'The built-in tools work without any. Add a server at this machine, then start the gateway again:',
+  return empty('No MCP servers yet', 'The built-in tools work without any. Add one at this machine; a gateway with a configuration file takes it up at once, another when it starts next:',
     command('toolgate add everything -- npx -y @modelcontextprotocol/server-everything'),
     command('toolgate add remote https://example.org/mcp'));
 }
@@ -59,7 +59,7 @@ function card(name) {
     h('div', { class: 'card-head' }, h('h2', { class: 'grow truncate', title: name }, name),
       h('span', { class: 'badge', 'data-part': 'state', 'data-testid': 'server-state' }, h('span', { class: 'dot' }), h('span'))),
     h('p', { class: 'server-error', 'data-part': 'error', hidden: true }),
-    h('dl', { class: 'facts' }, facts),
+    h('dl', { class: 'server-facts' }, facts),
     lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Lines on stdout that were no messages'), lines('refused', 'Tools that were not taken'),
     h('div', { class: 'server-foot' },
       h('span', { class: 'muted small grow', 'data-part': 'next' }),
