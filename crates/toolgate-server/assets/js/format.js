@@ -1,5 +1,7 @@
 // Numbers, times and JSON for people.
 
+import { visible } from './text.js';
+
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
 /** 12345 → "12,345"; nothing → "–". */
@@ -101,12 +103,12 @@ export function plural(n, one, many = `${one}s`) {
 
 /** JSON with two spaces; what is no JSON as it is. */
 export function pretty(value) {
-  return value === undefined ? '' : JSON.stringify(value, null, 2);
+  return value === undefined ? '' : visible(JSON.stringify(value, null, 2));
 }
 
 /** JSON on one line, cut after `max` characters. */
 export function brief(value, max = 120) {
-  const text = value === undefined ? '' : JSON.stringify(value);
+  const text = value === undefined ? '' : visible(JSON.stringify(value));
   return text.length > max ? `${text.slice(0, max)}…` : text;
 }
 

@@ -2,6 +2,7 @@
 // megabytes does not stop the page.
 
 import { h } from './dom.js';
+import { visible } from './text.js';
 
 const PORTION = 100;
 const LONG = 600;
@@ -49,12 +50,12 @@ function moreButton(left, more) {
 
 function label(name) {
   if (name === null) return null;
-  const text = typeof name === 'number' ? `${name}` : JSON.stringify(name);
+  const text = typeof name === 'number' ? `${name}` : visible(JSON.stringify(name));
   return [h('span', { class: typeof name === 'number' ? 'json-index' : 'json-key' }, text), h('span', { class: 'json-mark' }, ': ')];
 }
 
 function leaf(value) {
-  if (typeof value === 'string') return long(JSON.stringify(value), 'json-string');
+  if (typeof value === 'string') return long(visible(JSON.stringify(value)), 'json-string');
   if (value === null) return h('span', { class: 'json-null' }, 'null');
   return h('span', { class: `json-${typeof value}` }, String(value));
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventParser } from '../../assets/js/api.js';
-import { bytes, duration, percent, shortTime, span } from '../../assets/js/format.js';
+import { brief, bytes, duration, percent, pretty, shortTime, span } from '../../assets/js/format.js';
 import { CallStore, NO_FILTER } from '../../assets/js/store.js';
 import { elapsed, position } from '../../assets/js/views/call-row.js';
 import { differences } from '../../assets/js/views/call-diff.js';
@@ -153,5 +153,13 @@ test('events come out of pieces cut anywhere', () => {
     const parser = new EventParser((event) => seen.push([event.event, event.data, event.id]));
     for (let at = 0; at < text.length; at += size) parser.push(text.slice(at, at + size));
     assert.deepEqual(seen, [['call', { a: 1 }, '7'], ['message', 'plain', '7']], `pieces of ${size}`);
+  }
+});
+
+test('marks that turn or hide text are written out, and stay what they are', () => {
+  const value = { name: 'gpj.\u202eexe', note: 'می\u200cخواهم 👨\u200d👩\u200d👧', gap: 'a\u200bb' };
+  for (const text of [brief(value), pretty(value)]) {
+    assert.ok(!/[\u202e\u200b]/.test(text) && text.includes('\\u202e') && text.includes('👨\u200d👩\u200d👧'), text);
+    assert.deepEqual(JSON.parse(text), value);
   }
 });

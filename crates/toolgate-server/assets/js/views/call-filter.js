@@ -96,7 +96,7 @@ class Toolbar {
   }
 
   setPaused(paused, waiting) {
-    const text = paused ? (waiting > 0 ? `Go on (${count(waiting)} new)` : 'Go on') : 'Pause';
+    const text = paused ? (waiting > 0 ? `Resume (${count(waiting)} new)` : 'Resume') : 'Pause';
     if (this.pauseText === text) return;
     this.pauseText = text;
     setAttr(this.pause, 'aria-pressed', String(paused));

@@ -21,7 +21,7 @@ export function callKeys(view) {
     { keys: ['Enter'], label: 'Open the call', run: listOnly(() => view.openActive()) },
     { keys: ['Escape'], label: 'Close the call, or leave the search', inFields: true, run: (event) => escape(view, event) },
     { keys: ['/'], label: 'Search', run: () => view.tools.search.focus() },
-    { keys: ['p'], label: 'Pause or go on', run: () => view.togglePause() },
+    { keys: ['p'], label: 'Pause or resume', run: () => view.togglePause() },
   ]);
 }
 

@@ -3,6 +3,7 @@
 import { h, setText, setAttr } from '../dom.js';
 import { brief, dateTime, duration, outcome, shortTime } from '../format.js';
 import { icon } from '../icons.js';
+import { visible } from '../text.js';
 
 /** The bar is logarithmic, from a tenth of a millisecond to a minute: so both a clock and a camera can be read off it. */
 const SHORTEST = 0.1;
@@ -76,7 +77,7 @@ function drawCall(row, part, call) {
   setText(part.origin, call.origin);
   setText(part.name, call.tool);
   setAttr(part.name, 'title', call.tool);
-  setText(part.arguments, call.error ?? given(call.arguments));
+  setText(part.arguments, visible(call.error ?? given(call.arguments)));
   part.arguments.classList.toggle('is-error', Boolean(call.error));
   setText(part.server, call.server ?? sourceWord(call.source));
   const { text, tone } = outcome(call.outcome);

@@ -82,7 +82,7 @@ class CallsView {
   close() {
     this.offKeys();
     this.resize.disconnect();
-    this.drawer.close();
+    this.drawer.end();
     this.timers.forEach(clearInterval);
   }
 

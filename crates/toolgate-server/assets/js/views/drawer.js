@@ -6,6 +6,7 @@ import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty } from '../fo
 import { icon } from '../icons.js';
 import { renderResult } from '../result.js';
 import { tabs } from '../tabs.js';
+import { visible } from '../text.js';
 import { copyText } from '../toast.js';
 import { actions } from './call-actions.js';
 import { diff } from './call-diff.js';
@@ -22,6 +23,9 @@ class Drawer {
   constructor({ onClose, onStep, store }) {
     Object.assign(this, { onClose, onStep, store });
     this.id = null;
+    this.turned = () => this.id && this.cover(NARROW.matches);
+    NARROW.addEventListener('change', this.turned);
+    this.outside = (event) => !this.element.contains(event.target) && !event.target.closest('dialog, .toasts') && onClose();
     this.body = h('div', { class: 'drawer-body', tabindex: '-1' });
     this.title = h('h2', { class: 'mono drawer-title', id: uid('drawer'), tabindex: '-1' });
     this.badge = h('span', { class: 'badge', 'data-testid': 'drawer-outcome' });
@@ -63,9 +67,17 @@ class Drawer {
     this.element.setAttribute('role', covered ? 'dialog' : 'complementary');
     if (covered) this.element.setAttribute('aria-modal', 'true');
     else this.element.removeAttribute('aria-modal');
+    if (covered) document.addEventListener('click', this.outside);
+    else document.removeEventListener('click', this.outside);
     const list = this.element.previousElementSibling;
     const bar = this.element.parentElement?.previousElementSibling;
     for (const each of [list, bar, ...document.querySelectorAll('.topbar, .strip')]) if (each) each.inert = covered;
+  }
+
+  /** The view is gone. */
+  end() {
+    this.close();
+    NARROW.removeEventListener('change', this.turned);
   }
 
   focus() {
@@ -93,7 +105,7 @@ class Drawer {
   }
 
   head(call) {
-    fill(this.title, h('a', { href: `#/tools/${encodeURIComponent(call.tool)}`, title: 'Show the tool' }, call.tool));
+    fill(this.title, call.source ? h('a', { href: `#/tools/${encodeURIComponent(call.tool)}`, title: 'Show the tool' }, call.tool) : call.tool);
     const { text, tone } = outcome(call.outcome);
     this.badge.className = `badge tone-${tone}`;
     this.badge.dataset.status = call.outcome;
@@ -141,7 +153,7 @@ function problem(call) {
   const { tone } = outcome(call.outcome);
   const details = call.details === null || call.details === undefined ? null
     : h('details', null, h('summary', null, 'Details'), typeof call.details === 'string' ? h('pre', { class: 'code', tabindex: '0' }, call.details) : jsonTree(call.details));
-  return h('div', { class: `problem tone-${tone}`, 'data-testid': 'drawer-error' }, h('p', null, call.error), call.hint && h('p', { class: 'muted' }, call.hint), details);
+  return h('div', { class: `problem tone-${tone}`, 'data-testid': 'drawer-error' }, h('p', null, visible(call.error ?? '')), call.hint && h('p', { class: 'muted' }, call.hint), details);
 }
 
 function result(call) {
