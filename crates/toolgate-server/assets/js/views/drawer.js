@@ -133,7 +133,7 @@ function facts(call) {
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
     ['Origin', call.origin],
-    ['Process', call.run && `${call.run.command}, pid ${call.run.pid}`],
+    ['Process', call.run?.command && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
     ['Call', copyable(call.id, 'Call id copied'), true],
     ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied'), true],
