@@ -7,6 +7,8 @@ import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logari
 
 /** In steps of ten seconds: two minutes. */
 const LONGEST_BRIDGE = 12;
+/** The same for what a series holds at most. */
+const HALF_HOUR = 180;
 
 /** p50 and p95 over time. Data: the `series` of `/api/stats`. */
 export function latencyPlot() {
@@ -124,7 +126,7 @@ function paintHistogram(stats, { width, height }) {
 
 /** A line as high as a word: calls per step, with a dot below where some failed. */
 export function sparkline(points, { width = 120, height = 24 } = {}) {
-  const steps = rebin(points, Math.max(1, Math.ceil(points.length / 45)));
+  const steps = rebin(filledUp(points, HALF_HOUR), HALF_HOUR / 45);
   const most = Math.max(1, ...steps.map((step) => step.calls));
   const x = linear(0, Math.max(1, steps.length - 1), 1, width - 1);
   const y = linear(0, most, height - 5, 2);
@@ -134,6 +136,12 @@ export function sparkline(points, { width = 120, height = 24 } = {}) {
     line && svg('path', { class: 'spark-area', d: `${line}L${width - 1} ${height - 5}L1 ${height - 5}Z` }),
     line && svg('path', { class: 'spark-line', d: line }),
     steps.map((step, index) => step.failures > 0 && svg('circle', { class: 'spark-failed', cx: x(index), cy: height - 2, r: 1.6 })));
+}
+
+/** Empty steps before the first, so that the lines of a list are all as long as the time they stand for. */
+function filledUp(points, length) {
+  const before = Array.from({ length: Math.max(0, length - points.length) }, () => ({ at: null, calls: 0, failures: 0, p50_ms: null, p95_ms: null }));
+  return [...before, ...points];
 }
 
 function withUnit(ticks, unit) {

@@ -4,6 +4,7 @@
 import { h } from './dom.js';
 import { brief } from './format.js';
 import { hintOf, resolveSchema, typeName } from './form/schema.js';
+import { prose } from './prose.js';
 
 const MOST_ROWS = 200;
 
@@ -33,7 +34,7 @@ function row(name, schema, root, isRequired) {
   return h('li', null,
     h('div', { class: 'schema-line' }, h('code', { class: 'schema-name' }, name), h('span', { class: 'schema-type' }, typeName(schema)),
       isRequired && h('span', { class: 'schema-required' }, 'required'), detail(schema)),
-    schema.description && h('p', { class: 'schema-text' }, String(schema.description)),
+    schema.description && h('div', { class: 'schema-text' }, prose(schema.description)),
     inside(schema, root));
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ended, footnote, newTurn, pieces, reduce } from '../../assets/js/chat/turns.js';
+import { ended, footnote, newTurn, reduce } from '../../assets/js/chat/turns.js';
+import { pieces } from '../../assets/js/prose.js';
 
 const play = (events) => events.reduce((turn, [event, data]) => reduce(turn, event, data), newTurn('q'));
 

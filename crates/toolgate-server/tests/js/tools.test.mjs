@@ -9,6 +9,8 @@ const tool = (name, annotations = {}, more = {}) => ({ name, source: 'builtin', 
 test('rates and shares are those of the last minutes', () => {
   const series = [{ calls: 100, failures: 100 }, ...Array.from({ length: 6 }, () => ({ calls: 5, failures: 1 }))];
   assert.deepEqual(recent({ series }, 10, 1), { calls: 30, failures: 6, share: 0.2, perMinute: 30 });
+  assert.equal(recent({ series: series.slice(1) }, 10, 5).perMinute, 30, 'of one minute there is');
+  assert.equal(recent({ series: series.slice(5) }, 10, 5).perMinute, 10, 'never less than a minute');
   assert.deepEqual(recent(null, 10, 5), { calls: 0, failures: 0, share: null, perMinute: 0 });
 });
 

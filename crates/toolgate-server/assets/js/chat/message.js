@@ -3,8 +3,9 @@
 import { fill, h, patchList, setText } from '../dom.js';
 import { brief, duration, jsonTree } from '../format.js';
 import { icon } from '../icons.js';
+import { prose } from '../prose.js';
 import { renderResult } from '../result.js';
-import { footnote, pieces } from './turns.js';
+import { footnote } from './turns.js';
 
 const drawn = new WeakMap();
 
@@ -48,13 +49,8 @@ function updatePart(element, part) {
   if (part.kind === 'call') return updateCall(element, part);
   if (element.dataset.length === String(part.text.length)) return;
   element.dataset.length = String(part.text.length);
-  if (part.kind === 'text') fill(element, pieces(part.text).map(piece));
+  if (part.kind === 'text') fill(element, prose(part.text));
   else setText(element.lastElementChild, part.text);
-}
-
-function piece({ kind, text }) {
-  if (kind === 'block') return h('pre', { class: 'code', tabindex: '0' }, text);
-  return kind === 'code' ? h('code', null, text) : text;
 }
 
 function createCall(part) {

@@ -57,20 +57,6 @@ function withAnswer(turn) {
   return hasText || !answer ? turn : { ...turn, parts: [...turn.parts, { kind: 'text', text: String(answer) }] };
 }
 
-/** Text in pieces: `{ kind: 'text' | 'code' | 'block', text }`, from backticks alone. Everything stays text. */
-export function pieces(text) {
-  const found = [];
-  const pattern = /\n?```[^\n`]*\n([\s\S]*?)(?:\n?```\n?|$)|`([^`\n]+)`/g;
-  let from = 0;
-  for (const match of text.matchAll(pattern)) {
-    if (match.index > from) found.push({ kind: 'text', text: text.slice(from, match.index) });
-    found.push(match[1] !== undefined ? { kind: 'block', text: match[1] } : { kind: 'code', text: match[2] });
-    from = match.index + match[0].length;
-  }
-  if (from < text.length) found.push({ kind: 'text', text: text.slice(from) });
-  return found;
-}
-
 /** What came after an answer, in a line: rounds, tokens, time. */
 export function footnote(done, formatDuration) {
   if (!done) return '';

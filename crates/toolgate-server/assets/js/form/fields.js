@@ -3,6 +3,7 @@
 
 import { fill, h, uid } from '../dom.js';
 import { brief, pretty } from '../format.js';
+import { prose } from '../prose.js';
 import { childPath } from './schema.js';
 import { bestVariant, emptyOf, extras, fromEntries, initialValue, isFixed, isObject, parseJson, parseTyped, same } from './value.js';
 
@@ -22,7 +23,7 @@ function labelled(model, path, form, makeControl, { group = false } = {}) {
     mustBeGiven(model) && h('span', { class: 'field-required' }, 'required')];
   const label = group ? h('span', { class: 'field-label', id: `${id}-label` }, name) : h('label', { class: 'field-label', for: id, id: `${id}-label` }, name);
   const element = h('div', { class: `field field-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
-    label, h('p', { class: 'field-hint', id: hintId }, explanation(model)), control, error);
+    label, h('div', { class: 'field-hint', id: hintId }, prose(explanation(model))), control, error);
   form.register(path, {
     show(messages) {
       fill(error, messages.map((message) => h('span', { class: 'field-message' }, message)));
@@ -158,7 +159,7 @@ function group(model, path, form, ...body) {
   const element = h('fieldset', { class: `group group-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
     h('legend', null, h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
       mustBeGiven(model) && h('span', { class: 'field-required' }, 'required')),
-    about && h('p', { class: 'field-hint' }, about), body, error);
+    about && h('div', { class: 'field-hint' }, prose(about)), body, error);
   form.register(path, {
     show(messages) {
       fill(error, messages.map((message) => h('span', { class: 'field-message' }, message)));

@@ -7,6 +7,7 @@ import { bytes, duration, jsonTree, pretty } from '../format.js';
 import { parseJson } from '../form/value.js';
 import { hintOf, typeName } from '../form/schema.js';
 import { icon } from '../icons.js';
+import { prose } from '../prose.js';
 import { copyText, toast } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 import { fillPath } from './document.js';
@@ -86,7 +87,7 @@ function parameterField(parameter, values, changed) {
     : h('input', { class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: example === undefined ? '' : String(example), oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}` });
   return h('div', { class: 'field' },
     h('label', { class: 'field-label', for: id }, h('span', { class: 'field-name' }, parameter.name), h('span', { class: 'field-type' }, `${parameter.in}, ${typeName(schema)}`), parameter.required && h('span', { class: 'field-required' }, 'required')),
-    control, h('p', { class: 'field-hint' }, [parameter.description, hintOf(schema)].filter(Boolean).join('; ')));
+    control, h('div', { class: 'field-hint' }, prose(parameter.description ?? hintOf(schema))));
 }
 
 /** Sends and shows the answer as it comes, which for a stream of events is until it is stopped. */

@@ -6,6 +6,7 @@ import { count, duration, percent, plural } from '../format.js';
 import { icon } from '../icons.js';
 import { registerKeys } from '../keys.js';
 import { sparkline } from '../plot.js';
+import { prose } from '../prose.js';
 import { command, toastError } from '../toast.js';
 import { badgesOf, matches, rowsOf, sorted, sourceLabel, toolHref } from './stats.js';
 
@@ -181,6 +182,6 @@ function nameCell(tool) {
       h('a', { class: 'tool-name mono', href: toolHref(tool.name) }, tool.name),
       badgesOf(tool).map(({ text, tone, title }) => h('span', { class: `badge tone-${tone}`, title }, text)),
       h('a', { class: 'btn btn-small tool-try', href: toolHref(tool.name, 'try'), 'aria-label': `Try ${tool.name}` }, icon('play'), 'Try')),
-    h('p', { class: 'tool-about' }, tool.description || tool.title || 'No description.'),
+    h('p', { class: 'tool-about' }, prose((tool.description || tool.title || 'No description.').replaceAll('```', '`').slice(0, 400))),
   ];
 }

@@ -3,6 +3,7 @@
 import { events, get } from '../api.js';
 import { debounce, empty, fill, h, setAttr } from '../dom.js';
 import { icon } from '../icons.js';
+import { prose } from '../prose.js';
 import { mountTry } from '../views/try.js';
 import { mountDefinition } from './definition.js';
 import { mountOverview } from './overview.js';
@@ -70,7 +71,7 @@ function head(tool) {
       h('span', { class: 'badge badge-plain' }, sourceLabel(tool)),
       badgesOf(tool).map(({ text, tone, title }) => h('span', { class: `badge tone-${tone}`, title }, text))),
     tool.title && tool.title !== tool.name && h('p', { class: 'tool-title' }, tool.title),
-    h('p', { class: 'tool-text' }, tool.description || 'The tool says nothing about itself.'));
+    h('p', { class: 'tool-text' }, prose(tool.description || 'The tool says nothing about itself.')));
 }
 
 function showTab(state) {

@@ -6,7 +6,9 @@ export function recent(stats, stepSeconds, minutes = 30) {
   const series = (stats?.series ?? []).slice(-steps);
   const calls = series.reduce((total, step) => total + step.calls, 0);
   const failures = series.reduce((total, step) => total + step.failures, 0);
-  return { calls, failures, share: calls > 0 ? failures / calls : null, perMinute: calls / minutes };
+  // A gateway that started a minute ago has no five minutes to divide by.
+  const covered = Math.min(minutes, Math.max(1, (series.length * stepSeconds) / 60));
+  return { calls, failures, share: calls > 0 ? failures / calls : null, perMinute: calls / covered };
 }
 
 /** One row of the list per tool, with its numbers if it has any. */

@@ -6,6 +6,7 @@ import { plural } from '../format.js';
 import { registerKeys } from '../keys.js';
 import { byTag, routeMatches, routesOf } from '../openapi/document.js';
 import { tryout } from '../openapi/tryout.js';
+import { prose } from '../prose.js';
 import { schemaView } from '../schema-view.js';
 import { command } from '../toast.js';
 import { curl } from '../commands.js';
@@ -73,7 +74,7 @@ function drawGroup(group, document, state) {
 
 function drawRoute(route, document, state) {
   const element = h('details', { class: 'api-route', 'data-testid': 'api-route', 'data-route': route.id },
-    h('summary', null, h('span', { class: `method method-${route.method.toLowerCase()}` }, route.method), h('code', { class: 'api-path' }, route.path), h('span', { class: 'api-summary' }, route.summary)));
+    h('summary', null, h('span', { class: `method method-${route.method.toLowerCase()}` }, route.method), h('code', { class: 'api-path' }, route.path), h('span', { class: 'api-summary' }, prose(route.summary))));
   element.addEventListener('toggle', () => {
     const form = tryout(route);
     state.open.add(form.leave);
@@ -84,13 +85,13 @@ function drawRoute(route, document, state) {
 
 function about(route, document) {
   return h('div', { class: 'api-about' },
-    route.description && h('p', { class: 'api-text' }, route.description),
+    route.description && h('div', { class: 'api-text' }, prose(route.description)),
     route.body && h('section', null, h('h3', null, 'Body'), h('p', { class: 'muted small' }, route.body.type), schemaView(route.body.schema, document, 'A JSON object of any form.')),
     h('section', null, h('h3', null, 'Answers'), h('ul', { class: 'api-answers' }, route.responses.map((one) => answer(one, document)))));
 }
 
 function answer({ status, description, type, schema }, document) {
-  const line = [h('b', { class: 'num' }, status), ' ', description, type && h('span', { class: 'field-type' }, type)];
+  const line = [h('b', { class: 'num' }, status), ' ', prose(description), type && h('span', { class: 'field-type' }, type)];
   if (!schema) return h('li', null, line);
   const details = h('details', { class: 'schema-inner' }, h('summary', null, line));
   details.addEventListener('toggle', () => details.append(schemaView(schema, document, 'JSON of any form.')), { once: true });
