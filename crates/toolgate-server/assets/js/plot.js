@@ -36,13 +36,14 @@ function paintLatency(points, { width, height }) {
       band(points, time.xs, y),
       bridges(points, 'p95_ms', time.xs, y, 'line-p95'), bridges(points, 'p50_ms', time.xs, y, 'line-p50'),
       curve(points, 'p95_ms', time.xs, y, 'line-p95'), curve(points, 'p50_ms', time.xs, y, 'line-p50'),
+      measured.length === 0 && nothing(box),
     ],
     stops: time.xs,
-    summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls were measured yet.',
+    summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls in this time.',
     read(index) {
       const point = shown(index);
       const dots = index === null ? [] : [['p95_ms', 'dot-p95'], ['p50_ms', 'dot-p50']].filter(([key]) => point[key] !== null).map(([key, mark]) => ({ y: y(point[key]), mark }));
-      return { at: point ? at(point, index) : 'no calls yet', values: { p50: duration(point?.p50_ms), p95: duration(point?.p95_ms) }, dots };
+      return { at: point ? at(point, index) : 'no calls', values: { p50: duration(point?.p50_ms), p95: duration(point?.p95_ms) }, dots };
     },
     table: () => ({
       head: ['Time', 'p50', 'p95'],
@@ -73,7 +74,7 @@ function paintRate(points, { width, height }, hatch) {
   const total = { calls: sum(points, 'calls'), failures: sum(points, 'failures') };
   return {
     box,
-    nodes: [hatchPattern(hatch), yAxis(box, ticks, labels, y), xAxis(box, width, time.ticks), steps.map((step, index) => bar(step, time.xs[index], time.width, y, box, hatch))],
+    nodes: [hatchPattern(hatch), yAxis(box, ticks, labels, y), xAxis(box, width, time.ticks), steps.map((step, index) => bar(step, time.xs[index], time.width, y, hatch)), total.calls === 0 && nothing(box)],
     stops: time.xs,
     summary: `${plural(total.calls, 'call')} in the last ${minutes(points)} minutes, ${count(total.failures)} failed.`,
     read(index) {
@@ -113,11 +114,11 @@ function paintHistogram(stats, { width, height }) {
   const share = (part) => (total ? `${((part / total) * 100).toFixed(1)} %` : '–');
   return {
     box,
-    nodes: [yAxis(box, ticks, labels, y), xAxis(box, width, xTicks), shown.map((bucket) => bucketBar(bucket, x, y)), percentileMarks(stats, x, box, [from, to])],
+    nodes: [yAxis(box, ticks, labels, y), xAxis(box, width, xTicks), shown.map((bucket) => bucketBar(bucket, x, y)), total ? percentileMarks(stats, x, box, [from, to]) : nothing(box)],
     stops: shown.map((bucket) => (x(bucket.from) + x(bucket.to)) / 2),
-    summary: total ? `${plural(total, 'call')}: p50 ${duration(stats.p50_ms)}, p95 ${duration(stats.p95_ms)}, p99 ${duration(stats.p99_ms)}.` : 'No calls were measured yet.',
+    summary: total ? `${plural(total, 'call')}: p50 ${duration(stats.p50_ms)}, p95 ${duration(stats.p95_ms)}, p99 ${duration(stats.p99_ms)}.` : 'No calls in this time.',
     read(index) {
-      if (index === null) return { at: total ? 'all' : 'no calls yet', values: { calls: count(total), share: total ? '100 %' : '–' } };
+      if (index === null) return { at: total ? 'all' : 'no calls', values: { calls: count(total), share: total ? '100 %' : '–' } };
       return { at: bucketLabel(shown[index]), values: { calls: count(shown[index].count), share: share(shown[index].count) } };
     },
     table: () => ({ head: ['Took', 'Calls', 'Of all'], rows: shown.map((bucket) => [bucketLabel(bucket), count(bucket.count), share(bucket.count)]) }),
@@ -203,11 +204,15 @@ function band(points, xs, y) {
   });
 }
 
-function bar(step, middle, width, y, box, hatch) {
+function bar(step, middle, width, y, hatch) {
   const thick = Math.max(1, Math.min(width - 1, 14));
   const rect = (from, to, props) => to > from && svg('rect', { x: middle - thick / 2, width: thick, y: y(to), height: y(from) - y(to), ...props });
   const good = step.calls - step.failures;
   return [rect(0, good, { class: 'bar-good' }), rect(good, step.calls, { class: 'bar-failed' }), rect(good, step.calls, { fill: `url(#${hatch})` })];
+}
+
+function nothing(box) {
+  return svg('text', { class: 'plot-label plot-nothing', x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2, 'text-anchor': 'middle' }, 'No calls in this time');
 }
 
 function hatchPattern(id) {

@@ -174,6 +174,7 @@ class Session {
     this.running = new AbortController();
     this.showRunning(true);
     const began = performance.now();
+    if (this.tool.needs_approval) fill(this.result, h('p', { class: 'try-waiting muted' }, 'Waits for approval, at the top of the page.'));
     try {
       const envelope = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/call`, value, { signal: this.running.signal });
       fill(this.result, resultView(envelope, performance.now() - began));
@@ -206,7 +207,7 @@ function waiting() {
 }
 
 function question(tool, value) {
-  const why = tool.annotations?.destructive === true ? 'It says of itself that it may delete or overwrite something.' : 'Its calls need a person’s approval.';
+  const why = tool.annotations?.destructive === true ? 'It says of itself that it may delete or overwrite something.' : 'Its calls need approval: the gateway asks for that too, at the top of the page.';
   return { title: `Run ${tool.name}?`, text: why, body: h('pre', { class: 'code', tabindex: '0' }, pretty(value)), yes: 'Run it', danger: true };
 }
 
