@@ -1,6 +1,5 @@
 //! Every route there is, and what stands before them.
 
-use axum::extract::DefaultBodyLimit;
 use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,8 +15,6 @@ pub(crate) fn build(gateway: Gateway) -> Router {
         .method_not_allowed_fallback(api::wrong_method)
         .fallback(api::unknown)
         .layer(middleware::from_fn(api::contain))
-        // The guard bounds bodies, by the limits of the configuration.
-        .layer(DefaultBodyLimit::disable())
         .with_state(gateway)
 }
 

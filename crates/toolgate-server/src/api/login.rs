@@ -115,8 +115,9 @@ pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Respons
         )
     });
     let message = message.map(|text| format!("<p role=\"alert\">{text}</p>\n"));
+    let style = format!("<style>{STYLE}</style>");
     let page = PAGE
-        .replace("{{style}}", STYLE)
+        .replace("{{style}}", &style)
         .replace("{{message}}", &message.unwrap_or_default());
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
