@@ -23,10 +23,7 @@ impl Sight {
 
     /// True for whoever may use everything: the operator. Only such a caller decides for others.
     pub(crate) fn is_full(&self) -> bool {
-        match self.scope.patterns() {
-            None => true,
-            Some(patterns) => patterns.iter().any(|pattern| pattern.to_string() == "*"),
-        }
+        self.scope.is_everything()
     }
 
     /// Whether a tool is there for the caller.

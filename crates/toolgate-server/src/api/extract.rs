@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::problem::Problem;
 
 /// More than any of the small bodies needs; a message to a model may be long.
-const LARGEST_BODY: usize = 1 << 20;
+const LARGEST_BODY: usize = 64 << 10;
 
 /// The name or id in the path, decoded.
 pub(crate) struct Named(pub(crate) String);
@@ -59,7 +59,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         expect_json(request.headers())?;
         let body = read(request.into_body(), LARGEST_BODY).await;
-        let body = body.map_err(|error| error.problem(LARGEST_BODY))?;
+        let body = body.map_err(BodyError::problem)?;
         // As strictly as arguments: no key twice, bounded depth.
         let object = toolgate_core::parse_object(&body).map_err(|error| {
             Problem::new(
@@ -86,12 +86,9 @@ pub(crate) enum BodyError {
 }
 
 impl BodyError {
-    pub(crate) fn problem(self, limit: usize) -> Problem {
+    pub(crate) fn problem(self) -> Problem {
         match self {
-            Self::TooLarge => Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the body takes more than {limit} bytes"),
-            ),
+            Self::TooLarge => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
             Self::Broken(error) => Problem::new(
                 StatusCode::BAD_REQUEST,
                 format!("the body broke off: {error}"),
@@ -104,9 +101,14 @@ impl BodyError {
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Err(error) if is_too_large(&*error) => Err(BodyError::TooLarge),
         Err(error) => Err(BodyError::Broken(toolgate_core::escape(&error.to_string()))),
     }
+}
+
+/// The guard has a limit of its own, and its error is wrapped.
+fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<LengthLimitError>() || error.source().is_some_and(is_too_large)
 }
 
 /// Refuses a body that says it is something else. A page of another site can send forms and plain text without asking, so

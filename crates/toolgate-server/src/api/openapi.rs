@@ -8,11 +8,13 @@ use bytes::Bytes;
 use http::header;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, ResponseBuilder};
+use utoipa::openapi::{Content, ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
 
 use super::chat::ChatEvent;
 use super::events::{GoneEvent, LaggedEvent, ToolsEvent};
 use crate::problem::Problem;
+
+const PROBLEM: &str = "application/problem+json";
 
 #[derive(OpenApi)]
 #[openapi(
@@ -54,6 +56,11 @@ pub(crate) fn finish(mut document: Document) -> Extension<Arc<Written>> {
 
 /// Adds what the guard answers, and says of every problem which type it has.
 fn complete(operation: &mut Operation, is_health: bool) {
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            tell_problems(response);
+        }
+    }
     let needs_token = ("401", "A token is needed, or it is wrong");
     let guard = [
         ("403", "The Host or the Origin is not one of this gateway"),
@@ -73,9 +80,26 @@ fn complete(operation: &mut Operation, is_health: bool) {
             let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem")));
             ResponseBuilder::new()
                 .description(description)
-                .content("application/problem+json", content.build())
+                .content(PROBLEM, content.build())
                 .into()
         });
+    }
+}
+
+/// A problem is no plain JSON.
+fn tell_problems(response: &mut utoipa::openapi::Response) {
+    let is_problem = |content: &RefOr<Content>| {
+        let RefOr::T(content) = content else {
+            return false;
+        };
+        let schema = content.schema.as_ref();
+        matches!(schema, Some(RefOr::Ref(schema)) if schema.ref_location.ends_with("/Problem"))
+    };
+    let plain = response.content.get("application/json");
+    if plain.is_some_and(is_problem)
+        && let Some(content) = response.content.swap_remove("application/json")
+    {
+        response.content.insert(PROBLEM.to_owned(), content);
     }
 }
 

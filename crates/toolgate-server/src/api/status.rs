@@ -114,8 +114,13 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
         servers: sight.servers().len(),
         journal: journal(gateway),
         model: model(gateway),
-        token_needed: !parts.settings.token.is_empty() || !parts.settings.tokens.is_empty(),
+        token_needed: token_needed(gateway),
     }
+}
+
+pub(crate) fn token_needed(gateway: &Gateway) -> bool {
+    let settings = &gateway.parts().settings;
+    !settings.token.is_empty() || !settings.tokens.is_empty()
 }
 
 fn journal(gateway: &Gateway) -> JournalStatus {

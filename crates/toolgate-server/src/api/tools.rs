@@ -221,14 +221,6 @@ pub(crate) async fn call(
 
 /// Runs a call for a caller.
 pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
-    let call = match gateway.stopping().is_cancelled() {
-        false => call,
-        true => {
-            let name = call.name().to_owned();
-            let error = ToolError::unavailable(name.as_str(), "the gateway is stopping");
-            ToolCall::refused(name, Value::Null, error)
-        }
-    };
     let call = call
         .origin(Origin::Http)
         .scope(caller.scope.clone())
@@ -244,9 +236,6 @@ pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Re
             what: "arguments", ..
         }) => StatusCode::PAYLOAD_TOO_LARGE,
         Err(ToolError::Overloaded { .. }) => StatusCode::SERVICE_UNAVAILABLE,
-        Err(ToolError::Unavailable { reason, .. }) if reason == "the gateway is stopping" => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
         Err(_) => refused.unwrap_or(StatusCode::OK),
         Ok(_) => StatusCode::OK,
     };
@@ -379,7 +368,7 @@ pub(crate) async fn check(
     }
     let limit = executor.limits().max_arguments;
     let body = read(request.into_body(), limit).await;
-    let body = body.map_err(|error| error.problem(limit))?;
+    let body = body.map_err(BodyError::problem)?;
     let call = ToolCall::from_json(name, &body).scope(caller.scope);
     Ok(Json(match executor.rehearse(&call) {
         Ok(rehearsal) => Check {

@@ -71,9 +71,6 @@ pub(crate) async fn say(
             "'message' says nothing",
         ));
     }
-    if gateway.stopping().is_cancelled() {
-        return Err(unavailable("the gateway is stopping").retry_after(5));
-    }
     let chat = match &said.conversation {
         Some(id) => gateway.chats().find(id, caller.number).ok_or_else(|| {
             Problem::not_found("there is no such conversation; it may have been idle for too long")

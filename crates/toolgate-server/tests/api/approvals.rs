@@ -1,0 +1,89 @@
+//! Calls that wait for a person.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, SECRET};
+
+#[tokio::test]
+async fn a_call_waits_for_whoever_listens() {
+    let home = Home::usual().await;
+    let denied = home.call("lock", &json!({})).await.json();
+    assert_eq!(
+        (&denied["error_kind"], &denied["error"]),
+        (&json!("denied"), &json!("Tool 'lock' needs approval"))
+    );
+    let mut events = home.events("/api/events?kinds=approval").await;
+    for (approve, success) in [(true, true), (false, false)] {
+        let arguments = json!({ "door": "front", "why": SECRET });
+        let decided = async {
+            let question = events.expect("approval").await;
+            assert_eq!(
+                question["arguments"],
+                json!({ "door": "front", "why": "[REDACTED]" })
+            );
+            assert_eq!(home.get("/api/approvals").await.json(), json!([question]));
+            let id = question["id"].as_str().unwrap();
+            let path = format!("/api/approvals/{id}");
+            for (body, status) in [("{", 400), ("{}", 422), (r#"{"approve":"yes"}"#, 422)] {
+                assert_eq!(
+                    home.ask(http::Method::POST, &path, body).await.status,
+                    status,
+                    "{body}"
+                );
+            }
+            assert_eq!(
+                home.post(&path, &json!({ "approve": approve }))
+                    .await
+                    .status,
+                204
+            );
+            assert_eq!(
+                events.expect("approval").await,
+                json!({ "id": id, "gone": true })
+            );
+            assert_eq!(
+                home.post(&path, &json!({ "approve": true })).await.status,
+                404
+            );
+        };
+        let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
+        assert_eq!(reply.json()["success"], success);
+        assert_eq!(home.get("/api/approvals").await.json(), json!([]));
+    }
+}
+
+#[tokio::test]
+async fn a_question_goes_with_its_call() {
+    let home = Home::usual().await;
+    let mut events = home.events("/api/events?kinds=approval").await;
+    let nothing = json!({});
+    let question: Value;
+    tokio::select! {
+        _ = home.call("lock", &nothing) => panic!("nobody agreed"),
+        asked = events.expect("approval") => question = asked,
+    }
+    // The caller is gone now.
+    assert_eq!(
+        events.expect("approval").await,
+        json!({ "id": question["id"], "gone": true })
+    );
+    assert_eq!(home.get("/api/approvals").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn who_comes_later_is_told_what_waits_and_who_leaves_for_good_denies() {
+    let home = Home::usual().await;
+    let mut first = home.events("/api/events?kinds=approval").await;
+    let told = async {
+        let question = first.expect("approval").await;
+        let mut second = home.events("/api/events?kinds=approval").await;
+        assert_eq!(second.expect("approval").await, question);
+        // A page that is loaded again is away for a moment only.
+        drop((first, second));
+        let mut third = home.events("/api/events?kinds=approval").await;
+        assert_eq!(third.expect("approval").await, question);
+    };
+    let nothing = json!({});
+    let (reply, ()) = tokio::join!(home.call("lock", &nothing), told);
+    assert_eq!(reply.json()["error"], "Tool 'lock' needs approval");
+}

@@ -1,0 +1,318 @@
+//! Calls that were made, from memory and from the journal: the same shape and the same rules.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use toolgate_server::Workshop;
+
+use crate::home::{Home, Plan, SECRET};
+
+async fn both() -> [Home; 2] {
+    let journalled = Plan {
+        has_journal: true,
+        ..Plan::default()
+    };
+    [Home::usual().await, Home::of(journalled).await]
+}
+
+async fn called(home: &Home, tool: &str, arguments: &Value) -> String {
+    let envelope = home.call(tool, arguments).await.json();
+    envelope["call_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
+    for home in both().await {
+        let first = called(&home, "echo", &json!({ "text": "Hello" })).await;
+        let second = called(&home, "fail", &json!({})).await;
+        let third = called(&home, "nope", &json!({ "a": 1 })).await;
+        for (query, expected) in [
+            ("", vec![&third, &second, &first]),
+            ("?tool=echo", vec![&first]),
+            ("?outcome=failed", vec![&third, &second]),
+            ("?outcome=success", vec![&first]),
+            ("?outcome=not_found", vec![&third]),
+            ("?search=HELLO", vec![&first]),
+            ("?search=broke", vec![&second]),
+            ("?search=%25", vec![]),
+            ("?origin=http&limit=2", vec![&third, &second]),
+            ("?origin=cli", vec![]),
+            ("?server=house", vec![]),
+            ("?since=2000-01-01T00:00:00Z", vec![&third, &second, &first]),
+            ("?until=2000-01-01T00:00:00Z", vec![]),
+            (&format!("?before={third}"), vec![&second, &first]),
+        ] {
+            let list = home.get(&format!("/api/calls{query}")).await.json();
+            let ids: Vec<&str> = list
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|call| call["id"].as_str().unwrap())
+                .collect();
+            assert_eq!(ids, expected, "{query}");
+        }
+        for query in [
+            "limit=0",
+            "limit=1001",
+            "limit=-1",
+            "limit=x",
+            "since=yesterday",
+            "until=1",
+            "before=x",
+        ] {
+            let refused = home.get(&format!("/api/calls?{query}")).await;
+            assert_eq!(refused.status, 400, "{query}");
+            refused.problem();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_shown_with_its_steps_and_without_secrets() {
+    for home in both().await {
+        let id = called(&home, "tell", &json!({ "token": "abcdef", "q": SECRET })).await;
+        let reply = home.get(&format!("/api/calls/{id}")).await;
+        assert!(
+            !reply.text.contains(SECRET)
+                && !reply.text.contains("hunter2")
+                && !reply.text.contains("abcdef"),
+            "{}",
+            reply.text
+        );
+        let call = reply.json();
+        assert_eq!(
+            call["result"],
+            json!({ "password": "[REDACTED]", "note": "[REDACTED] is it" })
+        );
+        assert_eq!(
+            call["asked"],
+            json!({ "token": "[REDACTED]", "q": "[REDACTED]" })
+        );
+        assert_eq!(call["executed"], call["asked"]);
+        assert!(call["timings"]["invoke_ms"].is_number() && call["duration_ms"].is_number());
+        assert_eq!(call["tool_definition"]["name"], "tell");
+        assert_eq!(
+            (&call["outcome"], &call["success"]),
+            (&json!("success"), &json!(true))
+        );
+        let failed = called(&home, "fail", &json!({})).await;
+        let failed = home.get(&format!("/api/calls/{failed}")).await.json();
+        assert_eq!(failed["error"], "it broke on [REDACTED]");
+        let long = called(&home, "long", &json!({})).await;
+        let long = home.get(&format!("/api/calls/{long}")).await.json();
+        assert_eq!(
+            (&long["result_cut"], &long["result_bytes"]),
+            (&json!(true), &json!((300 << 10) + 2))
+        );
+        for id in ["0123456789abcdef0123456789abcdef", "x", "%2e%2e", "é"] {
+            let id = id.replace('é', "%C3%A9");
+            assert_eq!(
+                home.get(&format!("/api/calls/{id}")).await.status,
+                404,
+                "{id}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn memory_and_journal_tell_the_same_of_a_call() {
+    let mut told = Vec::new();
+    for home in both().await {
+        let id = called(&home, "dim", &json!({ "level": 5, "other": SECRET })).await;
+        let mut call = home.get(&format!("/api/calls/{id}")).await.json();
+        for changing in [
+            "id",
+            "started_at",
+            "duration_ms",
+            "timings",
+            "trace_id",
+            "run",
+        ] {
+            call.as_object_mut().unwrap().remove(changing);
+        }
+        told.push(call);
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0]["dropped"], json!(["other"]));
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
+    for home in both().await {
+        let id = called(&home, "count", &json!({ "n": 1 })).await;
+        let path = format!("/api/calls/{id}/replay");
+        for body in [json!({}), json!({ "confirm": false })] {
+            let refused = home.post(&path, &body).await;
+            assert_eq!(refused.status, 409);
+            assert!(refused.problem().contains("confirm"));
+        }
+        assert_eq!(home.counted.load(Ordering::SeqCst), 1);
+        let again = home.post(&path, &json!({ "confirm": true })).await;
+        assert_eq!(
+            (again.status.as_u16(), &again.json()["result"]),
+            (200, &json!({ "times": 2 }))
+        );
+        assert_ne!(again.json()["call_id"], id);
+        // What only reads needs no word.
+        let id = called(&home, "echo", &json!({ "n": 1 })).await;
+        let again = home
+            .post(&format!("/api/calls/{id}/replay"), &json!({}))
+            .await;
+        assert_eq!(again.json()["result"], json!({ "echo": { "n": 1 } }));
+        for (body, status) in [
+            ("", 400),
+            ("[]", 400),
+            (r#"{"confirm":1}"#, 422),
+            (r#"{"yes":true}"#, 422),
+        ] {
+            assert_eq!(
+                home.ask(http::Method::POST, &path, body).await.status,
+                status,
+                "{body}"
+            );
+        }
+        let nobody = "/api/calls/0123456789abcdef0123456789abcdef/replay";
+        assert_eq!(
+            home.post(nobody, &json!({ "confirm": true })).await.status,
+            404
+        );
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_not_known_whole_are_not_sent_again() {
+    let [memory, journal] = both().await;
+    for home in [&memory, &journal] {
+        let broken = home
+            .ask(http::Method::POST, "/api/tools/echo/call", "{")
+            .await
+            .json();
+        let id = broken["call_id"].as_str().unwrap();
+        assert_eq!(
+            home.post(&format!("/api/calls/{id}/replay"), &json!({}))
+                .await
+                .status,
+            422
+        );
+    }
+    // Memory has the secret still, the file has not.
+    for (home, status) in [(&memory, 200), (&journal, 422)] {
+        let id = called(home, "echo", &json!({ "password": "hunter2" })).await;
+        let again = home
+            .post(&format!("/api/calls/{id}/replay"), &json!({}))
+            .await;
+        assert_eq!(again.status, status);
+    }
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_mock_that_answers_the_same() {
+    for home in both().await {
+        let id = called(&home, "count", &json!({})).await;
+        let path = format!("/api/calls/{id}/mock");
+        let saved = home.post(&path, &json!({ "name": "count_mock" })).await;
+        assert_eq!(saved.status, 201);
+        let saved = saved.json();
+        assert_eq!(
+            saved["definition"]["implementation"],
+            json!({ "type": "mock", "mock_response": { "times": 1 } })
+        );
+        assert_eq!(saved["definition"]["description"], "Does count");
+        for _ in 0..2 {
+            assert_eq!(
+                home.call("count_mock", &json!({})).await.json()["result"],
+                json!({ "times": 1 })
+            );
+        }
+        assert_eq!(
+            home.get("/api/tools/count_mock").await.json()["source"],
+            "mock"
+        );
+        let failed = called(&home, "fail", &json!({})).await;
+        let long = called(&home, "long", &json!({})).await;
+        for (id, name, status) in [
+            (&id, "count_mock", 409),
+            (&id, "echo", 409),
+            (&id, "", 422),
+            (&id, "a b", 422),
+            (&failed, "other", 422),
+            (&long, "other", 422),
+        ] {
+            let refused = home
+                .post(&format!("/api/calls/{id}/mock"), &json!({ "name": name }))
+                .await;
+            assert_eq!(refused.status, status, "{name}");
+            refused.problem();
+        }
+    }
+}
+
+/// Keeps nothing, in several ways.
+struct Broken(fn() -> Result<String, String>);
+
+impl Workshop for Broken {
+    fn add_tool(&self, _: &Value) -> Result<String, String> {
+        self.0()
+    }
+
+    fn add_server(&self, _: &str, _: &str) -> Result<String, String> {
+        self.0()
+    }
+}
+
+#[tokio::test]
+async fn j5_what_keeps_mocks_may_refuse_or_panic_and_the_gateway_goes_on() {
+    for (keep, status) in [
+        ((|| Ok("in a file".to_owned())) as fn() -> _, 201),
+        (|| Err("the file is read-only".to_owned()), 422),
+        (|| panic!("a bug"), 500),
+    ] {
+        let plan = Plan {
+            workshop: Some(Arc::new(Broken(keep))),
+            ..Plan::default()
+        };
+        let home = Home::of(plan).await;
+        let id = called(&home, "echo", &json!({})).await;
+        let path = format!("/api/calls/{id}/mock");
+        let reply = home.post(&path, &json!({ "name": "m" })).await;
+        assert_eq!(reply.status, status);
+        assert!(!reply.text.contains("a bug"), "{}", reply.text);
+        assert_eq!(home.get("/healthz").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn memory_keeps_the_last_thousand_calls_and_knows_which_run() {
+    let home = Home::usual().await;
+    for number in 0..1100 {
+        let call = toolgate_core::ToolCall::new("echo", json!({ "n": number }));
+        home.executor.execute(call).await;
+    }
+    let list = home.get("/api/calls?limit=1000").await.json();
+    let list = list.as_array().unwrap();
+    assert_eq!(list.len(), 1000);
+    assert_eq!(
+        (&list[0]["arguments"]["n"], &list[999]["arguments"]["n"]),
+        (&json!(1099), &json!(100))
+    );
+    assert_eq!(list[0]["origin"], "library");
+    let executor = home.executor.clone();
+    let running = tokio::spawn(async move {
+        executor
+            .execute(toolgate_core::ToolCall::new("wait", json!({})))
+            .await
+    });
+    crate::home::until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
+    let list = home.get("/api/calls?outcome=running").await.json();
+    assert_eq!(
+        (
+            &list[0]["tool"],
+            &list[0]["success"],
+            &list[0]["duration_ms"]
+        ),
+        (&json!("wait"), &json!(null), &json!(null))
+    );
+    running.abort();
+}

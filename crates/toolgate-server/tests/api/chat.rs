@@ -1,0 +1,213 @@
+//! Conversations over HTTP, with a double of a model.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fakellm::{Answer, FakeLlm, Script};
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_models::{ModelSettings, Provider};
+use toolgate_server::ServeSettings;
+
+use crate::client::Events;
+use crate::home::{Home, Plan, SECRET, token, until};
+
+async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
+    let fake = FakeLlm::start(script).await;
+    let mut model = ModelSettings::default();
+    model.provider = Some(Provider::OpenAi);
+    model.url = format!("{}/v1", fake.url());
+    model.name = "small".to_owned();
+    let plan = Plan {
+        settings,
+        model,
+        ..Plan::default()
+    };
+    (Home::of(plan).await, fake)
+}
+
+async fn say(home: &Home, body: &Value) -> Events {
+    Events::of(
+        home.open(Method::POST, "/api/chat", &body.to_string())
+            .await,
+    )
+}
+
+fn names(events: &[(String, Value)]) -> Vec<&str> {
+    events.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
+    let script = Script::new([
+        Answer::call("c1", "tell", &json!({ "q": SECRET })),
+        Answer::text("It is told."),
+        Answer::text("As I said."),
+    ]);
+    let (home, fake) = with(script, ServeSettings::default()).await;
+    let told = say(&home, &json!({ "message": "tell me" }))
+        .await
+        .rest()
+        .await;
+    let first = &told[0].1;
+    assert_eq!(
+        (&first["provider"], &first["model"], &first["why"]),
+        (
+            &json!("openai"),
+            &json!("small"),
+            &json!("the configuration says so")
+        )
+    );
+    let call = &told.iter().find(|(name, _)| name == "call").unwrap().1;
+    assert_eq!(
+        (&call["tool"], &call["arguments"]),
+        (&json!("tell"), &json!({ "q": "[REDACTED]" }))
+    );
+    let result = &told.iter().find(|(name, _)| name == "result").unwrap().1;
+    assert_eq!(
+        (&result["id"], &result["call_id"], &result["success"]),
+        (&call["id"], &call["call_id"], &json!(true))
+    );
+    assert_eq!(
+        result["preview"],
+        r#"{"password":"[REDACTED]","note":"[REDACTED] is it"}"#
+    );
+    let (last, done) = told.last().unwrap();
+    assert_eq!(
+        (
+            last.as_str(),
+            &done["answer"],
+            &done["end"],
+            &done["rounds"]
+        ),
+        ("done", &json!("It is told."), &json!("answered"), &json!(2))
+    );
+    let id = result["call_id"].as_str().unwrap();
+    assert_eq!(
+        home.get(&format!("/api/calls/{id}")).await.json()["origin"],
+        "chat"
+    );
+    let again = say(
+        &home,
+        &json!({ "message": "again", "conversation": first["id"] }),
+    )
+    .await
+    .rest()
+    .await;
+    assert_eq!(again[0].1["id"], first["id"]);
+    assert_eq!(again.last().unwrap().1["answer"], "As I said.");
+    let asked = fake.requests().last().unwrap().json();
+    assert!(
+        asked["messages"].to_string().contains("It is told."),
+        "{asked}"
+    );
+    assert_eq!(
+        home.get("/api/status").await.json()["model"],
+        json!({ "provider": "openai", "name": "small" })
+    );
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let (home, _fake) = with(Script::new([]), ServeSettings::default()).await;
+    for (body, status) in [
+        (json!({ "message": "hi", "conversation": "nope" }), 404),
+        (json!({ "message": " \n" }), 422),
+        (json!({}), 422),
+        (json!({ "message": 5 }), 422),
+        (json!({ "message": "hi", "model": "x" }), 422),
+        (json!({ "message": "x".repeat(70_000) }), 413),
+    ] {
+        let refused = home.post("/api/chat", &body).await;
+        assert_eq!(refused.status, status);
+        refused.problem();
+    }
+    let mut model = ModelSettings::default();
+    model.provider = Some(Provider::OpenAi);
+    model.url = "not an address".to_owned();
+    let home = Home::of(Plan {
+        model,
+        ..Plan::default()
+    })
+    .await;
+    let refused = home.post("/api/chat", &json!({ "message": "hi" })).await;
+    assert_eq!(refused.status, 503);
+    assert!(refused.problem().contains("model.url"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_ends_in_an_error_event() {
+    let script = Script::always(Answer::fails(400, "invalid_request_error", "no such model"));
+    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let told = say(&home, &json!({ "message": "hi" })).await.rest().await;
+    assert_eq!(names(&told), ["conversation", "error"]);
+    assert!(
+        told[1].1["detail"]
+            .as_str()
+            .unwrap()
+            .contains("no such model")
+    );
+}
+
+#[tokio::test]
+async fn one_turn_at_a_time_and_closing_the_stream_ends_it() {
+    let script =
+        Script::new([Answer::call("c1", "wait", &json!({}))]).then_always(Answer::text("Here."));
+    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let mut turn = say(&home, &json!({ "message": "wait" })).await;
+    let id = turn.expect("conversation").await["id"].clone();
+    turn.expect("call").await;
+    until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
+    let next = json!({ "message": "and?", "conversation": id });
+    let busy = home.post("/api/chat", &next).await;
+    assert_eq!(busy.status, 409);
+    busy.problem();
+    drop(turn);
+    let waiting = Arc::clone(&home.waiting);
+    until(|| waiting.load(Ordering::SeqCst) == 0).await;
+    let told = say(&home, &next).await.rest().await;
+    assert_eq!(told.last().unwrap().1["answer"], "Here.");
+    assert_eq!(
+        home.get("/api/calls?tool=wait").await.json()[0]["outcome"],
+        "cancelled"
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
+    let script =
+        Script::new([Answer::call("c1", "count", &json!({}))]).then_always(Answer::text("Done."));
+    let mut settings = ServeSettings::default();
+    settings.token = "full".to_owned();
+    settings.tokens = vec![token("some", &["echo"]), token("none", &[])];
+    let (mut home, fake) = with(script, settings).await;
+    home.sign_in("some");
+    let told = say(&home, &json!({ "message": "count" }))
+        .await
+        .rest()
+        .await;
+    let result = &told.iter().find(|(name, _)| name == "result").unwrap().1;
+    assert_eq!(
+        (&result["success"], home.counted.load(Ordering::SeqCst)),
+        (&json!(false), 0)
+    );
+    let offered = fake.requests()[0].json()["tools"].to_string();
+    assert!(
+        offered.contains("echo") && !offered.contains("count"),
+        "{offered}"
+    );
+    let id = told[0].1["id"].clone();
+    for token in ["full", "none"] {
+        home.sign_in(token);
+        let other = home
+            .post("/api/chat", &json!({ "message": "hi", "conversation": id }))
+            .await;
+        assert_eq!(other.status, 404, "{token}");
+    }
+    say(&home, &json!({ "message": "hi" })).await.rest().await;
+    let asked = fake.requests().last().unwrap().json();
+    assert!(
+        asked["tools"].as_array().is_none_or(Vec::is_empty),
+        "{asked}"
+    );
+}

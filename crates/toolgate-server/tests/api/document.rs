@@ -1,0 +1,118 @@
+//! The document is true: it names the routes there are, and its examples are of its schemas.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use serde_json::Value;
+
+use crate::client::problems;
+use crate::home::Home;
+
+#[tokio::test]
+async fn every_path_is_a_route_and_takes_exactly_the_methods_that_are_named() {
+    let home = Home::usual().await;
+    let paths = home.document()["paths"].as_object().unwrap();
+    assert!(paths.len() > 20);
+    for (template, item) in paths {
+        let path = template.replace("{name}", "x").replace("{id}", "x");
+        let refused = home.ask(Method::PATCH, &path, "").await;
+        assert_eq!(refused.status, 405, "{template}");
+        refused.problem();
+        let allowed: BTreeSet<&str> = refused
+            .header("allow")
+            .split(',')
+            .map(str::trim)
+            .filter(|it| *it != "HEAD")
+            .collect();
+        let named: Vec<String> = item
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|it| it.to_uppercase())
+            .collect();
+        let named: BTreeSet<&str> = named.iter().map(String::as_str).collect();
+        assert_eq!(allowed, named, "{template}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_route_is_a_problem() {
+    let home = Home::usual().await;
+    for path in [
+        "/api",
+        "/api/",
+        "/api/nope",
+        "/api/calls/a/b",
+        "/API/tools",
+        "/api/tools/a/b",
+        "/healthz/",
+        "//api/tools",
+        "/api/../api/tools",
+    ] {
+        let reply = home.get(path).await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert!(reply.problem().contains("/openapi.json"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_complete_in_itself() {
+    let home = Home::usual().await;
+    let document = home.document();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let at = format!("{method} {path}");
+            assert!(operation["summary"].is_string(), "{at}");
+            assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{at}");
+            for status in ["403", "429", "503"] {
+                assert!(operation["responses"][status].is_object(), "{at} {status}");
+            }
+            let health = path == "/healthz" || path == "/readyz";
+            assert_eq!(operation["responses"]["401"].is_null(), health, "{at}");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(
+                    parameter["description"].is_string(),
+                    "{at} {}",
+                    parameter["name"]
+                );
+            }
+        }
+    }
+    let mut left = vec![document];
+    while let Some(value) = left.pop() {
+        if let Some(reference) = value["$ref"].as_str() {
+            assert!(
+                document
+                    .pointer(reference.strip_prefix('#').unwrap())
+                    .is_some(),
+                "{reference}"
+            );
+        }
+        match value {
+            Value::Array(array) => left.extend(array),
+            Value::Object(object) => left.extend(object.values()),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn examples_are_of_their_schemas() {
+    let home = Home::usual().await;
+    let document = home.document();
+    let mut examples = 0;
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let parts = schema["allOf"].as_array().cloned().unwrap_or_default();
+        for part in parts.iter().chain([schema]) {
+            for (property, schema) in part["properties"].as_object().into_iter().flatten() {
+                if let Some(example) = schema.get("example") {
+                    let problems = problems(document, schema, example);
+                    assert!(problems.is_empty(), "{name}.{property}: {problems:?}");
+                    examples += 1;
+                }
+            }
+        }
+    }
+    assert!(examples > 60, "{examples}");
+}

@@ -1,0 +1,280 @@
+//! A gateway with small tools, to be asked.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_core::{
+    Annotations, CallContext, Limits, Pattern, Policy, Redactor, Source, Tool, ToolDefinition,
+    ToolError, ToolExecutor, ToolFuture, ToolManager, ToolOutput, ValidArguments,
+};
+use toolgate_journal::{Journal, JournalSettings};
+use toolgate_mcp::{Servers, ServersOptions};
+use toolgate_models::ModelSettings;
+use toolgate_server::{
+    Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, TokenSettings, Workshop,
+};
+
+use crate::client::{Events, Reply, expect_described, send, whole};
+
+/// What the redactor knows.
+pub(crate) const SECRET: &str = "s3cret-value-77";
+
+/// How a home is to be.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub(crate) settings: ServeSettings,
+    pub(crate) limits: Limits,
+    pub(crate) has_journal: bool,
+    pub(crate) workshop: Option<Arc<dyn Workshop>>,
+    pub(crate) model: ModelSettings,
+}
+
+/// A gateway that runs until it is dropped.
+pub(crate) struct Home {
+    pub(crate) address: SocketAddr,
+    pub(crate) executor: ToolExecutor,
+    pub(crate) servers: Servers,
+    /// How often `count` ran.
+    pub(crate) counted: Arc<AtomicUsize>,
+    /// Calls of `wait` that were begun and not ended.
+    pub(crate) waiting: Arc<AtomicUsize>,
+    document: Value,
+    token: Option<&'static str>,
+    _stop: DropGuard,
+    _folder: tempfile::TempDir,
+}
+
+/// A tool of a name and a function.
+struct Small {
+    definition: ToolDefinition,
+    run: Box<dyn Fn(Value, CallContext) -> ToolFuture<'static> + Send + Sync>,
+}
+
+impl Tool for Small {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        (self.run)(arguments.as_value().clone(), context.clone())
+    }
+}
+
+fn tool(
+    name: &str,
+    parameters: Value,
+    annotations: Annotations,
+    run: impl Fn(Value, CallContext) -> ToolFuture<'static> + Send + Sync + 'static,
+) -> Small {
+    let definition = ToolDefinition::builder(name, format!("Does {name}"), parameters);
+    Small {
+        definition: definition
+            .source(Source::Builtin)
+            .annotations(annotations)
+            .build()
+            .unwrap(),
+        run: Box::new(run),
+    }
+}
+
+fn add_tools(manager: &ToolManager, counted: &Arc<AtomicUsize>, waiting: &Arc<AtomicUsize>) {
+    let any = || json!({ "type": "object" });
+    let level = json!({
+        "type": "object",
+        "properties": { "level": { "type": "integer", "maximum": 100 } },
+        "required": ["level"],
+        "additionalProperties": false,
+    });
+    let usual = Annotations::default();
+    let echo = |arguments: Value, _| -> ToolFuture<'static> {
+        Box::pin(async move { Ok(ToolOutput::json(json!({ "echo": arguments }))) })
+    };
+    for name in ["echo", "a/b", "..", "up:to.date"] {
+        manager.add(tool(name, any(), Annotations::READ_ONLY, echo));
+    }
+    manager.add(tool("dim", level, usual, echo));
+    manager.add(tool("lock", any(), usual, echo));
+    let times = Arc::clone(counted);
+    manager.add(tool("count", any(), usual, move |_, _| {
+        let times = times.fetch_add(1, Ordering::SeqCst) + 1;
+        Box::pin(async move { Ok(ToolOutput::json(json!({ "times": times }))) })
+    }));
+    let begun = Arc::clone(waiting);
+    manager.add(tool("wait", any(), usual, move |_, _| {
+        let begun = Begun::new(&begun);
+        Box::pin(async move {
+            let _begun = begun;
+            std::future::pending().await
+        })
+    }));
+    manager.add(tool("fail", any(), usual, |_, _| {
+        Box::pin(async { Err(ToolError::failed(format!("it broke on {SECRET}"))) })
+    }));
+    manager.add(tool("panic", any(), usual, |_, _| panic!("a bug")));
+    manager.add(tool("long", any(), usual, |_, _| {
+        Box::pin(async { Ok(ToolOutput::text("x".repeat(300 << 10))) })
+    }));
+    manager.add(tool("tell", any(), usual, |_, _| {
+        let told = json!({ "password": "hunter2", "note": format!("{SECRET} is it") });
+        Box::pin(async { Ok(ToolOutput::json(told)) })
+    }));
+}
+
+struct Begun(Arc<AtomicUsize>);
+
+impl Begun {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A token that may use only these tools.
+pub(crate) fn token(token: &str, allow: &[&str]) -> TokenSettings {
+    let allow: Vec<Pattern> = allow.iter().map(|text| Pattern::new(text)).collect();
+    let allow: Vec<String> = allow.iter().map(ToString::to_string).collect();
+    serde_json::from_value(json!({ "token": token, "name": token, "allow": allow })).unwrap()
+}
+
+impl Home {
+    /// One without anything special.
+    pub(crate) async fn usual() -> Self {
+        Self::of(Plan::default()).await
+    }
+
+    pub(crate) async fn of(plan: Plan) -> Self {
+        let (counted, waiting) = (Arc::default(), Arc::default());
+        let manager = Arc::new(ToolManager::new());
+        add_tools(&manager, &counted, &waiting);
+        let redactor = Redactor::new([SECRET.to_owned()]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let journal = plan.has_journal.then(|| {
+            Journal::open(&file, &JournalSettings::default(), redactor.clone(), "test").unwrap()
+        });
+        let mut policy = Policy::default();
+        policy.ask = vec![Pattern::new("lock")];
+        let (feed, stats, metrics) = (Feed::default(), Stats::default(), Metrics::default());
+        let approvals = Approvals::default();
+        let mut executor = ToolExecutor::builder(Arc::clone(&manager))
+            .limits(plan.limits)
+            .policy(policy)
+            .approver(approvals.clone());
+        if let Some(journal) = &journal {
+            executor = executor.observer(journal.observer());
+        }
+        let executor = executor
+            .observer(stats.clone())
+            .observer(metrics.clone())
+            .observer(feed.clone())
+            .build();
+        let servers = Servers::new(manager, ServersOptions::new());
+        let gateway = Gateway::new(Parts {
+            executor: executor.clone(),
+            servers: servers.clone(),
+            feed,
+            stats,
+            metrics,
+            approvals,
+            redactor,
+            model: plan.model,
+            journal,
+            workshop: plan.workshop,
+            settings: plan.settings,
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        tokio::spawn(toolgate_server::serve(gateway, listener, stop.clone()));
+        let mut home = Self {
+            address,
+            executor,
+            servers,
+            counted,
+            waiting,
+            document: Value::Null,
+            token: None,
+            _stop: stop.drop_guard(),
+            _folder: folder,
+        };
+        home.document = home.read_document().await;
+        home
+    }
+
+    async fn read_document(&self) -> Value {
+        let headers = [("authorization", "Bearer full")];
+        let document = send(self.address, &Method::GET, "/openapi.json", &headers, "").await;
+        whole(document).await.json()
+    }
+
+    /// From now on as whoever has this token.
+    pub(crate) fn sign_in(&mut self, token: &'static str) {
+        self.token = Some(token);
+    }
+
+    pub(crate) fn document(&self) -> &Value {
+        &self.document
+    }
+
+    pub(crate) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> http::Response<hyper::body::Incoming> {
+        let token = self.token.map(|token| format!("Bearer {token}"));
+        let mut headers = vec![("content-type", "application/json")];
+        if let Some(token) = &token {
+            headers.push(("authorization", token));
+        }
+        send(self.address, &method, path, &headers, body.to_owned()).await
+    }
+
+    /// A whole answer, held against the document.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: &str) -> Reply {
+        let reply = whole(self.open(method.clone(), path, body).await).await;
+        expect_described(&self.document, &method, path, &reply);
+        reply
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.ask(Method::GET, path, "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.ask(Method::POST, path, &body.to_string()).await
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Reply {
+        self.post(&format!("/api/tools/{tool}/call"), arguments)
+            .await
+    }
+
+    pub(crate) async fn events(&self, path: &str) -> Events {
+        Events::of(self.open(Method::GET, path, "").await)
+    }
+}
+
+/// Waits for something that happens soon.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let soon = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(crate::client::HANG, soon)
+        .await
+        .unwrap();
+}

@@ -1,0 +1,168 @@
+//! A token that may use little sees little, on every route.
+
+use serde_json::{Value, json};
+use toolgate_mcp::{Connection, Headers, ServerSettings};
+use toolgate_server::ServeSettings;
+
+use crate::home::{Home, Plan, token};
+
+async fn home(has_journal: bool) -> Home {
+    let mut settings = ServeSettings::default();
+    settings.token = "full".to_owned();
+    settings.tokens = vec![token("some", &["echo", "house/*"]), token("none", &[])];
+    settings.add_servers = true;
+    let plan = Plan {
+        settings,
+        has_journal,
+        ..Plan::default()
+    };
+    let mut home = Home::of(plan).await;
+    home.sign_in("full");
+    home
+}
+
+fn count(list: &Value) -> usize {
+    list.as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn tools_and_calls_outside_of_it_are_not_there() {
+    for has_journal in [false, true] {
+        let mut home = home(has_journal).await;
+        let mut ids = Vec::new();
+        for tool in ["echo", "count", "nope"] {
+            let envelope = home.call(tool, &json!({})).await.json();
+            ids.push(envelope["call_id"].as_str().unwrap().to_owned());
+        }
+        for (token, tools, calls) in [("some", 1, vec![&ids[0]]), ("none", 0, vec![])] {
+            home.sign_in(token);
+            assert_eq!(count(&home.get("/api/tools").await.json()), tools);
+            assert_eq!(home.get("/api/status").await.json()["tools"], tools);
+            assert_eq!(home.get("/api/tools/count").await.status, 404);
+            assert_eq!(
+                home.post("/api/tools/count/check", &json!({})).await.status,
+                404
+            );
+            let refused = home.call("count", &json!({})).await;
+            assert_eq!(refused.status, 404);
+            assert!(!refused.text.contains("dim"), "{}", refused.text);
+            let list = home.get("/api/calls").await.json();
+            let found: Vec<&str> = list
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|call| call["id"].as_str().unwrap())
+                .collect();
+            assert_eq!(found, calls, "{token}");
+            for id in &ids {
+                let expected = if calls.contains(&id) { 200 } else { 404 };
+                assert_eq!(home.get(&format!("/api/calls/{id}")).await.status, expected);
+                let replay = home
+                    .post(
+                        &format!("/api/calls/{id}/replay"),
+                        &json!({ "confirm": true }),
+                    )
+                    .await;
+                assert_eq!(replay.status, expected);
+                assert_eq!(
+                    home.post(&format!("/api/calls/{id}/mock"), &json!({ "name": "m" }))
+                        .await
+                        .status,
+                    403
+                );
+            }
+            let stats = home.get("/api/stats").await.json();
+            assert_eq!(count(&stats["tools"]), tools, "{token}");
+            assert_eq!(home.get("/metrics").await.status, 403);
+        }
+        assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn events_and_approvals_outside_of_it_are_not_told() {
+    let mut home = home(false).await;
+    home.sign_in("some");
+    let mut events = home.events("/api/events?kinds=call,approval,tools").await;
+    assert_eq!(events.next().await.unwrap().2, json!({ "tools": 1 }));
+    home.sign_in("full");
+    // Who may not decide does not make calls wait: this is denied at once.
+    assert_eq!(
+        home.call("lock", &json!({})).await.json()["error_kind"],
+        "denied"
+    );
+    home.call("count", &json!({})).await;
+    home.call("echo", &json!({ "n": 1 })).await;
+    let (name, _, call) = events.next().await.unwrap();
+    assert_eq!((name.as_str(), &call["tool"]), ("call", &json!("echo")));
+    let mut operator = home.events("/api/events?kinds=approval").await;
+    let nothing = json!({});
+    let (reply, ()) = tokio::join!(home.call("lock", &nothing), async {
+        let question = operator.expect("approval").await;
+        let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+        assert_eq!(
+            post_as("some", &home, &path, &json!({ "approve": true })).await,
+            403
+        );
+        assert_eq!(
+            home.post(&path, &json!({ "approve": false })).await.status,
+            204
+        );
+    });
+    assert_eq!(reply.json()["error_kind"], "denied");
+}
+
+/// The status that another token gets.
+async fn post_as(token: &str, home: &Home, path: &str, body: &Value) -> u16 {
+    let bearer = format!("Bearer {token}");
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
+    let method = http::Method::POST;
+    let reply = crate::client::send(home.address, &method, path, &headers, body.to_string()).await;
+    reply.status().as_u16()
+}
+
+#[tokio::test]
+async fn servers_outside_of_it_are_not_there() {
+    let mut home = home(false).await;
+    let away = |name: &str| {
+        let nowhere = Connection::Http {
+            url: "http://127.0.0.1:1/mcp".to_owned(),
+            headers: Headers::default(),
+        };
+        ServerSettings::new(name, nowhere)
+    };
+    home.servers.apply(vec![away("house"), away("office")]);
+    for (token, servers, reconnect) in [("some", 1, 404), ("none", 0, 404)] {
+        home.sign_in(token);
+        let list = home.get("/api/servers").await;
+        assert_eq!(count(&list.json()), servers, "{token}");
+        assert!(!list.text.contains("office"));
+        assert_eq!(
+            home.post("/api/servers/office/reconnect", &json!({}))
+                .await
+                .status,
+            reconnect
+        );
+        let status = home.get("/api/status").await;
+        assert!(!status.text.contains("office"), "{}", status.text);
+        assert_eq!(status.json()["status"], "degraded");
+        let added = home
+            .post(
+                "/api/servers",
+                &json!({ "name": "x", "url": "http://127.0.0.1:1/mcp" }),
+            )
+            .await;
+        assert_eq!(added.status, 403);
+    }
+    // Nobody has to show a token here, so nobody is told names.
+    let ready = crate::client::send(home.address, &http::Method::GET, "/readyz", &[], "").await;
+    let ready = crate::client::whole(ready).await;
+    assert!(
+        !ready.text.contains("office") && ready.text.contains("MCP server"),
+        "{}",
+        ready.text
+    );
+}

@@ -1,0 +1,309 @@
+//! Tools: listed, shown, called, checked.
+
+use http::Method;
+use serde_json::json;
+use toolgate_core::Limits;
+
+use crate::client::{send, whole};
+use crate::home::{Home, Plan, until};
+
+#[tokio::test]
+async fn tools_are_listed_and_shown_with_how_they_are_treated() {
+    let home = Home::usual().await;
+    let list = home.get("/api/tools").await.json();
+    let names: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..4], ["echo", "a/b", "..", "up:to.date"]);
+    let echo = home.get("/api/tools/echo").await.json();
+    assert_eq!(echo, list[0]);
+    assert_eq!(
+        echo["annotations"],
+        json!({ "read_only": true, "idempotent": true, "destructive": false, "open_world": null })
+    );
+    assert_eq!(
+        (&echo["needs_approval"], &echo["timeout_ms"]),
+        (&json!(false), &json!(30_000))
+    );
+    assert_eq!(
+        home.get("/api/tools/lock").await.json()["needs_approval"],
+        true
+    );
+    // What the command line shows of a tool is here too.
+    let tool = home.executor.find("echo").unwrap();
+    for (key, value) in json!(tool.definition()).as_object().unwrap() {
+        assert_eq!(&echo[key], value, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_whatever_the_path_says_once_it_is_decoded() {
+    let home = Home::usual().await;
+    for (path, expected) in [
+        ("a%2Fb", Some("a/b")),
+        ("a%2fb", Some("a/b")),
+        ("%2E%2E", Some("..")),
+        ("..", Some("..")),
+        ("up:to.date", Some("up:to.date")),
+        ("up%3Ato%2Edate", Some("up:to.date")),
+        ("e%63ho", Some("echo")),
+        ("e%2563ho", None),
+        ("%C3%A9cho", None),
+        ("echo%00", None),
+        ("%25", None),
+        ("echo%0d%0aevil", None),
+        ("..%2f..%2fetc%2fpasswd", None),
+    ] {
+        let shown = home.get(&format!("/api/tools/{path}")).await;
+        let called = home.call(path, &json!({})).await;
+        match expected {
+            Some(name) => {
+                assert_eq!(
+                    (shown.status.as_u16(), &shown.json()["name"]),
+                    (200, &json!(name)),
+                    "{path}"
+                );
+                assert_eq!(
+                    (called.status.as_u16(), &called.json()["tool_name"]),
+                    (200, &json!(name)),
+                    "{path}"
+                );
+            }
+            None => {
+                assert_eq!(shown.status, 404, "{path}");
+                assert!(!shown.problem().contains(['\r', '\n', '\0']), "{path}");
+                assert_eq!(
+                    (called.status.as_u16(), &called.json()["error_kind"]),
+                    (404, &json!("not_found")),
+                    "{path}"
+                );
+            }
+        }
+    }
+    for path in [
+        "/api/tools/%ff",
+        "/api/tools/%ff/call",
+        "/api/tools/%ff/check",
+    ] {
+        let method = if path.ends_with("ff") {
+            Method::GET
+        } else {
+            Method::POST
+        };
+        let refused = home.ask(method, path, "{}").await;
+        assert_eq!(refused.status, 400, "{path}");
+        refused.problem();
+    }
+    assert_eq!(home.get("/api/tools/").await.status, 404);
+    assert_eq!(
+        home.get("/api/tools/ecko").await.problem(),
+        "Tool 'ecko' not found. Did you mean 'echo'?"
+    );
+}
+
+#[tokio::test]
+async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
+    let home = Home::usual().await;
+    let well = home.call("echo", &json!({ "a": 1 })).await;
+    assert_eq!(well.json()["result"], json!({ "echo": { "a": 1 } }));
+    for (tool, body, status, kind) in [
+        ("fail", "{}", 200, "tool_error"),
+        ("panic", "{}", 200, "panicked"),
+        ("dim", "{}", 200, "invalid_arguments"),
+        ("dim", r#"{"level":"5"}"#, 200, "invalid_arguments"),
+        ("lock", "{}", 200, "denied"),
+        ("nope", "{}", 404, "not_found"),
+        ("nope", "{", 404, "not_found"),
+        ("echo", "", 400, "invalid_arguments"),
+        ("echo", "{", 400, "invalid_arguments"),
+        ("echo", "[]", 400, "invalid_arguments"),
+        ("echo", "5", 400, "invalid_arguments"),
+        ("echo", r#"{"a":1,"a":2}"#, 400, "invalid_arguments"),
+        ("echo", "{}{}", 400, "invalid_arguments"),
+        ("echo/call?timeout=soon&x=", "{}", 400, "invalid_arguments"),
+        ("wait/call?timeout=20ms&x=", "{}", 200, "timeout"),
+    ] {
+        let path = match tool.contains('?') {
+            true => format!("/api/tools/{tool}"),
+            false => format!("/api/tools/{tool}/call"),
+        };
+        let reply = home.ask(Method::POST, &path, body).await;
+        let envelope = reply.json();
+        assert_eq!(
+            (reply.status.as_u16(), &envelope["error_kind"]),
+            (status, &json!(kind)),
+            "{tool} {body}"
+        );
+        assert_eq!(envelope["success"], false);
+        assert_eq!(envelope["call_id"].as_str().unwrap().len(), 32);
+    }
+}
+
+#[tokio::test]
+async fn too_much_is_refused_and_told_so() {
+    let mut limits = Limits::default();
+    limits.max_arguments = 1000;
+    limits.concurrency = 1;
+    let plan = Plan {
+        limits,
+        ..Plan::default()
+    };
+    let home = Home::of(plan).await;
+    for bytes in [1000, 10_000, 1_000_000] {
+        let reply = home.call("echo", &json!({ "a": "x".repeat(bytes) })).await;
+        assert_eq!(
+            (reply.status.as_u16(), &reply.json()["error_kind"]),
+            (413, &json!("too_large")),
+            "{bytes}"
+        );
+    }
+    assert_eq!(
+        home.ask(Method::POST, "/api/tools/echo/check", &"x".repeat(10_000))
+            .await
+            .status,
+        413
+    );
+    let (address, headers) = (home.address, [("content-type", "application/json")]);
+    let busy = tokio::spawn(async move {
+        drop(
+            send(
+                address,
+                &Method::POST,
+                "/api/tools/wait/call",
+                &headers,
+                "{}",
+            )
+            .await,
+        );
+    });
+    until(|| home.waiting.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
+    let full = home
+        .ask(Method::POST, "/api/tools/echo/call?timeout=20ms", "{}")
+        .await;
+    assert_eq!(
+        (full.status.as_u16(), full.header("retry-after")),
+        (503, "1")
+    );
+    assert_eq!(full.json()["error_kind"], "overloaded");
+    busy.abort();
+}
+
+#[tokio::test]
+async fn a_call_ends_when_its_caller_is_gone() {
+    let home = Home::usual().await;
+    let (address, headers) = (home.address, [("content-type", "application/json")]);
+    let gone = send(
+        address,
+        &Method::POST,
+        "/api/tools/wait/call",
+        &headers,
+        "{}",
+    );
+    let waiting = || home.waiting.load(std::sync::atomic::Ordering::SeqCst);
+    let begun = async { until(|| waiting() == 1).await };
+    tokio::select! {
+        _ = gone => panic!("it never answers"),
+        () = begun => {}
+    }
+    until(|| waiting() == 0).await;
+    let calls = home.get("/api/calls").await.json();
+    assert_eq!(calls[0]["outcome"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_not_taken_for_it() {
+    let home = Home::usual().await;
+    for (kind, origin, status) in [
+        (None, None, 200),
+        (Some("application/json; charset=utf-8"), None, 200),
+        // As `curl -d` sends it.
+        (Some("application/x-www-form-urlencoded"), None, 200),
+        (Some("application/x-www-form-urlencoded"), Some("own"), 415),
+        (Some("text/plain"), None, 415),
+        (Some("text/plain"), Some("own"), 415),
+        (Some("multipart/form-data; boundary=x"), None, 415),
+    ] {
+        let own = format!("http://{}", home.address);
+        let mut headers = Vec::new();
+        headers.extend(kind.map(|kind| ("content-type", kind)));
+        headers.extend(origin.map(|_| ("origin", own.as_str())));
+        for path in ["/api/tools/echo/call", "/api/tools/echo/check"] {
+            let reply = send(home.address, &Method::POST, path, &headers, "{}").await;
+            assert_eq!(reply.status(), status, "{path} {kind:?} {origin:?}");
+            if status == 415 {
+                assert!(whole(reply).await.problem().contains("application/json"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_check_says_what_a_call_would_be_and_runs_nothing() {
+    let home = Home::usual().await;
+    let check = async |tool: &str, body: &str| {
+        let reply = home
+            .ask(Method::POST, &format!("/api/tools/{tool}/check"), body)
+            .await;
+        assert_eq!(reply.status, 200);
+        reply.json()
+    };
+    assert_eq!(
+        check("dim", r#"{"level": 7, "other": 1}"#).await,
+        json!({ "valid": true, "executed": { "level": 7 }, "renamed": [], "dropped": ["other"], "needs_approval": false })
+    );
+    assert_eq!(check("lock", "{}").await["needs_approval"], true);
+    assert_eq!(
+        check("dim", r#"{"level": 101}"#).await,
+        json!({
+            "valid": false,
+            "error": "Invalid parameters: 'level' must be at most 100",
+            "violations": [{ "parameter": "level", "message": "must be at most 100" }],
+        })
+    );
+    assert_eq!(
+        check("dim", "{}").await["violations"],
+        json!([{ "parameter": "level", "message": "is missing" }])
+    );
+    assert_eq!(
+        check("dim", "[").await["violations"][0]["parameter"],
+        "arguments"
+    );
+    check("count", "{}").await;
+    assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert_eq!(
+        home.post("/api/tools/nope/check", &json!({})).await.status,
+        404
+    );
+    assert_eq!(home.get("/api/calls").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn a_trace_that_the_caller_names_is_the_one_of_the_call() {
+    let home = Home::usual().await;
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    let headers = [
+        ("traceparent", parent.as_str()),
+        ("content-type", "application/json"),
+    ];
+    let reply = whole(
+        send(
+            home.address,
+            &Method::POST,
+            "/api/tools/echo/call",
+            &headers,
+            "{}",
+        )
+        .await,
+    )
+    .await;
+    let id = reply.json()["call_id"].as_str().unwrap().to_owned();
+    let call = home.get(&format!("/api/calls/{id}")).await.json();
+    assert_eq!(
+        (&call["trace_id"], &call["parent_span_id"]),
+        (&json!(trace), &json!("b7ad6b7169203331"))
+    );
+}
