@@ -33,7 +33,7 @@ pub(crate) struct Watch {
     metrics: Metrics,
     pub(crate) approvals: Approvals,
     /// Where the calls are recorded, if they are.
-    pub(crate) journal: Option<Journal>,
+    journal: Option<Journal>,
 }
 
 impl Watch {
@@ -42,6 +42,12 @@ impl Watch {
         door.observer(self.stats.clone())
             .observer(self.metrics.clone())
             .observer(self.feed.clone())
+    }
+
+    /// Calls are looked up where they are recorded.
+    pub(crate) fn reading(mut self, journal: Option<&Journal>) -> Self {
+        self.journal = journal.cloned();
+        self
     }
 
     /// The gateway in front of an executor that this watches.
@@ -126,8 +132,7 @@ impl Beside {
         let executor = setting.toolbox.executor().clone();
         let servers = fleet.servers.clone();
         let (config, tools) = (&setting.config, &setting.tools);
-        let mut watch = self.watch;
-        watch.journal = setting.record.journal().cloned();
+        let watch = self.watch.reading(setting.record.journal());
         let gateway = watch.gateway(config, tools, executor, servers, settings, None);
         let stop = CancellationToken::new();
         let serving = toolgate_server::serve(gateway, self.listener, stop.clone());

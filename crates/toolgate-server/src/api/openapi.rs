@@ -63,10 +63,16 @@ fn complete(operation: &mut Operation, is_health: bool) {
     }
     let needs_token = ("401", "A token is needed, or it is wrong");
     let guard = [
+        ("400", "The request can not be read"),
         ("403", "The Host or the Origin is not one of this gateway"),
+        ("408", "The body took too long to arrive"),
         (
             "429",
             "Too many requests; `retry-after` says when to come back",
+        ),
+        (
+            "500",
+            "Something is wrong inside of the gateway; its log says what",
         ),
         (
             "503",

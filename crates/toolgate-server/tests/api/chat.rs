@@ -10,7 +10,7 @@ use toolgate_models::{ModelSettings, Provider};
 use toolgate_server::ServeSettings;
 
 use crate::client::Events;
-use crate::home::{Home, Plan, SECRET, token, until};
+use crate::home::{Home, Plan, SECRET, long, token, until};
 
 async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
     let fake = FakeLlm::start(script).await;
@@ -178,7 +178,7 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
     let script =
         Script::new([Answer::call("c1", "count", &json!({}))]).then_always(Answer::text("Done."));
     let mut settings = ServeSettings::default();
-    settings.token = "full".to_owned();
+    settings.token = long("full");
     settings.tokens = vec![token("some", &["echo"]), token("none", &[])];
     let (mut home, fake) = with(script, settings).await;
     home.sign_in("some");

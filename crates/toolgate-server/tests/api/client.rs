@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 
 /// Nothing here takes a tenth of it.
 pub(crate) const HANG: Duration = Duration::from_secs(20);
@@ -55,7 +55,10 @@ pub(crate) async fn send(
     headers: &[(&str, &str)],
     body: impl Into<Bytes>,
 ) -> http::Response<Incoming> {
-    let stream = TcpStream::connect(address).await.unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    // So that a reader that does not read is noticed soon.
+    socket.set_recv_buffer_size(16 << 10).unwrap();
+    let stream = socket.connect(address).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .unwrap();

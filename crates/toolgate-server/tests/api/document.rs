@@ -65,7 +65,7 @@ async fn it_is_complete_in_itself() {
             let at = format!("{method} {path}");
             assert!(operation["summary"].is_string(), "{at}");
             assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{at}");
-            for status in ["403", "429", "503"] {
+            for status in ["403", "429", "500", "503"] {
                 assert!(operation["responses"][status].is_object(), "{at} {status}");
             }
             let health = path == "/healthz" || path == "/readyz";

@@ -89,14 +89,14 @@ async fn a_slow_reader_is_told_what_it_missed_and_holds_up_nobody() {
     home.call("echo", &json!({})).await;
     slow.expect("call").await;
     // More than the connection's buffers and the feed hold; the reader does not read meanwhile.
-    let text = "x".repeat(1500);
-    for _ in 0..20_000 {
+    let text = "x".repeat(1900);
+    for _ in 0..5_000 {
         home.executor
             .execute(ToolCall::new("echo", json!({ "text": text })))
             .await;
     }
     let missed = slow.expect("lagged").await["missed"].as_u64().unwrap();
-    assert!(missed > 1000, "{missed}");
+    assert!(missed > 100, "{missed}");
     slow.expect("call").await;
 }
 

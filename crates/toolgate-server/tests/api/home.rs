@@ -141,11 +141,16 @@ impl Drop for Begun {
     }
 }
 
+/// A token as long as one has to be.
+pub(crate) fn long(name: &str) -> String {
+    format!("{name}-0123456789abcdef0123456789abcdef")
+}
+
 /// A token that may use only these tools.
 pub(crate) fn token(token: &str, allow: &[&str]) -> TokenSettings {
     let allow: Vec<Pattern> = allow.iter().map(|text| Pattern::new(text)).collect();
     let allow: Vec<String> = allow.iter().map(ToString::to_string).collect();
-    serde_json::from_value(json!({ "token": token, "name": token, "allow": allow })).unwrap()
+    serde_json::from_value(json!({ "token": long(token), "name": token, "allow": allow })).unwrap()
 }
 
 impl Home {
@@ -214,7 +219,8 @@ impl Home {
     }
 
     async fn read_document(&self) -> Value {
-        let headers = [("authorization", "Bearer full")];
+        let bearer = format!("Bearer {}", long("full"));
+        let headers = [("authorization", bearer.as_str())];
         let document = send(self.address, &Method::GET, "/openapi.json", &headers, "").await;
         whole(document).await.json()
     }
@@ -234,7 +240,7 @@ impl Home {
         path: &str,
         body: &str,
     ) -> http::Response<hyper::body::Incoming> {
-        let token = self.token.map(|token| format!("Bearer {token}"));
+        let token = self.token.map(|token| format!("Bearer {}", long(token)));
         let mut headers = vec![("content-type", "application/json")];
         if let Some(token) = &token {
             headers.push(("authorization", token));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolgate_server::ServeSettings;
 
 use crate::client::{send, whole};
-use crate::home::{Home, Plan, token};
+use crate::home::{Home, Plan, long, token};
 
 async fn ask(
     home: &Home,
@@ -13,7 +13,7 @@ async fn ask(
     session: Option<&str>,
     message: &Value,
 ) -> crate::client::Reply {
-    let bearer = format!("Bearer {token}");
+    let bearer = format!("Bearer {}", long(token));
     let mut headers = vec![
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
@@ -36,7 +36,7 @@ async fn ask(
 #[tokio::test]
 async fn a_client_sees_and_uses_the_tools_of_its_token_in_its_own_session() {
     let mut settings = ServeSettings::default();
-    settings.token = "full".to_owned();
+    settings.token = long("full");
     settings.tokens = vec![token("some", &["echo"])];
     let home = Home::of(Plan {
         settings,

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use toolgate_mcp::{Connection, Headers, ServerSettings};
 use toolgate_server::ServeSettings;
 
-use crate::home::{Home, Plan, token};
+use crate::home::{Home, Plan, long, token};
 
 async fn home(has_journal: bool) -> Home {
     let mut settings = ServeSettings::default();
-    settings.token = "full".to_owned();
+    settings.token = long("full");
     settings.tokens = vec![token("some", &["echo", "house/*"]), token("none", &[])];
     settings.add_servers = true;
     let plan = Plan {
@@ -114,7 +114,7 @@ async fn events_and_approvals_outside_of_it_are_not_told() {
 
 /// The status that another token gets.
 async fn post_as(token: &str, home: &Home, path: &str, body: &Value) -> u16 {
-    let bearer = format!("Bearer {token}");
+    let bearer = format!("Bearer {}", long(token));
     let headers = [
         ("authorization", bearer.as_str()),
         ("content-type", "application/json"),

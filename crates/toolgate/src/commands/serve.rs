@@ -92,8 +92,7 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         }
     };
     let record = Record::open(&config, tools, "toolgate serve");
-    let mut watch = Watch::default();
-    watch.journal = record.journal().cloned();
+    let watch = Watch::default().reading(record.journal());
     let traces = traces(&config, tools);
     let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
     if let Some(traces) = &traces {
