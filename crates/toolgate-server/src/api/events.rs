@@ -304,7 +304,7 @@ async fn changed(version: &mut Option<watch::Receiver<u64>>, not_before: Instant
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn tick(interval: &mut Option<Interval>) {

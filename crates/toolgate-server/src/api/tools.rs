@@ -208,10 +208,8 @@ pub(crate) async fn call(
         Ok(body) => arguments(name, &body),
         Err(error) => (unread(name, &error, limit), None),
     };
-    let (mut call, refused) = match timeout(call, query.timeout.as_deref()) {
-        Ok(call) => (call, refused),
-        Err(call) => (call, Some(StatusCode::BAD_REQUEST)),
-    };
+    let (mut call, is_timeless) = timeout(call, query.timeout.as_deref());
+    let refused = refused.or(is_timeless.then_some(StatusCode::BAD_REQUEST));
     if let Some(trace_parent) = trace_parent {
         call = call.trace_parent(trace_parent);
     }
@@ -270,14 +268,14 @@ fn unread(name: String, error: &BodyError, limit: usize) -> ToolCall {
     ToolCall::refused(name, Value::Null, error)
 }
 
-/// The call with its limit, or one that is refused because of it.
-fn timeout(call: ToolCall, timeout: Option<&str>) -> Result<ToolCall, ToolCall> {
+/// The call with its limit; or one that is refused because that is none, and true.
+fn timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
     match timeout.map(parse_duration).transpose() {
-        Ok(None) => Ok(call),
-        Ok(Some(timeout)) => Ok(call.timeout(timeout)),
+        Ok(None) => (call, false),
+        Ok(Some(timeout)) => (call.timeout(timeout), false),
         Err(error) => {
             let error = ToolError::invalid("", format!("timeout: {error}"));
-            Err(ToolCall::refused(call.name(), Value::Null, error))
+            (ToolCall::refused(call.name(), Value::Null, error), true)
         }
     }
 }
