@@ -27,7 +27,8 @@ impl Record {
                 Self(Some(journal))
             }
             Err(error) => {
-                warn!("calls are not recorded: {error:#}");
+                // The cause stands in its own words already.
+                warn!("calls are not recorded: {error}");
                 Self(None)
             }
         }

@@ -172,7 +172,7 @@ fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)
         watcher.watch(folder, RecursiveMode::NonRecursive)?;
     }
     // What was written between the first reading and now would never be noticed: one look tells.
-    drop(first.try_send(()));
+    let _waiting = first.try_send(());
     Ok((watcher, changes))
 }
 

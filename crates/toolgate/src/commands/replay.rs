@@ -21,11 +21,15 @@ const REDACTED: &str = "[REDACTED]";
 pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
     let call = match journal::reader(&config) {
-        Ok(reader) => calls::find(&reader, &options.id)?,
+        Ok(reader) => calls::find(&reader, &options.id),
         Err(error) => {
-            say::error(&error);
+            say::error(&anyhow::anyhow!(error.to_string()));
             return Ok(Exit::Failure);
         }
+    };
+    let call = match call {
+        Ok(call) => call,
+        Err(error) => return Ok(calls::Unread::from(error).told()),
     };
     let Some(call) = call else {
         calls::tell_unknown(&options.id);
@@ -59,7 +63,7 @@ fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn holds_redacted(value: &Value) -> bool {
+pub(super) fn holds_redacted(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(REDACTED),
         Value::Array(list) => list.iter().any(holds_redacted),

@@ -101,7 +101,7 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     let executor = watch.keep(record.keep(door)).build();
     let fleet = Fleet::start(&config, tools, servers::admit_unasked(&config), None);
     fleet.warn_of_untrusted();
-    introduce(&config, tools, &fleet, address, &settings);
+    introduce(&config, tools, &fleet, address, &settings, &record);
     let workshop = Arc::new(FileWorkshop::new(&config));
     let servers = fleet.servers.clone();
     let gateway = watch.gateway(&config, tools, executor, servers, settings, Some(workshop));
@@ -153,6 +153,7 @@ fn introduce(
     fleet: &Fleet,
     address: SocketAddr,
     settings: &ServeSettings,
+    record: &Record,
 ) {
     let url = gateway::url(address);
     let (count, servers) = (tools.manager.tools().len(), fleet.servers.status().len());
@@ -174,7 +175,10 @@ fn introduce(
             " --header \"Authorization: Bearer $TOOLGATE_TOKEN\"",
         ),
     };
-    let journal = journal::file(config).map(|file| file.display().to_string());
+    let journal = match (record.journal(), journal::file(config)) {
+        (Some(_), Ok(file)) => format!("{}   {dim}toolgate calls{dim:#}", file.display()),
+        _ => "none".to_owned(),
+    };
     say::line(&format!(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
@@ -182,10 +186,9 @@ fn introduce(
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
-  Journal    {}   {dim}toolgate calls{dim:#}
+  Journal    {journal}
 {dim}Ctrl-C ends it.{dim:#}
-",
-        journal.unwrap_or_else(|_| "none".to_owned())
+"
     ));
     let is_open = !address.ip().is_loopback();
     if is_open && settings.hosts.is_empty() {

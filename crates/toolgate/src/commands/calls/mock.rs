@@ -6,6 +6,7 @@ use toolgate_core::escape;
 
 use crate::cli::Global;
 use crate::commands::rendered;
+use crate::commands::replay::holds_redacted;
 use crate::config::Config;
 use crate::edit::ServerFile;
 use crate::exit::Exit;
@@ -20,6 +21,11 @@ pub(super) fn save(
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
     let definition = definition(config, call, name)?;
+    if holds_redacted(&call["result"]) {
+        say::note(
+            "the answer held a secret, which is not recorded: [REDACTED] stands in its place",
+        );
+    }
     if !dry_run {
         let file = ServerFile::open(global, &wiring::environment)?;
         file.add_tool(&definition)?;

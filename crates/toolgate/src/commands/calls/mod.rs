@@ -19,7 +19,8 @@ use crate::exit::{self, Exit};
 use crate::remote::Remote;
 use crate::{journal, say, wiring};
 use show::Lines;
-use source::{Pages, Unread};
+use source::Pages;
+pub(super) use source::Unread;
 
 /// How often new calls are looked for.
 const LOOK: Duration = Duration::from_millis(250);
@@ -149,9 +150,9 @@ pub(super) fn tell_unknown(id: &str) {
 /// A journal that is not there yet is empty; one that can not be read is a failure.
 fn unreadable(error: &anyhow::Error, may_be_empty: bool) -> Exit {
     if let (Some(JournalError::Missing(_)), true) = (error.downcast_ref(), may_be_empty) {
-        say::note(&format!("{error:#}"));
+        say::note(&error.to_string());
         return Exit::Success;
     }
-    say::error(&anyhow::anyhow!("{error:#}"));
+    say::error(&anyhow::anyhow!(error.to_string()));
     Exit::Failure
 }

@@ -18,7 +18,7 @@ pub(super) enum Pages {
 
 /// Why calls can not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unread {
+pub(in crate::commands) enum Unread {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -29,16 +29,14 @@ pub(super) enum Unread {
 
 impl Unread {
     /// Says it, and how to end.
-    pub(super) fn told(self) -> Exit {
+    pub(in crate::commands) fn told(self) -> Exit {
         match self {
             Self::Gateway(trouble) => trouble.told(),
-            Self::Journal(error @ (JournalError::NoId(_) | JournalError::Ambiguous(_))) => {
-                say::error(&error.into());
-                Exit::Usage
-            }
             Self::Journal(error) => {
-                say::error(&error.into());
-                Exit::Failure
+                let is_usage = matches!(error, JournalError::NoId(_) | JournalError::Ambiguous(_));
+                // Without its causes: they stand in its own words already.
+                say::error(&anyhow::anyhow!(error.to_string()));
+                if is_usage { Exit::Usage } else { Exit::Failure }
             }
             Self::Other(text) => {
                 say::error(&anyhow::anyhow!(text));

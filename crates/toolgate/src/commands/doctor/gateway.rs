@@ -17,7 +17,7 @@ impl Report {
         let (file, journal) = match journal::probe(config, tools) {
             Ok(opened) => opened,
             Err(error) => {
-                let text = format!("calls are not recorded: {error:#}");
+                let text = format!("calls are not recorded: {error}");
                 return self.add("journal", &Finding::Bad(text));
             }
         };
