@@ -150,7 +150,7 @@ impl Remote {
         let detail = || {
             let problem: Value = serde_json::from_slice(bytes).unwrap_or_default();
             let detail = problem["detail"].as_str().map(escape);
-            detail.map_or_else(|| format!("HTTP {status}"), |text| text)
+            detail.unwrap_or_else(|| format!("HTTP {status}"))
         };
         let has_token = self.token.is_some();
         match status {

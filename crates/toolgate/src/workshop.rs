@@ -103,7 +103,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("// mine"), "{text}");
         let config = Config::read(&path, &|_| None).unwrap();
-        assert_eq!(config.tools, [tool.clone()]);
+        assert_eq!(config.tools, std::slice::from_ref(&tool));
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = workshop.add_tool(&tool).unwrap_err();
         assert!(twice.contains("'m' already"), "{twice}");
