@@ -22,7 +22,7 @@ export function hashFor(id, filter) {
 
 /** The bar. `onFilter(filter)` is told of changes, `onPause()` of the button. */
 export function toolbar({ onFilter, onPause }) {
-  const search = h('input', { class: 'input', type: 'search', placeholder: 'Search tool, arguments, error', 'aria-label': 'Search calls', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'call-search' });
+  const search = h('input', { class: 'input', type: 'search', placeholder: 'Search calls', 'aria-label': 'Search calls', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'call-search' });
   const selects = {
     outcome: select('outcome', 'Outcome', [['', 'Outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
     server: select('server', 'Server', [['', 'Server']]),
