@@ -105,6 +105,23 @@ export function perFrame(work) {
   };
 }
 
+/** Runs `work` at once, and then at most every `pace` ms however often it is asked for. */
+export function paced(work, pace) {
+  let last = -Infinity;
+  let timer = 0;
+  const run = () => {
+    timer = 0;
+    last = performance.now();
+    work();
+  };
+  return () => {
+    if (timer) return;
+    const wait = pace - (performance.now() - last);
+    if (wait <= 0) run();
+    else timer = setTimeout(run, wait);
+  };
+}
+
 /** Calls `work` once `delay` ms have passed without another call. */
 export function debounce(work, delay) {
   let timer = 0;

@@ -12,7 +12,7 @@ const SILENCE = 12_000;
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
 const watchers = new Set();
 
-/** How the feed is: `state` is 'connecting', 'open' or 'lost'; `since` is when it was lost. */
+/** How the feed is: `state` is 'connecting', 'open', 'lost' or 'signed-out'; `since` is when it was lost. */
 export const connection = { state: 'connecting', since: 0, retryAt: 0, opened: 0 };
 
 let source = null;
@@ -78,12 +78,20 @@ function opened() {
 function lost() {
   source?.close();
   source = null;
-  if (timer) return;
+  if (timer || connection.state === 'signed-out') return;
   const since = connection.since || Date.now();
   Object.assign(connection, { state: 'lost', since, retryAt: Date.now() + retry });
   timer = setTimeout(connect, retry);
   retry = Math.min(retry * 2, LAST_RETRY);
   for (const watcher of watchers) guarded(() => watcher.lost?.());
+}
+
+/** Trying again would only be refused again. */
+function signedOut() {
+  clearTimeout(timer);
+  timer = 0;
+  source?.close();
+  connection.state = 'signed-out';
 }
 
 /** A fault of one view must not take the feed from the others. */
@@ -100,6 +108,7 @@ function watch() {
   setInterval(() => {
     if (connection.state === 'open' && performance.now() - heard > SILENCE) lost();
   }, 2000);
+  addEventListener('toolgate:signed-out', signedOut);
   addEventListener('online', reconnectNow);
   addEventListener('pagehide', () => source?.close());
   addEventListener('pageshow', (event) => event.persisted && reconnectNow());

@@ -1,7 +1,7 @@
 // The calls this page knows of, oldest first, and which of them the filter lets through. The gateway is asked for what
 // lies before and for what was missed; the live feed brings the rest.
 
-import { get, events } from './api.js';
+import { get, events, connection } from './api.js';
 
 /** How many are kept; older ones are let go (they are in the journal still). */
 const MOST = 20_000;
@@ -178,7 +178,7 @@ export class CallStore {
   async peek() {
     const busy = this.heard > BUSY;
     this.heard = 0;
-    if (busy || document.hidden || !this.whole.loaded) return;
+    if (busy || document.hidden || connection.state !== 'open' || !this.whole.loaded) return;
     const newest = this.records[this.records.length - 1];
     const since = new Date((newest?.at ?? 0) - PEEK_BACK).toISOString();
     const calls = await get(`/api/calls?${new URLSearchParams({ limit: FIRST_PAGE, ...(newest && { since }) })}`).catch(() => []);

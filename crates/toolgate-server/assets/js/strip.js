@@ -46,6 +46,7 @@ export function strip(root, bands) {
   });
   events(['status'], { status: learn, open: ask, lost: ask });
   setInterval(() => connection.state === 'lost' && show(), 500);
+  addEventListener('toolgate:signed-out', show);
   ask();
   show();
 }

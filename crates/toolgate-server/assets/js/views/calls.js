@@ -1,6 +1,6 @@
 // The live list of calls.
 
-import { h, fill, perFrame, setText, setAttr } from '../dom.js';
+import { h, fill, paced, perFrame, setText, setAttr } from '../dom.js';
 import { plural, count } from '../format.js';
 import { icon } from '../icons.js';
 import { CallStore } from '../store.js';
@@ -13,6 +13,9 @@ import { emptyList, endOfList } from './call-empty.js';
 
 /** Failures are told to screen readers at most this often, in one sentence. */
 const TELL = 20_000;
+
+/** News is drawn this often at most: nobody reads faster, and scrolling stays smooth in a burst. */
+const PACE = 80;
 
 /** The calls outlive the view, so that coming back to it shows them at once. */
 const store = new CallStore((finished) => view?.changed(finished));
@@ -44,6 +47,7 @@ class CallsView {
     this.unseen = 0;
     this.failed = [];
     this.redraw = perFrame(() => this.draw());
+    this.redrawSoon = paced(this.redraw, PACE);
     this.build(root);
     this.offKeys = callKeys(this);
     this.timers = [
@@ -121,7 +125,7 @@ class CallsView {
   /** The store has changed; `finished` is a call that ended just now. */
   changed(finished) {
     if (finished?.success === false) this.failed.push(finished.tool);
-    this.redraw();
+    this.redrawSoon();
   }
 
   records() {
