@@ -42,8 +42,12 @@ function paintLatency(points, { width, height }) {
     summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls in this time.',
     read(index) {
       const point = shown(index);
-      const dots = index === null ? [] : [['p95_ms', 'dot-p95'], ['p50_ms', 'dot-p50']].filter(([key]) => point[key] !== null).map(([key, mark]) => ({ y: y(point[key]), mark }));
-      return { at: point ? at(point, index) : 'no calls', values: { p50: duration(point?.p50_ms), p95: duration(point?.p95_ms) }, dots };
+      const marks = index === null ? [] : [['p95_ms', 'dot-p95'], ['p50_ms', 'dot-p50']].filter(([key]) => point[key] !== null);
+      return {
+        at: point ? at(point, index) : 'no calls',
+        values: { p50: duration(point?.p50_ms), p95: duration(point?.p95_ms) },
+        dots: marks.map(([key, mark]) => ({ y: y(point[key]), mark })),
+      };
     },
     table: () => ({
       head: ['Time', 'p50', 'p95'],
@@ -74,7 +78,10 @@ function paintRate(points, { width, height }, hatch) {
   const total = { calls: sum(points, 'calls'), failures: sum(points, 'failures') };
   return {
     box,
-    nodes: [hatchPattern(hatch), yAxis(box, ticks, labels, y), xAxis(box, width, time.ticks), steps.map((step, index) => bar(step, time.xs[index], time.width, y, hatch)), total.calls === 0 && nothing(box)],
+    nodes: [
+      hatchPattern(hatch), yAxis(box, ticks, labels, y), xAxis(box, width, time.ticks),
+      steps.map((step, index) => bar(step, time.xs[index], time.width, y, hatch)), total.calls === 0 && nothing(box),
+    ],
     stops: time.xs,
     summary: `${plural(total.calls, 'call')} in the last ${minutes(points)} minutes, ${count(total.failures)} failed.`,
     read(index) {
@@ -114,7 +121,9 @@ function paintHistogram(stats, { width, height }) {
   const share = (part) => (total ? `${((part / total) * 100).toFixed(1)} %` : '–');
   return {
     box,
-    nodes: [yAxis(box, ticks, labels, y), xAxis(box, width, xTicks), shown.map((bucket) => bucketBar(bucket, x, y)), total ? percentileMarks(stats, x, box, [from, to]) : nothing(box)],
+    nodes: [
+      yAxis(box, ticks, labels, y), xAxis(box, width, xTicks), shown.map((bucket) => bucketBar(bucket, x, y)), total ? percentileMarks(stats, x, box, [from, to]) : nothing(box),
+    ],
     stops: shown.map((bucket) => (x(bucket.from) + x(bucket.to)) / 2),
     summary: total ? `${plural(total, 'call')}: p50 ${duration(stats.p50_ms)}, p95 ${duration(stats.p95_ms)}, p99 ${duration(stats.p99_ms)}.` : 'No calls in this time.',
     read(index) {

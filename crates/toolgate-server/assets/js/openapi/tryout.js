@@ -18,53 +18,73 @@ const LONGEST = 200_000;
 /** `{ element, leave() }`. */
 export function tryout(route) {
   const values = {};
-  const fields = route.parameters.filter(({ in: place }) => place === 'path' || place === 'query').map((one) => parameterField(one, values, () => refresh()));
-  const body = route.body && h('textarea', {
-    class: 'textarea mono', rows: String(Math.min(12, pretty(route.body.example).split('\n').length + 1)), spellcheck: 'false', autocomplete: 'off',
-    'aria-label': 'Body', 'data-testid': 'api-body', value: route.body.type.includes('json') ? pretty(route.body.example) : '',
-  });
+  const state = { running: null };
+  const view = build(route, values, () => refresh(), () => state.running?.abort());
+  const refresh = () => setText(view.target, `${route.method} ${fillPath(route.path, route.parameters, values).path}`);
+  const wanted = () => {
+    const { error, ...request } = requestOf(route, values, view.body?.value ?? '');
+    view.problem.hidden = !error;
+    setText(view.problem, error ?? '');
+    return error ? null : request;
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const request = state.running ? null : wanted();
+    if (!request) return;
+    state.running = new AbortController();
+    showSending(view, true);
+    await exchange(request, state.running.signal, view.response);
+    state.running = null;
+    showSending(view, false);
+  };
+  const copy = () => {
+    const request = wanted();
+    if (!request) return toast('Something is still to be filled in.', 'warn');
+    copyText(curl({ method: request.method, url: address(request.path), body: request.body, token: tokenNeeded() }), 'Copied as curl');
+  };
+  view.element.addEventListener('submit', submit);
+  view.copy.addEventListener('click', copy);
+  showSending(view, false);
+  refresh();
+  return { element: view.element, leave: () => state.running?.abort() };
+}
+
+function build(route, values, changed, stop) {
+  const parameters = route.parameters.filter(({ in: place }) => place === 'path' || place === 'query');
+  const fields = parameters.map((one) => parameterField(one, values, changed));
+  const body = route.body && bodyField(route.body);
   const target = h('code', { class: 'api-target' });
   const problem = h('p', { class: 'field-error', role: 'alert', hidden: true });
   const response = h('div', { class: 'api-answer', 'aria-live': 'polite' });
   const send = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'api-send' });
-  const state = { running: null };
-  const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'api-stop', onclick: () => state.running?.abort() }, 'Stop');
-
-  const refresh = () => setText(target, `${route.method} ${fillPath(route.path, route.parameters, values).path}`);
-  const request = () => {
-    const { path, missing } = fillPath(route.path, route.parameters, values);
-    const typed = body && body.value.trim() !== '' ? body.value : undefined;
-    const isJson = route.body?.type.includes('json') ?? true;
-    const error = missing.length ? `Fill in: ${missing.join(', ')}.` : typed !== undefined && isJson ? parseJson(typed).error : null;
-    problem.hidden = !error;
-    setText(problem, error ?? '');
-    return error ? null : { method: route.method, path, body: typed, type: route.body?.type };
-  };
-  const submit = async (event) => {
-    event.preventDefault();
-    if (state.running) return;
-    const wanted = request();
-    if (!wanted) return;
-    state.running = new AbortController();
-    showSending(send, halt, true);
-    await exchange(wanted, state.running.signal, response);
-    state.running = null;
-    showSending(send, halt, false);
-  };
-  const copy = () => {
-    const wanted = request();
-    if (wanted) copyText(curl({ method: wanted.method, url: address(wanted.path), body: wanted.body, token: tokenNeeded() }), 'Copied as curl');
-    else toast('Something is still to be filled in.', 'warn');
-  };
-  showSending(send, halt, false);
-  refresh();
-  const element = h('form', { class: 'tryout', novalidate: true, onsubmit: submit },
-    h('h3', null, 'Send a request'), target, fields.length > 0 && h('div', { class: 'api-fields' }, fields), body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
-    problem, h('div', { class: 'row' }, send, halt, h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl', onclick: copy }, icon('copy'), 'curl')), response);
-  return { element, leave: () => state.running?.abort() };
+  const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'api-stop', onclick: stop }, 'Stop');
+  const copy = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'api-curl' }, icon('copy'), 'curl');
+  const element = h('form', { class: 'tryout', novalidate: true },
+    h('h3', null, 'Send a request'), target,
+    fields.length > 0 && h('div', { class: 'api-fields' }, fields),
+    body && h('div', { class: 'field' }, h('span', { class: 'field-label' }, 'Body', h('span', { class: 'field-type' }, route.body.type)), body),
+    problem, h('div', { class: 'row' }, send, halt, copy), response);
+  return { element, target, problem, response, send, halt, copy, body };
 }
 
-function showSending(send, halt, isSending) {
+function bodyField({ type, example }) {
+  const start = type.includes('json') ? pretty(example) : '';
+  return h('textarea', {
+    class: 'textarea mono', rows: String(Math.min(12, start.split('\n').length + 1)), spellcheck: 'false', autocomplete: 'off',
+    'aria-label': 'Body', 'data-testid': 'api-body', value: start,
+  });
+}
+
+/** The request as filled in, or `{ error }`. */
+function requestOf(route, values, typed) {
+  const { path, missing } = fillPath(route.path, route.parameters, values);
+  if (missing.length) return { error: `Fill in: ${missing.join(', ')}.` };
+  const body = typed.trim() === '' ? undefined : typed;
+  const error = body !== undefined && route.body?.type.includes('json') ? parseJson(body).error : undefined;
+  return { error, method: route.method, path, body, type: route.body?.type };
+}
+
+function showSending({ send, halt }, isSending) {
   fill(send, isSending && h('span', { class: 'spinner', 'aria-hidden': 'true' }), isSending ? 'Sending' : 'Send');
   setAttr(send, 'aria-disabled', isSending ? 'true' : null);
   halt.hidden = !isSending;
@@ -81,13 +101,19 @@ function parameterField(parameter, values, changed) {
     values[key] = value;
     changed();
   };
-  const options = Array.isArray(schema.enum) ? schema.enum : null;
-  const control = options
-    ? h('select', { class: 'select', id, onchange: (event) => set(event.target.value) }, h('option', { value: '' }, 'Not given'), options.map((option) => h('option', { value: String(option) }, String(option))))
-    : h('input', { class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: example === undefined ? '' : String(example), oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}` });
-  return h('div', { class: 'field' },
-    h('label', { class: 'field-label', for: id }, h('span', { class: 'field-name' }, parameter.name), h('span', { class: 'field-type' }, `${parameter.in}, ${typeName(schema)}`), parameter.required && h('span', { class: 'field-required' }, 'required')),
-    control, h('div', { class: 'field-hint' }, prose(parameter.description ?? hintOf(schema))));
+  const control = Array.isArray(schema.enum) ? chooser(id, schema.enum, set) : h('input', {
+    class: 'input', id, value: values[key], autocomplete: 'off', spellcheck: 'false', placeholder: example === undefined ? '' : String(example),
+    oninput: (event) => set(event.target.value), 'data-testid': `api-param-${parameter.name}`,
+  });
+  const label = h('label', { class: 'field-label', for: id },
+    h('span', { class: 'field-name' }, parameter.name), h('span', { class: 'field-type' }, `${parameter.in}, ${typeName(schema)}`),
+    parameter.required && h('span', { class: 'field-required' }, 'required'));
+  return h('div', { class: 'field' }, label, control, h('div', { class: 'field-hint' }, prose(parameter.description ?? hintOf(schema))));
+}
+
+function chooser(id, options, set) {
+  return h('select', { class: 'select', id, onchange: (event) => set(event.target.value) },
+    h('option', { value: '' }, 'Not given'), options.map((option) => h('option', { value: String(option) }, String(option))));
 }
 
 /** Sends and shows the answer as it comes, which for a stream of events is until it is stopped. */

@@ -8,16 +8,24 @@ import { traits } from './stats.js';
 
 export function mountDefinition(root, tool) {
   const copy = h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(pretty(tool), 'Definition copied') }, 'Copy');
-  root.append(
-    h('div', { class: 'definition' },
-      h('section', { class: 'card' }, h('h2', null, 'Parameters'), schemaView(tool.parameters, tool.parameters, 'This tool takes no parameters.')),
-      tool.output_schema && h('section', { class: 'card' }, h('h2', null, 'Returns'), schemaView(tool.output_schema, tool.output_schema, 'Anything.')),
-      h('section', { class: 'card' }, h('h2', null, 'Conduct'),
-        h('dl', { class: 'facts' },
-          traits(tool).map(([label, value]) => [h('dt', null, label), h('dd', null, value)]),
-          h('dt', null, 'source'), h('dd', { class: 'mono' }, tool.source),
-          h('dt', null, 'needs approval'), h('dd', null, tool.needs_approval ? 'yes' : 'no'),
-          h('dt', null, 'time limit'), h('dd', null, duration(tool.timeout_ms)))),
-      h('section', { class: 'card', 'data-testid': 'tool-schema' }, h('div', { class: 'section-head' }, h('h2', null, 'As JSON'), copy), jsonTree(tool, { open: 3 }))));
+  root.append(h('div', { class: 'definition' },
+    h('div', { class: 'stack' },
+      section('Parameters', schemaView(tool.parameters, tool.parameters, 'This tool takes no parameters.')),
+      tool.output_schema && section('Returns', schemaView(tool.output_schema, tool.output_schema, 'Anything.'))),
+    h('div', { class: 'stack' },
+      section('Conduct', conduct(tool)),
+      h('section', { class: 'card', 'data-testid': 'tool-schema' }, h('div', { class: 'section-head' }, h('h2', null, 'As JSON'), copy), jsonTree(tool, { open: 2 })))));
   return () => {};
+}
+
+function section(title, content) {
+  return h('section', { class: 'card' }, h('h2', null, title), content);
+}
+
+function conduct(tool) {
+  return h('dl', { class: 'facts' },
+    traits(tool).map(([label, value]) => [h('dt', null, label), h('dd', null, value)]),
+    h('dt', null, 'source'), h('dd', { class: 'mono' }, tool.source),
+    h('dt', null, 'needs approval'), h('dd', null, tool.needs_approval ? 'yes' : 'no'),
+    h('dt', null, 'time limit'), h('dd', null, duration(tool.timeout_ms)));
 }

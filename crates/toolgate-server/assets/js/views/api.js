@@ -42,7 +42,8 @@ function draw(page, document, state, wanted) {
   });
   const first = curl({ url: address('/api/tools') });
   fill(page,
-    h('div', { class: 'page-head' }, h('h1', null, 'API'), total, h('span', { class: 'grow' }), h('a', { class: 'btn', href: address('/openapi.json'), target: '_blank', rel: 'noopener' }, 'openapi.json'), search),
+    h('div', { class: 'page-head' }, h('h1', null, 'API'), total, h('span', { class: 'grow' }),
+      h('a', { class: 'btn', href: address('/openapi.json'), target: '_blank', rel: 'noopener' }, 'openapi.json'), search),
     h('div', { class: 'api-intro' }, h('p', { class: 'muted' }, document.info?.description ?? 'Everything this page shows comes from these routes. From a terminal:'), command(first)),
     groups.map(({ element }) => element), none);
   if (wanted) groups.forEach((group) => group.reveal(wanted));
@@ -74,7 +75,8 @@ function drawGroup(group, document, state) {
 
 function drawRoute(route, document, state) {
   const element = h('details', { class: 'api-route', 'data-testid': 'api-route', 'data-route': route.id },
-    h('summary', null, h('span', { class: `method method-${route.method.toLowerCase()}` }, route.method), h('code', { class: 'api-path' }, route.path), h('span', { class: 'api-summary' }, prose(route.summary))));
+    h('summary', null,
+      h('span', { class: `method method-${route.method.toLowerCase()}` }, route.method), h('code', { class: 'api-path' }, route.path), h('span', { class: 'api-summary' }, prose(route.summary))));
   element.addEventListener('toggle', () => {
     const form = tryout(route);
     state.open.add(form.leave);

@@ -42,7 +42,9 @@ function build() {
   const turns = h('div', { class: 'turns', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'polite' });
   const none = h('div', { class: 'chat-none' });
   const scroll = h('div', { class: 'chat-scroll', tabindex: '0', role: 'region', 'aria-label': 'Messages' }, none, turns);
-  const input = h('textarea', { class: 'textarea chat-input', rows: '1', placeholder: 'Ask something', 'aria-label': 'Your message', 'data-testid': 'chat-input', enterkeyhint: 'send' });
+  const input = h('textarea', {
+    class: 'textarea chat-input', rows: '1', placeholder: 'Ask something', 'aria-label': 'Your message', 'data-testid': 'chat-input', enterkeyhint: 'send',
+  });
   const send = h('button', { class: 'btn btn-primary btn-icon', type: 'submit', 'aria-label': 'Send', 'data-testid': 'chat-send' }, icon('up'));
   const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-stop', hidden: true, onclick: () => stop() }, 'Stop');
   const composer = h('form', { class: 'composer' }, input, halt, send);
@@ -115,5 +117,8 @@ function welcome(view) {
     h('h2', null, 'Ask, and watch the tools work'),
     h('p', null, 'A model answers with the tools of this gateway. Each call it makes is shown in the conversation, and among the calls.'),
     h('div', { class: 'chat-examples' }, examples),
-    view.configured === null && [h('p', { class: 'small' }, 'Without a model, plain sentences such as these are matched. For more, bring one to this machine and restart:'), command('ollama pull qwen3:4b-instruct')]);
+    view.configured === null && [
+      h('p', { class: 'small' }, 'Without a model, plain sentences such as these are matched. For more, bring one to this machine and restart:'),
+      command('ollama pull qwen3:4b-instruct'),
+    ]);
 }

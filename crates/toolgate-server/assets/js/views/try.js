@@ -44,17 +44,21 @@ class Session {
     this.status = h('p', { class: 'try-status', role: 'status', 'data-testid': 'try-status' });
     this.general = h('p', { class: 'field-error', id: 'try-problems', 'data-testid': 'try-error-', hidden: true });
     this.toggle = h('div', { class: 'segmented', role: 'group', 'aria-label': 'Edit as' },
-      ['form', 'json'].map((mode) => h('button', { class: 'btn btn-small', type: 'button', 'data-mode': mode, 'data-testid': mode === 'json' ? 'try-json-toggle' : 'try-form-toggle', onclick: () => this.switchTo(mode) }, mode === 'json' ? 'JSON' : 'Form')));
+      [['form', 'Form'], ['json', 'JSON']].map(([mode, label]) => h('button', {
+        class: 'btn btn-small', type: 'button', 'data-mode': mode, 'data-testid': `try-${mode}-toggle`, onclick: () => this.switchTo(mode),
+      }, label)));
     this.run = h('button', { class: 'btn btn-primary', type: 'submit', 'data-testid': 'try-run' });
     this.halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'try-stop', onclick: () => this.running?.abort() }, 'Stop');
     this.result = h('div', { class: 'try-result', 'data-testid': 'try-result', 'aria-live': 'polite' });
     const copy = (label, make) => h('button', { class: 'btn btn-small', type: 'button', onclick: () => this.copy(label, make) }, icon('copy'), label);
+    const reset = h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset');
+    const url = callUrl(address('').replace(/\/$/, ''), this.tool.name);
     const form = h('form', { class: 'card try-form', novalidate: true, 'data-testid': 'try-form', onsubmit: (event) => this.submit(event) },
       h('div', { class: 'section-head' }, h('h2', null, 'Arguments'), this.toggle),
       this.editor, this.general,
-      h('div', { class: 'try-actions' }, this.run, this.halt, h('button', { class: 'btn', type: 'button', 'data-testid': 'try-reset', onclick: () => this.reset() }, 'Reset'), this.status),
+      h('div', { class: 'try-actions' }, this.run, this.halt, reset, this.status),
       h('div', { class: 'try-copy' }, h('span', { class: 'muted small' }, 'Copy as'),
-        copy('curl', (value) => curl({ method: 'POST', url: callUrl(address('').replace(/\/$/, ''), this.tool.name), body: JSON.stringify(value), token: tokenNeeded() })),
+        copy('curl', (value) => curl({ method: 'POST', url, body: JSON.stringify(value), token: tokenNeeded() })),
         copy('toolgate call', (value) => toolgateCall(this.tool.name, value))));
     form.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
@@ -101,9 +105,13 @@ class Session {
     if (this.mode === 'form') {
       this.form = createForm(this.model, value, () => this.checkSoon());
       const hasFields = this.form.element.querySelector('input, select, textarea, button');
-      fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, this.model.free ? 'This tool takes any object: give it as JSON.' : 'This tool takes no arguments.'));
+      const none = this.model.free ? 'This tool takes any object: give it as JSON.' : 'This tool takes no arguments.';
+      fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, none));
     } else {
-      this.json = h('textarea', { class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON', 'aria-describedby': 'try-problems', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon() });
+      this.json = h('textarea', {
+        class: 'textarea mono try-json', rows: '14', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Arguments as JSON',
+        'aria-describedby': 'try-problems', 'data-testid': 'try-json', value: pretty(value), oninput: () => this.checkSoon(),
+      });
       fill(this.editor, this.json);
     }
     for (const button of this.toggle.children) button.setAttribute('aria-pressed', String(button.dataset.mode === this.mode));
@@ -185,6 +193,8 @@ class Session {
     } finally {
       this.running = null;
       this.showRunning(false);
+      // Where the answer is below the form it would not be seen.
+      if (matchMedia('(max-width: 1000px)').matches) this.result.scrollIntoView({ block: 'nearest' });
     }
   }
 
@@ -203,11 +213,14 @@ class Session {
 }
 
 function waiting() {
-  return h('div', { class: 'try-waiting muted' }, h('p', null, 'The answer appears here.'), h('p', { class: 'small' }, h('kbd', null, 'Ctrl'), ' ', h('kbd', null, 'Enter'), ' runs from any field.'));
+  return h('div', { class: 'try-waiting muted' }, h('p', null, 'The answer appears here.'),
+    h('p', { class: 'small' }, h('kbd', null, 'Ctrl'), ' ', h('kbd', null, 'Enter'), ' runs from any field.'));
 }
 
 function question(tool, value) {
-  const why = tool.annotations?.destructive === true ? 'It says of itself that it may delete or overwrite something.' : 'Its calls need approval: the gateway asks for that too, at the top of the page.';
+  const why = tool.annotations?.destructive === true
+    ? 'It says of itself that it may delete or overwrite something.'
+    : 'Its calls need approval: the gateway asks for that too, at the top of the page.';
   return { title: `Run ${tool.name}?`, text: why, body: h('pre', { class: 'code', tabindex: '0' }, pretty(value)), yes: 'Run it', danger: true };
 }
 
