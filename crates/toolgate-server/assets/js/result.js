@@ -4,7 +4,14 @@ import { h } from './dom.js';
 import { bytes, jsonTree } from './format.js';
 import { objectTable } from './table.js';
 
-const BLOCKS = new Set(['text', 'image', 'audio', 'resource_link', 'resource']);
+/** MCP's kinds of content, and what makes each one. */
+const BLOCKS = {
+  text: (block) => typeof block.text === 'string',
+  image: (block) => typeof block.data === 'string',
+  audio: (block) => typeof block.data === 'string',
+  resource_link: (block) => typeof block.uri === 'string',
+  resource: (block) => block.resource !== null && typeof block.resource === 'object',
+};
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp']);
 const SOUND = /^audio\/[a-z0-9.+-]+$/;
 const LONG_TEXT = 20_000;
@@ -15,8 +22,11 @@ export function renderResult(result, content) {
   return h('div', { class: 'result' }, renderValue(result), beside.map(renderBlock));
 }
 
+/** Content of MCP, be there a kind of later days among it; a list of things that merely have a `type` is a table. */
 function isBlocks(value) {
-  return Array.isArray(value) && value.length > 0 && value.every((each) => BLOCKS.has(each?.type));
+  if (!Array.isArray(value) || !value.every((each) => typeof each?.type === 'string')) return false;
+  const known = value.filter((each) => Object.hasOwn(BLOCKS, each.type));
+  return known.length > 0 && known.every((each) => BLOCKS[each.type](each));
 }
 
 /** One value, as what it looks like. */
