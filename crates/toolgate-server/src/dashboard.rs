@@ -1,7 +1,5 @@
 //! The operator's page, inside of the program.
 
-use std::fmt::Write as _;
-
 use axum::Router;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
@@ -53,12 +51,12 @@ fn file(path: &str, asked: &HeaderMap) -> Response {
 }
 
 fn tag(hash: &[u8]) -> String {
-    let mut tag = String::from("\"");
-    for byte in hash.iter().take(12) {
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag.push('"');
-    tag
+    let digits: String = hash
+        .iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("\"{digits}\"")
 }
 
 /// True if the browser has this very version. A proxy that compresses may have made the tag a weak one.

@@ -17,7 +17,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
-use toolgate_core::{CallRecord, Observer, Redactor, Source, escape};
+use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape};
 use tracing::{debug, info, warn};
 
 /// Spans that wait for the collector; more are dropped and counted.
@@ -102,7 +102,7 @@ impl Traces {
     fn span(&self, record: &CallRecord) -> SpanData {
         let (trace, span, parent) = record.trace.ids();
         let tool = escape(&record.outcome.tool_name);
-        let server = match record.definition().map(|tool| tool.source()) {
+        let server = match record.definition().map(ToolDefinition::source) {
             Some(Source::Mcp(server)) => Some(server.clone()),
             _ => None,
         };

@@ -151,6 +151,7 @@ impl Guard {
     }
 
     /// Streams that are open.
+    #[cfg(test)]
     pub(crate) fn streaming(&self) -> usize {
         self.streams.taken()
     }

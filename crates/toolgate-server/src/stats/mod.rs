@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde::Serialize;
 use tokio::time::Instant;
-use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source};
+use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolError};
 use utoipa::ToSchema;
 
 use series::{STEP, STEPS, Series};
@@ -155,12 +155,7 @@ impl Inner {
     fn count(&mut self, record: &CallRecord) {
         let now = self.step();
         let elapsed = record.outcome.elapsed;
-        let failure = record
-            .outcome
-            .result
-            .as_ref()
-            .err()
-            .map(|error| error.kind());
+        let failure = record.outcome.result.as_ref().err().map(ToolError::kind);
         self.all.count(now, elapsed, failure);
         // A name that means no tool could be anything.
         let Some(tool) = record.definition() else {
