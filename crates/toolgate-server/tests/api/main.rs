@@ -1,4 +1,5 @@
 //! The API over real HTTP on the loopback. Every answer is held against the document that describes it.
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod approvals;
 mod calls;
