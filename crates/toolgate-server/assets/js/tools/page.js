@@ -46,7 +46,7 @@ export function mountTool(root, params) {
 
 function missing(name, error) {
   const title = error.status === 404 ? `There is no tool ‘${name}’` : 'The tool could not be loaded';
-  return empty(title, error.detail, h('p', null, h('a', { class: 'btn', href: '#/tools' }, 'All tools')));
+  return [h('h1', { class: 'visually-hidden' }, name), empty(title, error.detail, h('p', null, h('a', { class: 'btn', href: '#/tools' }, 'All tools')))];
 }
 
 function draw(element, state, tool) {

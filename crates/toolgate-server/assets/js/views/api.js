@@ -19,7 +19,7 @@ export function mount(root, params) {
     (document) => {
       if (!state.gone) draw(page, document, state, params.id);
     },
-    (error) => fill(page, empty('The description could not be loaded', error.detail)),
+    (error) => fill(page, h('h1', { class: 'visually-hidden' }, 'API'), empty('The description could not be loaded', error.detail)),
   );
   const forgetKeys = registerKeys('API', [{ keys: ['/'], label: 'Search routes', run: () => page.querySelector('.api-search')?.focus() }]);
   return () => {
