@@ -2,10 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_core::{
+    CallContext, Redactor, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
+    ToolOutput, ValidArguments,
+};
+use toolgate_journal::{Journal, JournalSettings};
 
 use crate::support::{Gateway, fake_server, installed};
+
+const TOKEN: &str = "correct-horse-battery-staple";
 
 /// Where screenshots go, to be looked at.
 fn pictures() -> PathBuf {
@@ -38,13 +46,29 @@ fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]) {
     );
 }
 
-fn house() -> Value {
+/// One server that writes what it should not, one that describes itself in HTML, one that is not there.
+fn house(folder: &Path) -> Value {
+    let tools = folder.join("tools.json");
+    let text =
+        json!({ "type": "string", "description": "<script>document.title='owned'</script>" });
+    let markup = json!([{
+        "name": "markup",
+        "description": "<img src=x onerror=document.title='owned'> & <b>bold</b>",
+        "inputSchema": { "type": "object", "properties": { "text": text } },
+    }]);
+    std::fs::write(&tools, markup.to_string()).unwrap();
+    let mut house = fake_server(&[
+        "stdout=Starting up\\n",
+        "stderr=listening on <b>stdio</b>\\n",
+    ]);
+    house["parameterNames"] = json!({ "sleep": { "milliseconds": "ms" } });
     json!({
         "mcpServers": {
-            "house": fake_server(&["stdout=Starting up\\n"]),
+            "house": house,
+            "names": fake_server(&[&format!("list={}", tools.display())]),
             "gone": { "command": "a-program-that-is-not-there" },
         },
-        "policy": { "ask": ["volume"] },
+        "policy": { "ask": ["volume", "pid"] },
         "model": { "provider": "intents" },
         "retry": { "attempts": 2, "baseDelay": "50ms" },
     })
@@ -56,8 +80,9 @@ fn every_element_of_the_dashboard_works_in_a_browser() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(folder.path(), &house());
-    drive(&tools, "dashboard.mjs", &gateway, &[]);
+    let gateway = Gateway::start(folder.path(), &house(folder.path()));
+    let pid = gateway.child.id().to_string();
+    drive(&tools, "dashboard.mjs", &gateway, &[&pid]);
 }
 
 #[test]
@@ -66,13 +91,55 @@ fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let mut config = house();
-    config["serve"] = json!({ "token": "correct-horse-battery-staple" });
+    let config = json!({ "serve": { "token": TOKEN }, "model": { "provider": "intents" } });
     let gateway = Gateway::start(folder.path(), &config);
-    drive(
-        &tools,
-        "signin.mjs",
-        &gateway,
-        &["correct-horse-battery-staple"],
-    );
+    drive(&tools, "signin.mjs", &gateway, &[TOKEN]);
+}
+
+#[test]
+fn the_list_stays_quick_with_ten_thousand_calls() {
+    let Some(tools) = installed() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), 10_000);
+    let gateway = Gateway::start(folder.path(), &json!({}));
+    drive(&tools, "crowd.mjs", &gateway, &[]);
+}
+
+struct Counting(ToolDefinition);
+
+impl Tool for Counting {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(std::future::ready(Ok(ToolOutput::json(json!("counted")))))
+    }
+}
+
+/// So many calls in the journal of the gateway whose home the folder is, as another command would leave them.
+fn record(home: &Path, calls: usize) {
+    let file = home.join(".local/state/toolgate/journal.db");
+    let settings: JournalSettings = serde_json::from_value(json!({ "sync": "relaxed" })).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_time().build().unwrap();
+    runtime.block_on(async {
+        let journal =
+            Journal::open(&file, &settings, Redactor::default(), "toolgate call").unwrap();
+        let manager = ToolManager::new();
+        let definition = ToolDefinition::builder("counting", "Counts", json!({ "type": "object" }));
+        manager.add(Counting(definition.build().unwrap()));
+        let executor = ToolExecutor::builder(Arc::new(manager));
+        let executor = executor.observer(journal.observer()).build();
+        for n in 0..calls {
+            // One in a hundred is of a tool that is not there.
+            let tool = if n % 100 == 99 { "gone" } else { "counting" };
+            executor
+                .execute(ToolCall::new(tool, json!({ "n": n })))
+                .await;
+        }
+        journal.close().await;
+    });
 }

@@ -26,9 +26,9 @@ export async function calls(bench) {
 
   await bench.step('the list is held and goes on', async () => {
     await page.keyboard.press('p');
-    await bench.untilText('call-pause', /^Go on$/);
+    await bench.untilText('call-pause', /^Resume$/);
     const { call_id: id } = await bench.call('echo', { text: 'while it is held' });
-    await bench.untilText('call-pause', /^Go on \(1 new\)$/);
+    await bench.untilText('call-pause', /^Resume \(1 new\)$/);
     assert.equal(await row(bench, id).count(), 0);
     await bench.id('call-pause').click();
     await row(bench, id).waitFor();

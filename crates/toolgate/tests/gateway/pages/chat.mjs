@@ -13,7 +13,7 @@ export async function chat(bench) {
     await bench.until('the answer', async () => /1024/.test(await page.locator('[data-role=assistant]').last().textContent()));
     await bench.until('the end of the call', async () => (await call.getAttribute('data-state')) === 'success');
     await call.locator('summary').click();
-    assert.match(await call.textContent(), /Arguments.*"2 \^ 10".*Result.*1024/s);
+    await bench.until('its arguments and its result', async () => /Arguments.*"2 \^ 10".*Result.*1024/s.test(await call.textContent()));
     assert.match(await bench.text('chat-model'), /intents/);
     await bench.id('chat-input').fill('What time is it?');
     await bench.id('chat-send').click();
