@@ -88,6 +88,7 @@ main() {
 quick() {
     run "formatting" cargo fmt --all --check
     run "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+    run "scripts of the dashboard" node --test crates/toolgate-server/tests/js/*.test.mjs
     # The same random cases every time: a run of the tests must not fail by chance. `soak` draws new ones.
     run "tests" env PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261115}" cargo test --workspace --locked
 }

@@ -51,7 +51,7 @@ async fn main() -> Result<(), Failure> {
             connection = listener.accept() => drop(tokio::spawn(serve(connection?.0, mcp.clone()))),
         }
     }
-    mcp.close().await;
+    mcp.close(Duration::from_secs(1)).await;
     Ok(())
 }
 

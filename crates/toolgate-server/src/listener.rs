@@ -24,7 +24,7 @@ use connection::{converse, linger};
 use watch::{Patrol, TICK};
 
 /// How long calls may go on after the gateway was told to stop.
-const GRACE: Duration = Duration::from_secs(8);
+pub(crate) const GRACE: Duration = Duration::from_secs(8);
 /// How long their answers may take to leave once they were cancelled.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How long to leave a system alone that has no more connections to give.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 use crate::guard::Caller;
+use crate::listener::GRACE;
 use crate::{Gateway, Parts};
 
 /// What MCP clients speak to: one set of sessions, and for each caller the tools that are there for it.
@@ -49,7 +50,7 @@ impl Endpoint {
             let (stopping, whole) = (stopping.clone(), self.whole.clone());
             tokio::spawn(async move {
                 stopping.cancelled().await;
-                whole.close().await;
+                whole.close(GRACE).await;
             });
         });
     }

@@ -58,7 +58,8 @@ pub(super) fn finish(headers: &mut HeaderMap, id: HeaderValue, page: &Page) {
     );
     headers.insert(
         header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
+        // Without one at all a browser sends a form with the origin `null`, which is refused.
+        HeaderValue::from_static("same-origin"),
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers

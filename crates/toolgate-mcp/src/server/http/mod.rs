@@ -179,13 +179,13 @@ impl McpHttp {
         self.shared.sessions.len()
     }
 
-    /// Ends all streams and sessions, and answers no more. Calls that are under way have a moment to finish; then they are
-    /// cancelled.
-    pub async fn close(&self) {
+    /// Ends all streams and sessions, and answers no more. Calls that are under way have the time of `grace` to finish; then they
+    /// are cancelled.
+    pub async fn close(&self, grace: Duration) {
         let Shared { life, calls, .. } = &*self.shared;
         life.ending.cancel();
         calls.close();
-        drop(tokio::time::timeout(GRACE, calls.wait()).await);
+        drop(tokio::time::timeout(grace, calls.wait()).await);
         life.calls.cancel();
         self.shared.sessions.close_all();
         drop(tokio::time::timeout(GRACE, calls.wait()).await);

@@ -139,7 +139,7 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
 fn has_the_usual_headers(back: &Back) {
     let expected = [
         ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
+        ("referrer-policy", "same-origin"),
         ("x-frame-options", "DENY"),
         ("cache-control", "no-store"),
     ];

@@ -110,7 +110,7 @@ async fn in_the_newer_era_whoever_listens_is_told() {
     assert_eq!(prompts.raw().await.as_deref(), Some(": \n\n"));
 
     // An orderly end is told.
-    mcp.close().await;
+    mcp.close(std::time::Duration::from_secs(1)).await;
     for mut events in [tools, prompts] {
         let end = events.message().await;
         assert_eq!(

@@ -143,7 +143,7 @@ async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     let (quick, slow) = (ask("steps"), ask("sleep"));
     tokio::time::sleep(Duration::from_millis(500)).await;
     let started = tokio::time::Instant::now();
-    mcp.close().await;
+    mcp.close(std::time::Duration::from_secs(1)).await;
     assert!(started.elapsed() <= Duration::from_secs(2));
     assert_eq!(quick.await.unwrap()["result"]["isError"], false);
     assert_eq!(slow.await.unwrap()["result"]["isError"], true);
