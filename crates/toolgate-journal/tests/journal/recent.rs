@@ -23,7 +23,7 @@ impl Tool for Service {
 }
 
 #[tokio::test]
-async fn recent_calls_tells_the_newest_without_itself() {
+async fn im6_recent_calls_tells_the_newest_without_itself() {
     let house = House::new();
     let journal = house.journal();
     let service = RecentCalls::default();
