@@ -1,10 +1,12 @@
-//! The gateway as a process of its own, looked at from outside: by a browser, by a fuzzer, and by a killer.
+//! The gateway as a process of its own, looked at from outside: by a browser, by clients, by a fuzzer, and by a killer.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that can not go on has failed, and a panic says where"
 )]
 
 mod browser;
+mod clients;
+mod ending;
 mod fuzzing;
 mod killing;
 mod support;

@@ -71,9 +71,28 @@ impl Gateway {
         panic!("the servers did not come:\n{}", self.log());
     }
 
+    /// What SIGKILL does: nothing of it runs any more.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Asks it to end, as systemd and Ctrl+C in a container do.
+    pub(crate) fn terminate(&self) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Waits for its end; with how it ended.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        for _ in 0..PATIENCE.as_millis() / 20 {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it does not end:\n{}", self.log());
     }
 }
 
@@ -109,12 +128,24 @@ pub(crate) fn fake_server(modes: &[&str]) -> Value {
     json!({ "command": fakemcp::program(), "args": modes })
 }
 
-pub(crate) fn get(address: &str, path: &str) -> (u16, Value) {
-    request(address, "GET", path, "").unwrap()
+/// The same, with processes that can be found by the mark.
+pub(crate) fn marked_server(mark: &str) -> Value {
+    json!({ "command": fakemcp::program(), "env": { fakemcp::MARK: mark } })
 }
 
-pub(crate) fn post(address: &str, path: &str, body: &Value) -> (u16, Value) {
-    request(address, "POST", path, &body.to_string()).unwrap()
+/// Waits until no process with the mark is left.
+pub(crate) fn nobody_is_left(mark: &str) {
+    for _ in 0..200 {
+        if fakemcp::processes(mark).is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("children are left: {:?}", fakemcp::processes(mark));
+}
+
+pub(crate) fn get(address: &str, path: &str) -> (u16, Value) {
+    request(address, "GET", path, "").unwrap()
 }
 
 /// One request on a connection of its own. An error if there was no whole answer.
@@ -141,16 +172,17 @@ pub(crate) fn request(
     Ok((status, value))
 }
 
-/// Where `./test.sh` puts what looks at the gateway. Nothing if it is missing, after saying so; with `CI=true` a failure.
-pub(crate) fn installed() -> Option<PathBuf> {
+/// Where `./test.sh` puts what looks at the gateway: `http` or `mcp-clients`. Nothing if it is missing, after saying so; with
+/// `CI=true` a failure.
+pub(crate) fn installed(what: &str) -> Option<PathBuf> {
     let folder = |name| std::env::var_os(name).map(PathBuf::from);
     let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     let tests = folder("TOOLGATE_TEST_CACHE").or_else(|| Some(cache()?.join("toolgate-tests")));
-    let http = tests?.join("http");
-    if http.join("npm.txt").is_file() && http.join("pypi.txt").is_file() {
-        return Some(http);
+    let tools = tests?.join(what);
+    if tools.join("npm.txt").is_file() && tools.join("pypi.txt").is_file() {
+        return Some(tools);
     }
-    let why = "a browser's driver and a fuzzer are not installed; ./test.sh does it";
+    let why = format!("{} is not installed; ./test.sh does it", tools.display());
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
     // Past the test harness, which hides what passing tests print.
     drop(writeln!(std::io::stderr(), "skipped: {why}"));

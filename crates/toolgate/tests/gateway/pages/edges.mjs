@@ -96,7 +96,7 @@ export async function lost(bench, pid) {
     await bench.id('connection-band').waitFor();
     await bench.untilText('connection-band', /The gateway does not answer\. What you see is from/);
     await bench.untilText('strip-status', /^DOWN$/);
-    assert.ok((await bench.id('call-row').count()) > 5, 'what was there stays to be read');
+    assert.ok((await bench.id('call-row').count()) > 0, 'what was there stays to be read');
     await bench.id('retry-now').click();
     await bench.accessible('lost');
   }, [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/]);

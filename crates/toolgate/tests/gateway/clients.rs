@@ -1,0 +1,86 @@
+//! Clients that others wrote, at `/mcp` of the whole program. What the transport does with each of them in detail is tested
+//! beside it, in `toolgate-mcp`; here what they call passes the gateway, is recorded, and can be seen.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, fake_server, get, installed};
+
+/// Runs a client that prints JSON.
+fn run(program: &Path, arguments: &[&str]) -> Value {
+    let done = Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    let told = String::from_utf8_lossy(&done.stdout);
+    serde_json::from_str(&told).unwrap_or_else(|problem| panic!("{problem}: {told} {said}"))
+}
+
+fn expect_all_is_well(seen: &Value, who: &str) {
+    let asked = json!({ "text": "häl\nlo", "nested": { "a": [1] } });
+    assert_eq!(seen["server"], "toolgate", "{who}: {seen}");
+    let tools = seen["tools"].as_array().unwrap();
+    assert!(tools.contains(&json!("math_eval")) && tools.contains(&json!("house__echo")));
+    assert_eq!(seen["echo"]["echo"], asked, "{who}");
+    assert_eq!(seen["failed"][0], true, "{who}");
+    let unknown = seen["unknown"].as_str().unwrap();
+    assert!(unknown.contains("Unknown tool: 'nope'"), "{who}: {unknown}");
+    assert_eq!(seen["cancelled"], "cancelled", "{who}");
+    assert_eq!(seen["together"], true, "{who}");
+    assert_eq!(seen["problems"], json!([]), "{who}");
+}
+
+#[test]
+fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
+    let Some(clients) = installed("mcp-clients") else {
+        return;
+    };
+    // A search engine that takes questions and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let engine = format!("http://{}/", silent.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let house = json!({ "house": fake_server(&[]) });
+    let config = json!({ "search": { "url": engine }, "mcpServers": house });
+    let gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let url = format!("{}/mcp", gateway.url());
+    let script = |name| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+        folder.join(name).to_str().unwrap().to_owned()
+    };
+    let modules = clients.join("node_modules");
+    let typescript = script("typescript.mjs");
+    for kind in ["sdk", "client", "client-modern"] {
+        let arguments = [&typescript, modules.to_str().unwrap(), kind, &url];
+        expect_all_is_well(&run(Path::new("node"), &arguments), kind);
+    }
+    let python = clients.join("python/bin/python");
+    let seen = run(&python, &[&script("python.py"), "auto", &url]);
+    expect_all_is_well(&seen, "python");
+    let inspector = modules.join(".bin/mcp-inspector");
+    let first = ["--cli", &url, "--transport", "http", "--method"];
+    let call = [
+        "tools/call",
+        "--tool-name",
+        "house__echo",
+        "--tool-arg",
+        "text=hello",
+    ];
+    let called = run(&inspector, &[&first[..], &call].concat());
+    assert_eq!(called["content"][0]["text"], "hello", "{called}");
+    all_was_seen(&gateway);
+}
+
+/// Four clients with fifty calls at once and one that was given up, and the inspector's.
+fn all_was_seen(gateway: &Gateway) {
+    let count = |filter: &str| {
+        let path = format!("/api/calls?limit=1000&origin=mcp&{filter}");
+        get(&gateway.address, &path).1.as_array().unwrap().len()
+    };
+    assert_eq!(count("tool=echo&outcome=success"), 4 * 51);
+    assert_eq!(count("tool=search&outcome=cancelled"), 4);
+    assert_eq!(count("tool=house__echo&server=house&outcome=success"), 1);
+    assert_eq!(get(&gateway.address, "/api/status").1["in_flight"], 0);
+}

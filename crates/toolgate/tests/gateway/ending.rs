@@ -1,0 +1,98 @@
+//! SIGTERM: whatever runs is ended in words, and nobody is left behind.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{self, Gateway, get, marked_server, nobody_is_left};
+
+/// Half of them end while the gateway waits for them, half never would.
+const CALLS: u64 = 100;
+
+fn call(address: &str, number: u64) -> std::io::Result<(u16, Value)> {
+    let ms = if number % 2 == 0 { 1500 } else { 600_000 };
+    let body = json!({ "ms": ms + number }).to_string();
+    support::request(address, "POST", "/api/tools/sleep/call?timeout=11m", &body)
+}
+
+fn in_flight(gateway: &Gateway, calls: u64) {
+    for _ in 0..600 {
+        if get(&gateway.address, "/api/status").1["in_flight"] == calls {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("they do not run:\n{}", gateway.log());
+}
+
+#[test]
+fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = format!("ending-{}", std::process::id());
+    let mut server = marked_server(&mark);
+    server["concurrency"] = json!(CALLS);
+    let config = json!({ "mcpServers": { "house": server } });
+    let mut gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let (tell, told) = mpsc::channel();
+    for number in 0..CALLS {
+        let (tell, address) = (tell.clone(), gateway.address.clone());
+        std::thread::spawn(move || tell.send((number, call(&address, number))));
+    }
+    drop(tell);
+    in_flight(&gateway, CALLS);
+    let began = std::time::SystemTime::now();
+    gateway.terminate();
+    assert_eq!(gateway.ended(), Some(0), "{}", gateway.log());
+    let took = began.elapsed().unwrap();
+    assert!(took < Duration::from_secs(20), "promised are ten: {took:?}");
+    let log = gateway.log();
+    let mut seen = 0;
+    for (number, answer) in told {
+        seen += 1;
+        let (status, envelope) = answer.unwrap_or_else(|error| panic!("{number}: {error}\n{log}"));
+        let short = number % 2 == 0;
+        assert_eq!(
+            (status, &envelope["success"]),
+            (200, &json!(short)),
+            "{envelope}"
+        );
+        if !short {
+            assert_eq!(envelope["error_kind"], "cancelled", "{envelope}");
+            let id = envelope["call_id"].as_str().unwrap();
+            assert!(log.contains(id), "{id} is not named:\n{log}");
+        }
+    }
+    assert_eq!(seen, CALLS);
+    nobody_is_left(&mark);
+}
+
+#[test]
+fn j1_a_second_sigterm_ends_the_gateway_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = format!("again-{}", std::process::id());
+    let config = json!({ "mcpServers": { "house": marked_server(&mark) } });
+    let mut gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let address = gateway.address.clone();
+    let caller = std::thread::spawn(move || call(&address, 1));
+    in_flight(&gateway, 1);
+    let began = std::time::SystemTime::now();
+    gateway.terminate();
+    for _ in 0..600 {
+        if std::net::TcpStream::connect(&gateway.address).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    gateway.terminate();
+    gateway.ended();
+    let took = began.elapsed().unwrap();
+    assert!(
+        took < Duration::from_secs(7),
+        "it waited for the call: {took:?}"
+    );
+    drop(caller.join());
+    nobody_is_left(&mark);
+}
