@@ -213,7 +213,7 @@ mod tests {
     fn calls_of_two_processes_that_share_a_place_stand_side_by_side() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let connection = store::open(&file, Sync::Normal).unwrap();
+        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
         // The same millisecond, the same bits of the process and of the counter; they differ in between.
         let ids = [1_u128, 2, 3].map(|other| format!("{:032x}", 5 << 80 | other << 20 | 7));
         assert!(ids.iter().all(|id| place::of(id) == place::of(&ids[0])));
@@ -245,7 +245,7 @@ mod tests {
     fn of_a_batch_that_fails_nothing_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let connection = store::open(&file, Sync::Normal).unwrap();
+        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
         let pages: i64 = connection
             .pragma_query_value(None, "page_count", |row| row.get(0))
             .unwrap();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
@@ -60,6 +61,9 @@ pub enum JournalError {
         /// How.
         problem: String,
     },
+    /// A question that would have to look at too many calls.
+    #[error("the journal has more calls than can be looked through in {} s; ask for less, such as a tool, or calls since a time", .0.as_secs())]
+    TooLong(Duration),
     /// Several calls begin like this.
     #[error("'{0}' is the beginning of several calls; give more of it")]
     Ambiguous(String),

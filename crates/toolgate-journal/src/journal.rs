@@ -62,7 +62,7 @@ impl Journal {
         // A path that stays the same wherever the process goes.
         let file = &std::path::absolute(file).map_err(io)?;
         tell_of_unusable_log(file);
-        let mut connection = store::open(file, settings.sync)?;
+        let mut connection = store::open(file, settings.sync, store::Look::Quick)?;
         runs::mark_interrupted(&mut connection, file).map_err(sqlite)?;
         let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
         let run_seq = run.enter(&connection).map_err(sqlite)?;

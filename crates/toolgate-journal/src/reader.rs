@@ -9,6 +9,7 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params, params_from_iter,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::filter::Conditions;
 use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
@@ -26,6 +27,11 @@ const BUSY: Duration = Duration::from_secs(2);
 const SUMMARY: &str = "
     calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
     substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked))";
+
+/// A question that takes longer reads too much of a large file.
+const LONGEST_QUESTION: Duration = Duration::from_secs(5);
+/// SQLite looks at the clock after so many of its steps: some milliseconds.
+const LOOK_AT_CLOCK: i32 = 100_000;
 
 /// Reads calls. Cheap to make and to clone; each question opens the file anew.
 #[derive(Debug, Clone)]
@@ -107,8 +113,15 @@ impl Reader {
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
-        let connection = self.connect()?;
-        question(&connection).map_err(|error| Unusable::from(error).of(&self.file))
+        let mut connection = self.connect()?;
+        let end = Instant::now() + LONGEST_QUESTION;
+        let answer = connection
+            .progress_handler(LOOK_AT_CLOCK, Some(move || Instant::now() > end))
+            .and_then(|()| question(&connection));
+        answer.map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => JournalError::TooLong(LONGEST_QUESTION),
+            _ => Unusable::from(error).of(&self.file),
+        })
     }
 
     fn connect(&self) -> Result<Connection, JournalError> {

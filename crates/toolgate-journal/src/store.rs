@@ -44,14 +44,23 @@ const TABLES: &str = "
     );
     CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 
+/// How much of a file is looked at before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A start must not take long.
+    Quick,
+    /// Something is wrong with it already.
+    Whole,
+}
+
 /// Opens the file for writing, and makes it if there is none. One that is damaged is set aside.
-pub(crate) fn open(file: &Path, sync: Sync) -> Result<Connection, JournalError> {
-    match connect(file, sync) {
+pub(crate) fn open(file: &Path, sync: Sync, look: Look) -> Result<Connection, JournalError> {
+    match connect(file, sync, look) {
         Err(error) if error.is_damage() => {
-            let is_damaged = || connect(file, sync).is_err_and(|error| error.is_damage());
+            let is_damaged = || connect(file, sync, look).is_err_and(|error| error.is_damage());
             let broken = recover::set_aside(file, &error, is_damaged)
                 .map_err(|error| Unusable::Io(error).of(file))?;
-            let mut connection = connect(file, sync).map_err(|error| error.of(file))?;
+            let mut connection = connect(file, sync, look).map_err(|error| error.of(file))?;
             if let Some(broken) = broken {
                 recover::salvage(&broken, &mut connection);
             }
@@ -107,9 +116,9 @@ fn is_nonsense(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
-fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
+fn connect(file: &Path, sync: Sync, look: Look) -> Result<Connection, Unusable> {
     create(file)?;
-    match connect_to_existing(file, sync) {
+    match connect_to_existing(file, sync, look) {
         Err(Unusable::Sqlite(error)) if is_nonsense(&error) => {
             Err(Unusable::Damaged(error.to_string()))
         }
@@ -117,7 +126,7 @@ fn connect(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
     }
 }
 
-fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> {
+fn connect_to_existing(file: &Path, sync: Sync, look: Look) -> Result<Connection, Unusable> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
@@ -152,7 +161,7 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
         }
         transaction.commit()?;
     } else {
-        check(&connection, file)?;
+        check(&connection, file, look)?;
     }
     // Else the end of every command would wait for the disk.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -160,9 +169,9 @@ fn connect_to_existing(file: &Path, sync: Sync) -> Result<Connection, Unusable> 
     Ok(connection)
 }
 
-/// A small file is always checked, a larger one after a process did not end in good order, a huge one never: a start must
-/// not take long. Damage that is met later has the same consequences.
-fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
+/// At a quick look a small file is always checked, a larger one after a process did not end in good order, a huge one never.
+/// Damage that is met later has the same consequences.
+fn check(connection: &Connection, file: &Path, look: Look) -> Result<(), Unusable> {
     if connection.is_readonly(MAIN_DB)? {
         return Err(Unusable::Damaged("its head forbids writing".to_owned()));
     }
@@ -173,7 +182,9 @@ fn check(connection: &Connection, file: &Path) -> Result<(), Unusable> {
     if size % page.unsigned_abs().max(1) != 0 && !log.is_ok_and(|log| log.len() > 0) {
         return Err(Unusable::Damaged("its end is missing".to_owned()));
     }
-    let is_due = size <= SMALL || (size <= HUGE && !runs::dead(connection, file)?.is_empty());
+    let is_due = look == Look::Whole
+        || size <= SMALL
+        || (size <= HUGE && !runs::dead(connection, file)?.is_empty());
     if is_due {
         let verdict: String =
             connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;

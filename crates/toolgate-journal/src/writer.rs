@@ -19,6 +19,7 @@ use crate::identity::Identity;
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
+use crate::store::Look;
 use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
 use crate::{JournalError, Sync, batch, place, store};
@@ -193,19 +194,19 @@ impl Writer {
     fn commit(&mut self) -> Result<(), JournalError> {
         if self.identity.is_due() && !self.identity.is_still(&self.file) {
             warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
-            self.reopen()?;
+            self.reopen(Look::Quick)?;
         }
         if self
             .failed
             .as_ref()
             .is_some_and(|failed| failed.needs_opening)
         {
-            self.reopen()?;
+            self.reopen(Look::Quick)?;
         }
         self.wait_for_others()?;
         match self.commit_once() {
             Err(error) if store::is_damage(&error) => {
-                self.reopen()?;
+                self.reopen(Look::Whole)?;
                 self.commit_once()
             }
             result => result,
@@ -218,8 +219,8 @@ impl Writer {
         batch::write(&self.connection, self.run_seq, &self.redactor, rows)
     }
 
-    fn reopen(&mut self) -> Result<(), JournalError> {
-        self.connection = store::open(&self.file, self.sync)?;
+    fn reopen(&mut self, look: Look) -> Result<(), JournalError> {
+        self.connection = store::open(&self.file, self.sync, look)?;
         self.identity = Identity::of(&self.file);
         self.opened += 1;
         self.run_seq = self

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Pattern, Tool, ToolExecutor, Tools};
+use toolgate_core::{Pattern, Scope, Tool, ToolExecutor, Tools};
 
 /// An executor with a choice of its tools.
 #[derive(Clone)]
 pub struct Toolbox {
     executor: ToolExecutor,
-    only: Arc<[Pattern]>,
+    scope: Scope,
     /// The list, and what it was made of.
     current: Arc<Mutex<Option<Made>>>,
 }
@@ -37,17 +37,31 @@ impl Toolbox {
     pub fn new(executor: ToolExecutor) -> Self {
         Self {
             executor,
-            only: Arc::default(),
+            scope: Scope::default(),
             current: Arc::default(),
         }
     }
 
     /// Only tools that match one of these patterns; none means all.
     #[must_use]
-    pub fn only(mut self, patterns: impl Into<Arc<[Pattern]>>) -> Self {
-        self.only = patterns.into();
+    pub fn only(self, patterns: impl Into<Vec<Pattern>>) -> Self {
+        match patterns.into() {
+            none if none.is_empty() => self.within(Scope::default()),
+            some => self.within(Scope::only(some)),
+        }
+    }
+
+    /// Only what is there for a caller. Its calls carry the scope, so that the executor holds it too.
+    #[must_use]
+    pub fn within(mut self, scope: Scope) -> Self {
+        self.scope = scope;
         self.current = Arc::default();
         self
+    }
+
+    /// What calls are limited to.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// What runs them.
@@ -74,12 +88,10 @@ impl Toolbox {
     /// the executor to tell.
     pub fn lets_use(&self, name: &str) -> bool {
         let found = || self.executor.find(name);
-        self.only.is_empty() || found().map_or(true, |tool| self.has(&tool))
+        self.scope.is_everything() || found().map_or(true, |tool| self.has(&tool))
     }
 
     fn has(&self, tool: &Arc<dyn Tool>) -> bool {
-        let definition = tool.definition();
-        let chosen = self.only.is_empty() || self.only.iter().any(|only| only.matches(definition));
-        chosen && self.executor.is_visible(definition)
+        self.executor.is_visible_in(tool.definition(), &self.scope)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use toolgate_journal::{Filter, JournalError, Reader};
 
 use crate::Gateway;
@@ -14,6 +15,8 @@ use crate::sight::Sight;
 
 /// A caller who may see little does not make a long journal be read to its end.
 const MOST_PAGES: usize = 20;
+/// Questions that are answered at once: each reads a file.
+static READERS: Semaphore = Semaphore::const_new(8);
 /// What the journal has in place of a secret.
 const HIDDEN: &str = "[REDACTED]";
 
@@ -93,6 +96,7 @@ async fn read<T: Default + Send + 'static>(
     question: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, Problem> {
     let unreadable = |detail: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+    let _turn = READERS.acquire().await;
     match tokio::task::spawn_blocking(question).await {
         Ok(Ok(answer)) => Ok(answer),
         // Nothing was recorded yet, or nothing can have that name.

@@ -24,9 +24,11 @@ use connection::{converse, linger};
 use watch::{Patrol, TICK};
 
 /// How long calls may go on after the gateway was told to stop.
-pub(crate) const GRACE: Duration = Duration::from_secs(8);
+const GRACE: Duration = Duration::from_secs(8);
 /// How long their answers may take to leave once they were cancelled.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How often it is looked whether calls are still running.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long to leave a system alone that has no more connections to give.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// Such a system is reported this often.
@@ -162,8 +164,11 @@ impl Hall {
                 "stopping; waiting for what is under way"
             );
         }
-        if self.emptied(GRACE).await {
-            return;
+        let gateway = self.gateway.clone();
+        // A call over MCP may go on without its connection.
+        let mcp = tokio::spawn(async move { gateway.mcp().close(GRACE + LOOK).await });
+        if self.settled(GRACE).await {
+            return drop(mcp.await);
         }
         let left = self.guard.under_way();
         if left > 0 {
@@ -186,6 +191,21 @@ impl Hall {
             );
         }
         self.open.shutdown().await;
+        drop(mcp.await);
+    }
+
+    /// True if by then no connection is open and no call runs.
+    async fn settled(&mut self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let is_empty = self.emptied(patience).await;
+        let stats = self.gateway.parts().stats.clone();
+        while is_empty && !stats.running().is_empty() {
+            if Instant::now() >= end {
+                return false;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        is_empty
     }
 
     async fn emptied(&mut self, patience: Duration) -> bool {

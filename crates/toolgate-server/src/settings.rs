@@ -114,6 +114,11 @@ impl ServeSettings {
     }
 
     fn problem_of_tokens(&self) -> Option<String> {
+        if let Some(index) = self.tokens.iter().position(|token| token.token.is_empty()) {
+            return Some(format!(
+                "serve.tokens[{index}] has an empty token; give it one (openssl rand -hex 32 makes a good one), or leave the entry out"
+            ));
+        }
         let mut seen = HashSet::new();
         self.secrets().find_map(|token| {
             let length = token.chars().count();

@@ -135,7 +135,10 @@ impl Planned {
                  above, do something else, or answer"
             )),
             Verdict::Make if !toolbox.lets_use(&call.name) => refused(not_found(&call.name, catalog)),
-            Verdict::Make => call.arguments.to_call(&call.name),
+            Verdict::Make => call
+                .arguments
+                .to_call(&call.name)
+                .scope(toolbox.scope().clone()),
         }
     }
 }

@@ -152,6 +152,7 @@ async fn ask(
     }
     let call = ToolCall::new(definition.name(), arguments.clone())
         .origin(origin)
+        .scope(toolbox.scope().clone())
         .timeout(LIMIT);
     let slow = |_| format!("{name} took longer than {} s", LIMIT.as_secs());
     let outcome = tokio::time::timeout(LIMIT, toolbox.executor().execute(call))

@@ -1,16 +1,15 @@
 //! `/mcp`: the same tools for MCP clients, over streamable HTTP.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 use crate::guard::Caller;
-use crate::listener::GRACE;
 use crate::{Gateway, Parts};
 
 /// What MCP clients speak to: one set of sessions, and for each caller the tools that are there for it.
@@ -18,7 +17,6 @@ pub(crate) struct Endpoint {
     whole: McpHttp,
     /// By the caller's number: there are no more of them than tokens.
     limited: Mutex<HashMap<u64, McpHttp>>,
-    follows_the_end: Once,
 }
 
 impl Endpoint {
@@ -29,7 +27,6 @@ impl Endpoint {
         Self {
             whole: server.http(HttpOptions::default()),
             limited: Mutex::default(),
-            follows_the_end: Once::new(),
         }
     }
 
@@ -44,21 +41,14 @@ impl Endpoint {
         its.clone()
     }
 
-    /// Streams that wait for news must not hold up the end of the gateway.
-    fn follow(&self, stopping: &CancellationToken) {
-        self.follows_the_end.call_once(|| {
-            let (stopping, whole) = (stopping.clone(), self.whole.clone());
-            tokio::spawn(async move {
-                stopping.cancelled().await;
-                whole.close(GRACE).await;
-            });
-        });
+    /// Ends all streams and sessions; calls have the time of `grace`.
+    pub(crate) async fn close(&self, grace: Duration) {
+        self.whole.close(grace).await;
     }
 }
 
 async fn handle(gateway: &Gateway, caller: &Caller, request: Request) -> Response {
     let endpoint = gateway.mcp();
-    endpoint.follow(gateway.stopping());
     let answered = endpoint.of(caller).handle(request, caller.number).await;
     answered.map(Body::new)
 }

@@ -201,6 +201,10 @@ pub(crate) async fn add(
             "'url' must begin with http:// or https:// and name a host",
         ));
     }
+    if url.contains("${") {
+        // Variables are for whoever writes the file: another's address must not be sent what stands in them.
+        return Err(unfit("'url' must be the address itself, without ${…}"));
+    }
     if server.name.trim().is_empty() || server.name.len() > 100 {
         return Err(unfit("'name' must have 1 to 100 characters"));
     }

@@ -102,7 +102,7 @@ pub(crate) struct Answer {
 
 /// An answer without an end of its own.
 pub(super) struct Stream {
-    pub(super) _place: Place,
+    pub(super) _place: Option<Place>,
     pub(super) cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 

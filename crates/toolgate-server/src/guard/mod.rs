@@ -282,13 +282,15 @@ impl Guard {
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             return (response, None);
         }
-        let Some(place) = self.streams.enter() else {
+        let place = self.streams.enter();
+        // What answers a request has begun to work: only one that watches can be told to come back.
+        if place.is_none() && is_get {
             let detail = format!(
                 "{STREAMS} streams are open already, which is the limit; close one, or try again later"
             );
             let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(5);
             return (problem.into_response(), None);
-        };
+        }
         let end = if is_get {
             self.gateway.stopping()
         } else {

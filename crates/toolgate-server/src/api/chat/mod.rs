@@ -16,7 +16,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
-use toolgate_core::Pattern;
 use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
 use utoipa::ToSchema;
 
@@ -106,13 +105,7 @@ fn unavailable(detail: impl Into<String>) -> Problem {
 /// A new conversation with the model that the configuration, or what is there, means.
 async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<Chat>, Problem> {
     let parts = gateway.parts();
-    let toolbox = Toolbox::new(gateway.executor().clone());
-    let toolbox = match caller.scope.patterns() {
-        None => toolbox,
-        // A toolbox without patterns has everything, a scope without any nothing.
-        Some([]) => toolbox.only(vec![Pattern::new("")]),
-        Some(patterns) => toolbox.only(patterns.to_vec()),
-    };
+    let toolbox = Toolbox::new(gateway.executor().clone()).within(caller.scope.clone());
     let redactor = parts.redactor.clone();
     let (settings, tools) = (parts.model.clone(), toolbox.clone());
     // Looking up a variable is not for other threads, so the search stays on one.
