@@ -30,8 +30,11 @@ pub(crate) struct Credentials {
         (Credentials = "application/json"),
     )),
     responses((status = 303, description = "Signed in; the dashboard is at /"),
+              (status = 400, description = "The body can not be read", body = Problem),
               (status = 401, description = "No such token: the sign-in page", content_type = "text/html"),
+              (status = 413, description = "The body is too large", body = Problem),
               (status = 415, description = "Neither a form nor JSON", body = Problem),
+              (status = 422, description = "There is no token in it", body = Problem),
               (status = 429, description = "Too many attempts", body = Problem)))]
 pub(crate) async fn sign_in(
     Extension(keys): Extension<Arc<Keys>>,

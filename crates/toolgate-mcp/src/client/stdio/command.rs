@@ -77,7 +77,7 @@ fn on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, StartErro
     Err(match refused {
         Some(file) => not_executable(&file),
         None => StartError(format!(
-            "command '{command}' was not found on the PATH ({}): install it, or give its full path as 'command'",
+            "command '{command}' was not found on the PATH: install it, or give its full path as 'command' (the PATH is {})",
             path.display()
         )),
     })
@@ -201,7 +201,7 @@ mod tests {
             (
                 program("absent", None),
                 format!(
-                    "command 'absent' was not found on the PATH ({}): install it, or give its full path as 'command'",
+                    "command 'absent' was not found on the PATH: install it, or give its full path as 'command' (the PATH is {})",
                     path.display()
                 ),
             ),

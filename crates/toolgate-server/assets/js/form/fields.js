@@ -51,9 +51,12 @@ function mustBeGiven(model) {
 }
 
 function explanation(model) {
-  const words = [model.description || (model.title !== model.key ? model.title : ''), model.hint && `${capital(model.hint)}.`];
+  const said = model.description || (model.title !== model.key ? model.title : '');
+  const words = [said, model.hint && `${capital(model.hint)}.`];
   if (model.default !== undefined) words.push(`Default: ${brief(model.default, 80)}.`);
   if (model.nullable) words.push('May be null.');
+  // What the tool says need not end like a sentence, unless one follows.
+  if (words.filter(Boolean).length > 1 && /[^.!?:…\s]\s*$/.test(said ?? '')) words[0] = `${said.trimEnd()}.`;
   return words.filter(Boolean).join(' ');
 }
 

@@ -10,7 +10,7 @@ export async function servers(bench) {
     await bench.until('the cards', async () => (await bench.id('server-card').count()) === 3);
     assert.equal(await part('house', 'server-state').textContent(), 'Connected');
     assert.equal(await part('gone', 'server-state').textContent(), 'Failed');
-    assert.match(await card('gone').textContent(), /was not found on the PATH.*install it/);
+    assert.match(await card('gone').textContent(), /was not found on the PATH: install it/);
     assert.equal(await bench.id('server-card').first().getAttribute('data-server'), 'gone');
     const { pid } = (await bench.get('/api/servers')).find(({ name }) => name === 'house');
     assert.equal(await part('house', 'server-transport').textContent(), `stdio, pid ${pid}`);

@@ -139,6 +139,6 @@ async fn a6_what_cannot_be_started_leaves_nothing() {
     let started = Stdio::start(&settings, &program, &shared, diagnostics, inbox);
     assert_eq!(
         started.err().unwrap().to_string(),
-        "command 'no-such-command' was not found on the PATH (/nowhere): install it, or give its full path as 'command'"
+        "command 'no-such-command' was not found on the PATH: install it, or give its full path as 'command' (the PATH is /nowhere)"
     );
 }
