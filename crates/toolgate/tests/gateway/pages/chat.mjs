@@ -22,7 +22,7 @@ export async function chat(bench) {
     await call.getByRole('link', { name: 'Open this call' }).click();
     await bench.until('the call', async () => /chat/.test(await bench.text('drawer')));
     await bench.go('#/chat');
-    assert.equal(await page.locator('.turn').count(), 2);
+    await bench.until('the conversation is still there', async () => (await page.locator('.turn').count()) === 2);
     await bench.id('chat-new').click();
     await page.getByText('Ask, and watch the tools work').waitFor();
     await bench.id('chat-example').first().click();

@@ -75,8 +75,8 @@ export async function phone(bench) {
     const places = ['#/calls', `#/calls/${id}`, '#/servers', '#/tools', '#/tools/sleep', '#/tools/volume?tab=try', '#/chat', '#/api'];
     for (const place of places) {
       await bench.go(place);
-      await page.waitForLoadState('networkidle').catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await bench.until('something to see', () => page.evaluate(() => main.textContent.length > 60 && !main.textContent.includes('Loading…')));
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
       const { over, inner } = await page.evaluate(() => ({ over: document.documentElement.scrollWidth, inner: innerWidth }));
       assert.ok(over <= inner, `${place} is ${over} wide on a screen of ${inner}`);
       await bench.picture(`phone ${place.replaceAll(/[#/?=]+/g, ' ').replace(id, 'drawer').trim()}`);
