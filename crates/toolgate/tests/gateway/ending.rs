@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{self, Gateway, get, marked_server, nobody_is_left};
+use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
 
 /// Half of them end while the gateway waits for them, half never would.
 const CALLS: u64 = 100;
 
+fn ends_in_time(number: u64) -> bool {
+    number.is_multiple_of(2)
+}
+
 fn call(address: &str, number: u64) -> std::io::Result<(u16, Value)> {
-    let ms = if number % 2 == 0 { 1500 } else { 600_000 };
+    let ms = if ends_in_time(number) { 1500 } else { 600_000 };
     let body = json!({ "ms": ms + number }).to_string();
     support::request(address, "POST", "/api/tools/sleep/call?timeout=11m", &body)
 }
@@ -21,7 +25,7 @@ fn in_flight(gateway: &Gateway, calls: u64) {
         if get(&gateway.address, "/api/status").1["in_flight"] == calls {
             return;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        pause(20);
     }
     panic!("they do not run:\n{}", gateway.log());
 }
@@ -50,7 +54,7 @@ fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobod
     for (number, answer) in told {
         seen += 1;
         let (status, envelope) = answer.unwrap_or_else(|error| panic!("{number}: {error}\n{log}"));
-        let short = number % 2 == 0;
+        let short = ends_in_time(number);
         assert_eq!(
             (status, &envelope["success"]),
             (200, &json!(short)),
@@ -82,7 +86,7 @@ fn j1_a_second_sigterm_ends_the_gateway_at_once() {
         if std::net::TcpStream::connect(&gateway.address).is_err() {
             break;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        pause(20);
     }
     gateway.terminate();
     gateway.ended();

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{self, Gateway, get, marked_server, nobody_is_left};
+use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
 
 const KILLS: usize = 100;
 const CALLERS: usize = 8;
@@ -42,7 +41,7 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
         gateway.ready();
         let address = gateway.address.clone();
         let is_gone = AtomicBool::new(false);
-        let moment = Duration::from_millis(fastrand::u64(5..60));
+        let moment = fastrand::u64(5..60);
         std::thread::scope(|scope| {
             let callers: Vec<_> = (0..CALLERS)
                 .map(|number| {
@@ -50,7 +49,7 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
                     scope.spawn(move || call_until_gone(address, is_gone, number))
                 })
                 .collect();
-            std::thread::sleep(moment);
+            pause(moment);
             gateway.kill();
             is_gone.store(true, Ordering::Relaxed);
             for caller in callers {

@@ -66,7 +66,7 @@ impl Gateway {
             {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            pause(50);
         }
         panic!("the servers did not come:\n{}", self.log());
     }
@@ -90,7 +90,7 @@ impl Gateway {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            std::thread::sleep(Duration::from_millis(20));
+            pause(20);
         }
         panic!("it does not end:\n{}", self.log());
     }
@@ -101,6 +101,12 @@ impl Drop for Gateway {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// There is no other way to wait for a process.
+#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
+pub(crate) fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
 }
 
 /// Keeps the log, and returns the address it names.
@@ -139,7 +145,7 @@ pub(crate) fn nobody_is_left(mark: &str) {
         if fakemcp::processes(mark).is_empty() {
             return;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        pause(50);
     }
     panic!("children are left: {:?}", fakemcp::processes(mark));
 }
