@@ -1,5 +1,6 @@
 // Which view is shown. The address's hash says it: `#/calls/ID`, `#/tools/NAME`, …
 
+import { get } from './api.js';
 import { h, fill, empty } from './dom.js';
 import { shell, markCurrent } from './shell.js';
 import { setTitle } from './title.js';
@@ -56,6 +57,8 @@ async function route() {
   } catch (error) {
     console.error(error);
     if (current === mine) fill(root, failed(error));
+    // A script is refused without a word if the session has ended; any request brings out whether it has.
+    get('/api/status').catch(() => {});
   }
   if (!first && current === mine) main.focus({ preventScroll: true });
 }
