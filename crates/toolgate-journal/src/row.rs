@@ -88,6 +88,8 @@ pub(crate) struct Known {
     asked: Arc<Value>,
     executed: Option<Arc<Value>>,
     started_at: SystemTime,
+    /// Roughly what its arguments take in memory.
+    weight: usize,
 }
 
 impl Row {
@@ -120,7 +122,7 @@ impl Row {
             Self::End(row) => {
                 let start = match &row.start {
                     Start::Made(start) => start.bytes(),
-                    Start::Known(_) => FIELDS,
+                    Start::Known(known) => FIELDS + known.weight,
                 };
                 let texts = [&row.error, &row.details, &row.result, &row.content];
                 FIELDS + start + texts.into_iter().map(length).sum::<usize>()
@@ -140,6 +142,7 @@ impl Known {
             asked: Arc::clone(&record.asked),
             executed: record.executed.clone(),
             started_at: record.started_at,
+            weight: weight(&record.asked) + record.executed.as_deref().map_or(0, weight),
         }
     }
 
@@ -319,6 +322,20 @@ fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     }
     let names = serde_json::to_value(names).unwrap_or_default();
     Some(redactor.compact(&names, LONGEST_CHANGES).0)
+}
+
+/// Roughly what a value takes in memory.
+fn weight(value: &Value) -> usize {
+    const NODE: usize = 32;
+    NODE + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| NODE + name.len() + weight(value);
+            fields.iter().map(field).sum()
+        }
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

@@ -245,7 +245,7 @@ impl Writer {
 
     /// A bit of upkeep, and how long to wait before the next.
     fn keep_up(&mut self) -> Duration {
-        if !self.upkeep.is_resting() && self.failed.is_none() {
+        if !self.upkeep.is_resting() && self.failed.is_none() && self.wait_for_others().is_ok() {
             self.upkeep.step(&mut self.connection, &self.file);
         }
         match self.upkeep.is_resting() {

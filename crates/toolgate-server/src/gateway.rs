@@ -38,6 +38,8 @@ pub struct Parts {
     pub model: ModelSettings,
     /// Where calls are recorded. None: the last ones are kept in memory.
     pub journal: Option<Journal>,
+    /// Why they are not, though they should be.
+    pub journal_problem: Option<String>,
     /// Where tools and servers that are added from outside are kept, if anywhere.
     pub workshop: Option<Arc<dyn Workshop>>,
     /// Who may come in, and how many.

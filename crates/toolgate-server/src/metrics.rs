@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use toolgate_core::{CallRecord, CallStarted, ErrorKind, Observer, Source};
+use toolgate_core::{CallRecord, ErrorKind, Observer, Source};
 use toolgate_mcp::{ServerState, ServerStatus};
 
 /// Seconds; from a call inside of the program to one that waits for a slow device.
@@ -111,7 +111,13 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Everything as Prometheus reads it, with the servers as they are now.
-    pub(crate) fn render(&self, servers: &[ServerStatus], tools: usize) -> String {
+    pub(crate) fn render(
+        &self,
+        servers: &[ServerStatus],
+        tools: usize,
+        in_flight: usize,
+    ) -> String {
+        self.0.in_flight.set(in_flight as i64);
         let mut page = String::with_capacity(16 * 1024);
         // Writing to a string does not fail.
         let written = text::encode_registry(&mut page, &self.0.registry)
@@ -184,15 +190,7 @@ impl Tool {
 }
 
 impl Observer for Metrics {
-    fn started<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        self.0.in_flight.inc();
-        None
-    }
-
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        if record.started {
-            self.0.in_flight.dec();
-        }
         let Some(tool) = self.tool(record) else {
             self.0.unknown.inc();
             return None;
@@ -265,7 +263,7 @@ mod tests {
             let call = ToolCall::new(name, json!({})).origin(Origin::Http);
             executor.execute(call).await;
         }
-        let page = metrics.render(&[], 2);
+        let page = metrics.render(&[], 2, 0);
         for line in [
             r#"toolgate_calls_total{tool="fine",server="custom",origin="http"} 2"#,
             r#"toolgate_calls_total{tool="broken",server="custom",origin="http"} 1"#,

@@ -101,7 +101,11 @@ impl Calls {
             detail.executed.as_ref(),
             detail.result.as_ref(),
         ];
-        let bytes = values.into_iter().flatten().map(json_length).sum();
+        let content = detail.content.iter().map(json_length);
+        let texts = [&detail.call.error, &detail.details, &detail.hint];
+        let texts = texts.into_iter().flatten().map(|text| text.len() as u64);
+        let values = values.into_iter().flatten().map(json_length);
+        let bytes = values.chain(content).chain(texts).sum();
         let kept = Kept {
             detail: Arc::new(detail),
             asked: Arc::clone(asked),

@@ -65,7 +65,7 @@ impl Default for ServeSettings {
 pub struct TokenSettings {
     /// The secret itself.
     pub token: String,
-    /// A name for the log and the journal.
+    /// A name for the log.
     #[serde(default)]
     pub name: String,
     /// Only these tools exist for it.
@@ -234,10 +234,7 @@ mod tests {
                 json!({ "bind": "192.168.1.5:7460", "token": "" }),
                 Some("no token is set"),
             ),
-            (
-                json!({ "bind": "0.0.0.0:1", "tokens": [{ "token": "" }] }),
-                Some("no token is set"),
-            ),
+            (json!({ "tokens": [{ "token": "" }] }), Some("empty token")),
             (json!({ "token": "hunter2" }), Some("has 7 characters")),
             (
                 json!({ "tokens": [{ "token": "short" }] }),

@@ -31,11 +31,6 @@ impl Sight {
         self.gateway.executor().is_visible_in(tool, &self.scope)
     }
 
-    /// Whether a tool of this name is there for the caller; for whoever may use everything also one that is gone.
-    pub(crate) fn has_named(&self, tool: &str) -> bool {
-        self.is_full() || self.gateway.executor().find_in(tool, &self.scope).is_ok()
-    }
-
     /// How many tools there are.
     pub(crate) fn tools(&self) -> usize {
         let tools = self.gateway.executor().manager().tools();

@@ -101,7 +101,7 @@ impl Traces {
 
     fn span(&self, record: &CallRecord) -> SpanData {
         let (trace, span, parent) = record.trace.ids();
-        let tool = escape(&record.outcome.tool_name);
+        let tool = self.shared.redactor.line(&record.outcome.tool_name, 200);
         let server = match record.definition().map(ToolDefinition::source) {
             Some(Source::Mcp(server)) => Some(server.clone()),
             _ => None,

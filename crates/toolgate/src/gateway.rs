@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
 };
-use toolgate_journal::Journal;
 use toolgate_mcp::Servers;
 use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
 
 use crate::config::Config;
+use crate::journal::Record;
 use crate::servers::Fleet;
 use crate::talk::Setting;
 use crate::wiring::Tools;
@@ -33,7 +33,7 @@ pub(crate) struct Watch {
     metrics: Metrics,
     pub(crate) approvals: Approvals,
     /// Where the calls are recorded, if they are.
-    journal: Option<Journal>,
+    record: Record,
 }
 
 impl Watch {
@@ -45,8 +45,8 @@ impl Watch {
     }
 
     /// Calls are looked up where they are recorded.
-    pub(crate) fn reading(mut self, journal: Option<&Journal>) -> Self {
-        self.journal = journal.cloned();
+    pub(crate) fn reading(mut self, record: &Record) -> Self {
+        self.record = record.clone();
         self
     }
 
@@ -69,7 +69,8 @@ impl Watch {
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
-            journal: self.journal,
+            journal: self.record.journal().cloned(),
+            journal_problem: self.record.problem().map(str::to_owned),
             workshop,
             settings,
         })
@@ -129,10 +130,13 @@ impl Beside {
     pub(crate) fn start(self, setting: &Setting, fleet: &Fleet) -> Running {
         let mut settings = ServeSettings::default();
         settings.bind = self.address;
+        let configured = &setting.config.serve;
+        settings.token.clone_from(&configured.token);
+        settings.tokens.clone_from(&configured.tokens);
         let executor = setting.toolbox.executor().clone();
         let servers = fleet.servers.clone();
         let (config, tools) = (&setting.config, &setting.tools);
-        let watch = self.watch.reading(setting.record.journal());
+        let watch = self.watch.reading(&setting.record);
         let gateway = watch.gateway(config, tools, executor, servers, settings, None);
         let stop = CancellationToken::new();
         let serving = toolgate_server::serve(gateway, self.listener, stop.clone());

@@ -16,7 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The journal of this run, if there is one.
 #[derive(Clone, Default)]
-pub(crate) struct Record(Option<Journal>);
+pub(crate) struct Record {
+    journal: Option<Journal>,
+    /// Why there is none.
+    problem: Option<String>,
+}
 
 impl Record {
     /// Opens the journal and tells the tools of it. `command` says for people what this run is.
@@ -24,31 +28,42 @@ impl Record {
         match opened(config, tools, command) {
             Ok(journal) => {
                 tools.recent.reads(journal.reader());
-                Self(Some(journal))
+                Self {
+                    journal: Some(journal),
+                    problem: None,
+                }
             }
             Err(error) => {
                 // The cause stands in its own words already.
                 warn!("calls are not recorded: {error}");
-                Self(None)
+                Self {
+                    journal: None,
+                    problem: Some(error.to_string()),
+                }
             }
         }
     }
 
     /// The executor's calls are recorded.
     pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
-        match &self.0 {
+        match &self.journal {
             Some(journal) => door.observer(journal.observer()),
             None => door,
         }
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
-        self.0.as_ref()
+        self.journal.as_ref()
+    }
+
+    /// Why calls are not recorded.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     /// Writes what is left. Nothing is recorded after that.
     pub(crate) async fn close(&self) {
-        if let Some(journal) = &self.0
+        if let Some(journal) = &self.journal
             && tokio::time::timeout(PATIENCE, journal.close())
                 .await
                 .is_err()

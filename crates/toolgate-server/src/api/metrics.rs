@@ -27,9 +27,10 @@ pub(crate) async fn show(
             "the figures are about all tools, so they need a token that may use all of them",
         ));
     }
-    let page = gateway
-        .parts()
+    let parts = gateway.parts();
+    let in_flight = parts.stats.summary().in_flight;
+    let page = parts
         .metrics
-        .render(&sight.servers(), sight.tools());
+        .render(&sight.servers(), sight.tools(), in_flight);
     Ok(([(header::CONTENT_TYPE, KIND)], page).into_response())
 }

@@ -98,6 +98,7 @@ impl Server {
 
 /// A server to add. Only what is reached by a URL can be added over HTTP.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewServer {
     /// What it is to be called.
     #[schema(example = "weather")]
@@ -150,6 +151,11 @@ pub(crate) async fn reconnect(
     };
     let unknown = || Problem::not_found(unknown(&name, &sight));
     let server = find().ok_or_else(unknown)?;
+    if !sight.is_full() {
+        // It ends everybody's calls on that server.
+        let detail = "only a token without a list of tools may connect a server anew";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
     if server.state == toolgate_mcp::ServerState::Disabled {
         return Err(Problem::new(
             StatusCode::CONFLICT,
@@ -205,8 +211,11 @@ pub(crate) async fn add(
         // Variables are for whoever writes the file: another's address must not be sent what stands in them.
         return Err(unfit("'url' must be the address itself, without ${…}"));
     }
-    if server.name.trim().is_empty() || server.name.len() > 100 {
-        return Err(unfit("'name' must have 1 to 100 characters"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if !(1..=100).contains(&server.name.len()) || !server.name.bytes().all(is_plain) {
+        return Err(unfit(
+            "'name' must have 1 to 100 letters, digits, '_', '-' or '.'",
+        ));
     }
     if sight
         .servers()

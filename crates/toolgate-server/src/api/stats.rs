@@ -33,5 +33,5 @@ pub(crate) async fn show(
     let sight = Sight::new(&gateway, &caller);
     let wanted = |tool: &str| query.tool.as_deref().is_none_or(|wanted| wanted == tool);
     let stats = &gateway.parts().stats;
-    Json(stats.snapshot(|tool| wanted(tool) && sight.has_named(tool)))
+    Json(stats.snapshot(|tool, server| wanted(tool) && sight.has_call(tool, server)))
 }

@@ -100,6 +100,7 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
     let (condition, reasons) = condition(gateway, caller);
     let parts = gateway.parts();
     let calls = parts.stats.summary();
+    let journal = journal(gateway);
     Status {
         status: condition,
         reasons,
@@ -112,7 +113,11 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
         in_flight: calls.in_flight,
         tools: sight.tools(),
         servers: sight.servers().len(),
-        journal: journal(gateway),
+        journal: JournalStatus {
+            // The words name a file.
+            error: journal.error.filter(|_| sight.is_full()),
+            ..journal
+        },
         model: model(gateway),
         token_needed: token_needed(gateway),
     }
@@ -124,8 +129,10 @@ pub(crate) fn token_needed(gateway: &Gateway) -> bool {
 }
 
 fn journal(gateway: &Gateway) -> JournalStatus {
-    let health = gateway.parts().journal.as_ref().map(Journal::health);
+    let parts = gateway.parts();
+    let health = parts.journal.as_ref().map(Journal::health);
     let (state, error) = match health {
+        None if parts.journal_problem.is_some() => ("failing", parts.journal_problem.clone()),
         None => ("off", None),
         Some(JournalHealth::Failing { error, .. }) => ("failing", Some(error)),
         Some(_) => ("ok", None),

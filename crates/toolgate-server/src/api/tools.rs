@@ -1,5 +1,7 @@
 //! Tools: listed, shown, called, and calls of them checked.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +18,9 @@ use super::extract::{Asked, BodyError, Named, expect_json, read};
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
+
+/// How long a call waits for its tool while the servers are starting.
+const COMING: Duration = Duration::from_secs(30);
 
 /// A tool, and how it is treated here.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -219,11 +224,16 @@ pub(crate) async fn call(
 
 /// Runs a call for a caller.
 pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
+    let executor = gateway.executor();
+    if executor.find_in(call.name(), &caller.scope).is_err() {
+        let decided = gateway.parts().servers.settled_for(call.name());
+        drop(tokio::time::timeout(COMING, decided).await);
+    }
     let call = call
         .origin(Origin::Http)
         .scope(caller.scope.clone())
         .cancellation(gateway.calls().clone());
-    gateway.executor().execute(call).await
+    executor.execute(call).await
 }
 
 /// An outcome as a response. `refused` is for a request that could be no call at all.

@@ -105,13 +105,13 @@ impl Stats {
     }
 
     /// Tool by tool, the busiest first; only those that may be shown.
-    pub(crate) fn snapshot(&self, may_show: impl Fn(&str) -> bool) -> StatsReport {
+    pub(crate) fn snapshot(&self, may_show: impl Fn(&str, Option<&str>) -> bool) -> StatsReport {
         let inner = self.lock();
         let (now, wall) = (inner.step(), SystemTime::now());
         let mut tools: Vec<ToolStats> = inner
             .tools
             .iter()
-            .filter(|(tool, _)| may_show(tool))
+            .filter(|(tool, counted)| may_show(tool, counted.server.as_deref()))
             .map(|(tool, counted)| ToolStats {
                 tool: tool.clone(),
                 source: counted.source.clone(),

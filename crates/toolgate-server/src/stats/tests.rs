@@ -32,7 +32,7 @@ async fn call(executor: &ToolExecutor, name: &str, arguments: Value) {
 }
 
 fn shown(stats: &Stats) -> Value {
-    json!(stats.snapshot(|_| true))
+    json!(stats.snapshot(|_, _| true))
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,5 +102,5 @@ async fn names_that_mean_no_tool_are_counted_together() {
     }
     assert_eq!(shown(&stats)["tools"], json!([]));
     assert_eq!(stats.summary().error_rate, Some(1.0));
-    assert!(stats.snapshot(|_| false).tools.is_empty());
+    assert!(stats.snapshot(|_, _| false).tools.is_empty());
 }

@@ -196,6 +196,7 @@ impl Home {
             redactor,
             model: plan.model,
             journal,
+            journal_problem: None,
             workshop: plan.workshop,
             settings: plan.settings,
         });

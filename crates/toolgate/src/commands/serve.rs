@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tokio_util::sync::CancellationToken;
-use toolgate_server::{ServeSettings, Traces};
+use toolgate_server::{ServeSettings, Traces, Workshop};
 use tracing::{info, warn};
 
 use crate::cli::{Global, ServeOptions};
@@ -92,7 +92,7 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         }
     };
     let record = Record::open(&config, tools, "toolgate serve");
-    let watch = Watch::default().reading(record.journal());
+    let watch = Watch::default().reading(&record);
     let traces = traces(&config, tools);
     let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
     if let Some(traces) = &traces {
@@ -102,9 +102,11 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     let fleet = Fleet::start(&config, tools, servers::admit_unasked(&config), None);
     fleet.warn_of_untrusted();
     introduce(&config, tools, &fleet, address, &settings, &record);
-    let workshop = Arc::new(FileWorkshop::new(&config));
+    let workshop = config
+        .file()
+        .map(|_| Arc::new(FileWorkshop::new(&config)) as Arc<dyn Workshop>);
     let servers = fleet.servers.clone();
-    let gateway = watch.gateway(&config, tools, executor, servers, settings, Some(workshop));
+    let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
     let reload = Reload::new(config, tools, fleet.servers.clone());
     let reload = reload.map(|reload| reload.map(|reload| reload.also_fixed(&FIXED)));
     let stop = CancellationToken::new();
@@ -141,7 +143,7 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
 fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
     let traces = Traces::start(&config.telemetry, tools.redactor.clone());
     traces.unwrap_or_else(|problem| {
-        warn!("telemetry.otlp: {problem}");
+        warn!("{problem}");
         None
     })
 }

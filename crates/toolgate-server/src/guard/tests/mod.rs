@@ -62,6 +62,7 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         redactor: Redactor::default(),
         model: ModelSettings::default(),
         journal: None,
+        journal_problem: None,
         workshop: None,
         settings: serde_json::from_value(settings).unwrap(),
     })
