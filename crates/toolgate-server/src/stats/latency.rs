@@ -15,37 +15,49 @@ pub(super) const BOUNDS_MS: [f64; 16] = [
     10_000.0,
 ];
 
-/// Counts by bucket; few are used, so only those are kept, sorted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Latency(Vec<(u8, u32)>);
+pub(crate) struct Latency {
+    /// Counts by bucket; few are used, so only those are kept, sorted.
+    buckets: Vec<(u8, u32)>,
+    longest_ms: f64,
+}
 
 impl Latency {
     pub(super) fn count(&mut self, elapsed: Duration) {
+        let whole_micros = elapsed.as_micros() as f64 / 1e3;
+        self.longest_ms = self.longest_ms.max(whole_micros);
         self.add(bucket(elapsed.as_secs_f64() * 1e3), 1);
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (bucket, count) in &other.0 {
+        self.longest_ms = self.longest_ms.max(other.longest_ms);
+        for (bucket, count) in &other.buckets {
             self.add(*bucket, *count);
         }
     }
 
     fn add(&mut self, bucket: u8, count: u32) {
-        match self.0.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
-            Ok(at) => self.0[at].1 = self.0[at].1.saturating_add(count),
-            Err(at) => self.0.insert(at, (bucket, count)),
+        let buckets = &mut self.buckets;
+        match buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+            Ok(at) => buckets[at].1 = buckets[at].1.saturating_add(count),
+            Err(at) => buckets.insert(at, (bucket, count)),
         }
     }
 
     /// The time in milliseconds that this share of the calls took at most; none without calls.
     pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
-        let total: u64 = self.0.iter().map(|(_, count)| u64::from(*count)).sum();
+        let total: u64 = self
+            .buckets
+            .iter()
+            .map(|(_, count)| u64::from(*count))
+            .sum();
         let rank = (total as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;
-        for (bucket, count) in &self.0 {
+        for (bucket, count) in &self.buckets {
             seen += u64::from(*count);
             if seen >= rank {
-                return Some(round(middle(*bucket)));
+                // The middle of a bucket may lie beyond all that is in it.
+                return Some(round(middle(*bucket)).min(self.longest_ms));
             }
         }
         None
@@ -54,7 +66,7 @@ impl Latency {
     /// How many fell between two of [`BOUNDS_MS`]; the last count is beyond all of them.
     pub(super) fn histogram(&self) -> Vec<u64> {
         let mut counts = vec![0; BOUNDS_MS.len() + 1];
-        for (bucket, count) in &self.0 {
+        for (bucket, count) in &self.buckets {
             let at = BOUNDS_MS.partition_point(|bound| *bound < middle(*bucket));
             counts[at] += u64::from(*count);
         }
@@ -89,7 +101,6 @@ mod tests {
             ((1..=100).map(f64::from).collect(), 0.5, 50.0),
             ((1..=100).map(f64::from).collect(), 0.95, 95.0),
             (vec![0.02, 0.02, 900.0], 0.99, 900.0),
-            (vec![0.0, 0.000_1], 0.5, SHORTEST),
         ] {
             let mut latency = Latency::default();
             for time in times {
@@ -99,6 +110,16 @@ mod tests {
             assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
         }
         assert_eq!(Latency::default().percentile(0.5), None);
+    }
+
+    #[test]
+    fn no_percentile_is_beyond_the_longest_call() {
+        let mut latency = Latency::default();
+        for time in [0.0, 0.002, 4510.0] {
+            latency.count(Duration::from_secs_f64(time / 1e3));
+            let found = latency.percentile(1.0).unwrap();
+            assert_eq!(found, time);
+        }
     }
 
     #[test]

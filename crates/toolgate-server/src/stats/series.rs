@@ -114,17 +114,14 @@ impl Series {
 
     pub(super) fn figures(&self, now: u64, wall: SystemTime) -> Figures {
         let recent = self.recent(now, STEPS).latency;
-        let max_ms = self.longest.as_micros() as f64 / 1e3;
-        // The middle of a bucket may lie beyond all that is in it.
-        let percentile = |share| recent.percentile(share).map(|ms| ms.min(max_ms));
         Figures {
             calls: self.calls,
             failures: self.failures,
             errors: self.errors.clone(),
-            p50_ms: percentile(0.5),
-            p95_ms: percentile(0.95),
-            p99_ms: percentile(0.99),
-            max_ms,
+            p50_ms: recent.percentile(0.5),
+            p95_ms: recent.percentile(0.95),
+            p99_ms: recent.percentile(0.99),
+            max_ms: self.longest.as_micros() as f64 / 1e3,
             histogram: Histogram {
                 bounds_ms: BOUNDS_MS.to_vec(),
                 counts: recent.histogram(),
