@@ -34,7 +34,10 @@ fn in_flight(gateway: &Gateway, calls: u64) {
 fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("ending-{}", std::process::id());
-    let config = json!({ "mcpServers": { "house": marked_server(&mark) } });
+    let config = json!({
+        "mcpServers": { "house": marked_server(&mark) },
+        "limits": { "concurrency": CALLS },
+    });
     let mut gateway = Gateway::start(folder.path(), &config);
     gateway.ready();
     let (tell, told) = mpsc::channel();

@@ -34,9 +34,8 @@ export async function many(bench) {
       await list.evaluate((element) => {
         element.scrollTop = element.scrollHeight;
       });
-      return (await bench.text('call-count')) === '10,000 calls';
+      return (await bench.text('call-count')) === '10,000 calls' && (await page.getByText('{"n":0}').count()) === 1;
     });
-    await bench.until('its row', async () => /"n":0\b/.test(await bench.id('call-row').last().textContent()));
     assert.ok((await rows()) < 100, 'more than what is seen is in the page');
   });
 
