@@ -51,7 +51,7 @@ mathjs, real MCP servers and a small model into the cache folder. What can not b
   PROPTEST_CASES        random cases of each property while soaking (10000)
   MATH_RANDOM_CASES     random expressions compared with mathjs while soaking (50000)
   BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
-  BENCH_ONLY            its sections to run          (ABDE)
+  BENCH_ONLY            its sections to run          (ABCDE)
 END
 }
 
@@ -135,14 +135,31 @@ bench() {
     fi
     run "building our side" cargo build --release --locked -p toolgate-core --example bench_slots -p toolgate-math --example math_slot \
         -p toolgate-mcp --example mcp_slot
+    run "building the program" cargo build --release --locked -p toolgate
     local examples
     examples=$(realpath "${CARGO_TARGET_DIR:-target}")/release/examples
     mkdir -p "$cache/bench"
     export TOOLGATE_INPROC="$examples/bench_slots inproc" TOOLGATE_SCHEMA="$examples/bench_slots schema"
     export TOOLGATE_MATH="$examples/math_slot"
     export TOOLGATE_STDIO="$examples/mcp_slot stdio" TOOLGATE_READY="$examples/mcp_slot ready"
-    export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-ABDE}
+    export BENCH_HOME="$cache/bench" BENCH_RESULTS="$cache/bench/results.json" BENCH_ONLY=${BENCH_ONLY:-ABCDE}
+    quiet_gateway normal
     run "peers" "$peers/run.sh"
+    [[ $BENCH_ONLY == *C* ]] || return 0
+    quiet_gateway relaxed
+    run "peers beside a relaxed journal" env BENCH_ONLY=C BENCH_RESULTS="$cache/bench/relaxed.json" "$peers/run.sh"
+}
+
+# The gateway for the peers' benchmark: without its log, as the peers are, and with a journal of its own of this durability.
+quiet_gateway() {
+    export TOOLGATE_BIN=$cache/bench/toolgate-$1
+    cat >"$TOOLGATE_BIN" <<END
+#!/bin/sh
+# serve --config FILE --bind ADDRESS
+sed 's/^{/{"journal":{"sync":"$1"},/' "\$3" >"\$3.$1"
+XDG_STATE_HOME=\$(mktemp -d) exec $(realpath "${CARGO_TARGET_DIR:-target}")/release/toolgate -q serve --config "\$3.$1" --bind "\$5"
+END
+    chmod +x "$TOOLGATE_BIN"
 }
 
 # Rounds with a model that answers at once, and the conversion of tools: both sides in turns.
