@@ -186,7 +186,7 @@ Examples:
   toolgate serve
   toolgate serve --bind 127.0.0.1:8080
   curl -s localhost:7460/api/tools/echo/call -d '{\"a\": 1}'
-  TOOLGATE_TOKEN=$(openssl rand -hex 32) toolgate serve --bind 0.0.0.0")]
+  export TOOLGATE_TOKEN=$(openssl rand -hex 32); toolgate serve --bind 0.0.0.0")]
     Serve(ServeOptions),
     /// Offer all tools as one MCP server on stdin and stdout
     #[command(after_help = "\

@@ -39,6 +39,10 @@ pub(crate) fn start(options: &Global, command: &Command) {
         .with_writer(writer)
         .with_target(false);
     let lines = match options.log_format {
+        // A gateway runs for months, and not everywhere is there somebody else who notes the time.
+        LogFormat::Text if matches!(command, Command::Serve(_)) => {
+            lines.with_ansi(say::colours()).boxed()
+        }
         LogFormat::Text => lines.with_ansi(say::colours()).without_time().boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };

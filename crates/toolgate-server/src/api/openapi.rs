@@ -41,17 +41,28 @@ pub(crate) fn finish(mut document: Document) -> Extension<Arc<Written>> {
     for (path, item) in &mut document.paths.paths {
         let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
         let operations = [
-            &mut item.get,
-            &mut item.post,
-            &mut item.put,
-            &mut item.delete,
+            ("get", &mut item.get),
+            ("post", &mut item.post),
+            ("put", &mut item.put),
+            ("delete", &mut item.delete),
         ];
-        for operation in operations.into_iter().flatten() {
-            complete(operation, is_health);
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                operation.operation_id = Some(named(method, path));
+                complete(operation, is_health);
+            }
         }
     }
     let text = serde_json::to_vec(&document).unwrap_or_default();
     Extension(Arc::new(Written(text.into())))
+}
+
+/// A name for programs that are made from the document: functions of several files have the same name.
+fn named(method: &str, path: &str) -> String {
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .filter(|word| !word.is_empty() && *word != "api")
+        .fold(method.to_owned(), |name, word| format!("{name}_{word}"))
 }
 
 /// Adds what the guard answers, and says of every problem which type it has.

@@ -186,7 +186,7 @@ fn introduce(
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
   Dashboard  {bold}{url}/{bold:#}
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
-  API        {url}/api/tools   {dim}curl -s {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
+  API        {url}/api/tools   {dim}curl -s{header} {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
   Journal    {journal}
 {dim}Ctrl-C ends it.{dim:#}
