@@ -2,7 +2,7 @@
 // everything that a page must not do.
 
 import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
 
@@ -15,7 +15,7 @@ export async function openBench({ modules, url, pictures }) {
   const require = createRequire(join(modules, 'package.json'));
   const { chromium } = require('playwright-core');
   const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-  const browser = await chromium.launch({ channel: undefined, executablePath: onPath('chromium'), args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
+  const browser = await chromium.launch({ executablePath: onPath('chromium'), args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
   const context = await browser.newContext({ viewport: DESKTOP, permissions: ['clipboard-read', 'clipboard-write'], colorScheme: 'light' });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
@@ -25,7 +25,6 @@ export async function openBench({ modules, url, pictures }) {
 }
 
 function onPath(program) {
-  const { accessSync, constants } = createRequire(import.meta.url)('node:fs');
   const found = process.env.PATH.split(':').map((folder) => join(folder, program)).find((file) => {
     try {
       accessSync(file, constants.X_OK);

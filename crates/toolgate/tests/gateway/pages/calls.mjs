@@ -16,12 +16,11 @@ export async function calls(bench) {
     const id = await first.getAttribute('data-id');
     assert.match(await first.textContent(), /http.*sleep.*house.*Running/i);
     assert.equal((await running).call_id, id);
-    await bench.until('its end', async () => /OK|Success/i.test(await row(bench, id).locator('.call-outcome').textContent()));
-    assert.match(await row(bench, id).locator('.call-ms').textContent(), /^2\.\d+ s$/);
+    await bench.until('its end', async () => /OK/.test(await row(bench, id).locator('.call-outcome').textContent()));
+    assert.match(await row(bench, id).locator('.call-ms').textContent(), /^\d+(\.\d+)? s$/);
     assert.match(await row(bench, id).locator('.bar-fill').getAttribute('class'), /tone-warn/);
     const failed = (await bench.call('fail', { text: '<img src=x onerror=alert(1)>' })).call_id;
-    await row(bench, failed).waitFor();
-    assert.match(await row(bench, failed).textContent(), /<img src=x onerror=alert\(1\)>.*Tool error|failed/i);
+    await bench.until('its error', async () => /<img src=x onerror=alert\(1\)>.*Tool error/.test(await row(bench, failed).textContent()));
   });
 
   await bench.step('the list is held and goes on', async () => {

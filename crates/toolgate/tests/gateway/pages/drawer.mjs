@@ -17,7 +17,7 @@ export async function drawer(bench) {
   await bench.step('a call from all sides', async () => {
     await bench.go('#/calls');
     await page.locator(`[data-id="${slow.call_id}"]`).click();
-    await bench.untilText('drawer-outcome', /OK|Success/i);
+    await bench.untilText('drawer-outcome', /^OK$/);
     await bench.untilText('drawer-waterfall', /Check.*Run/);
     assert.ok((await bench.id('drawer-waterfall').getByRole('listitem').count()) >= 2);
     const renamed = bench.id('drawer-diff').locator('.diff-renamed');
