@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_mcp::ServerStatus;
 use utoipa::ToSchema;
 
@@ -98,7 +98,6 @@ impl Server {
 
 /// A server to add. Only what is reached by a URL can be added over HTTP.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct NewServer {
     /// What it is to be called.
     #[schema(example = "weather")]
@@ -109,6 +108,10 @@ pub(crate) struct NewServer {
     /// Always refused: a command is added at the machine itself.
     #[schema(value_type = Option<String>)]
     command: Option<Value>,
+    /// What an entry may have besides is not lost without a word.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    more: Map<String, Value>,
 }
 
 /// Where something that was added is now.
@@ -195,6 +198,12 @@ pub(crate) async fn add(
         return Err(forbidden(
             "servers are not added over HTTP here; 'addServers' of 'serve' in the configuration allows it".to_owned(),
         ));
+    }
+    if let Some(key) = server.more.keys().next() {
+        let key = toolgate_core::escape(key);
+        return Err(unfit(&format!(
+            "'{key}' can not be given over HTTP; 'toolgate add' at the machine takes it"
+        )));
     }
     let Some(url) = server.url else {
         return Err(unfit("the entry has no 'url'"));

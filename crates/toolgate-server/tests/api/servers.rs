@@ -119,6 +119,18 @@ async fn g3_servers_are_added_by_url_only_and_only_where_that_is_on() {
                 json!({ "name": "there", "url": url }),
                 if add_servers { 409 } else { 403 },
             ),
+            (
+                json!({ "name": "n", "url": "https://example.org/${HOME}" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "a/b", "url": url }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "n", "url": url, "headers": { "a": "b" } }),
+                if add_servers { 422 } else { 403 },
+            ),
             (json!({ "url": url }), 422),
         ] {
             let reply = home.post("/api/servers", &body).await;
