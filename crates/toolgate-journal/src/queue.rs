@@ -114,6 +114,13 @@ impl Queue {
         state.is_called = false;
     }
 
+    /// True if there are rows, and none that anybody waits for.
+    pub(crate) fn nobody_waits(&self) -> bool {
+        let state = self.state();
+        let is_unwaited = |job: &Job| matches!(job, Job::Write(_, None));
+        !state.jobs.is_empty() && state.jobs.iter().all(is_unwaited)
+    }
+
     /// Everything there is.
     pub(crate) fn take(&self) -> VecDeque<Job> {
         let mut state = self.state();

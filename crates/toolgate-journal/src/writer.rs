@@ -26,6 +26,8 @@ use crate::{JournalError, Sync, batch, place, store};
 
 /// How often the thread looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
+/// Where nobody waits for a row, the thread lets some come together: to be woken for each costs more than to write it.
+const GATHER: Duration = Duration::from_millis(10);
 /// How often what failed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 /// SQLite's log is worked off after about so many pages.
@@ -90,6 +92,9 @@ pub(crate) fn run(writer: &Mutex<Option<Writer>>, queue: &Queue) {
     let mut patience = TICK;
     loop {
         queue.wait(patience);
+        if queue.nobody_waits() {
+            std::thread::park_timeout(GATHER);
+        }
         let mut guard = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = &mut *guard else { return };
         writer.take();
