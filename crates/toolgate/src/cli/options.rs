@@ -1,0 +1,292 @@
+//! What each command takes.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser,
+};
+use clap_complete::Shell;
+use toolgate_models::Provider;
+
+/// A gateway that runs already.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteOptions {
+    /// Ask the gateway that runs there, such as http://localhost:7460, and start nothing
+    #[arg(long, value_name = "URL")]
+    pub(crate) at: Option<String>,
+    /// The gateway's token; a variable is seen by fewer than a command line is [default: $TOOLGATE_TOKEN]
+    #[arg(long, value_name = "TOKEN", requires = "at")]
+    pub(crate) token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// As a JSON list of objects
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectOptions {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// As a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallOptions {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// key=value pairs, one JSON object, or - for stdin
+    #[arg(value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+    /// Give up when the tool has run this long, such as 500ms, 5s or 2m; waiting for approval does not count
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Show what would be sent, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Approve the call if the policy asks for approval
+    #[arg(short, long, conflicts_with = "at")]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallsOptions {
+    /// Show everything about this one
+    #[arg(conflicts_with_all = ["tool", "server", "origin", "outcome", "since", "until", "search", "limit", "follow"])]
+    pub(crate) id: Option<String>,
+    /// Only calls of this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only calls of tools of this MCP server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Only calls from there
+    #[arg(long, value_name = "ORIGIN", value_parser = PossibleValuesParser::new(ORIGINS))]
+    pub(crate) origin: Option<String>,
+    /// Only calls that ended like this; failed is every kind of failure
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
+    pub(crate) outcome: Option<String>,
+    /// Only calls since then: 30m or 7d ago, or a date and time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only calls before then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Only calls with this text in the name, the arguments or the error
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// At most so many, newest first
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
+    pub(crate) limit: usize,
+    /// One JSON object in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Go on with each call that ends, until Ctrl-C
+    #[arg(short, long, conflicts_with = "at")]
+    pub(crate) follow: bool,
+    /// Put a tool into the configuration that always answers what this call answered, and print it
+    #[arg(long, value_name = "NAME", requires = "id", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) save_as_mock: Option<String>,
+    /// Print the tool, and write nothing
+    #[arg(long, requires = "save_as_mock")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayOptions {
+    /// The call's id or its beginning, as 'toolgate calls' shows it, or last
+    pub(crate) id: String,
+    /// Run it without a question, whatever it does
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Give up when the tool has run this long, such as 500ms, 5s or 2m
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelOptions {
+    /// Whose model [default: the configuration's, else whoever is there]
+    #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
+    pub(crate) provider: Option<Provider>,
+    /// Which model: a name, or PROVIDER:NAME
+    #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) model: Option<String>,
+    /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
+    #[arg(short, long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+    /// Approve every call that the policy asks about
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Give up when a turn has lasted this long, such as 30s or 5m
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Go on with a conversation that --save or /save has written
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskOptions {
+    /// The question; - stands for what is piped in, and so does nothing at all
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: Vec<String>,
+    /// Print the whole record as a JSON object: answer, rounds, calls, tokens
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Keep the conversation in a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Take the lines of this file instead of what is typed; - stands for what is piped in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Open the dashboard in a browser
+    #[arg(long, conflicts_with = "script")]
+    pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+/// Known to the shell's completion too.
+fn providers() -> impl TypedValueParser<Value = Provider> {
+    let names = Provider::ALL.map(Provider::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Provider>())
+}
+
+/// Who may have asked, as the journal writes it.
+pub(super) const ORIGINS: [&str; 7] = ["cli", "chat", "http", "mcp", "voice", "worker", "library"];
+
+/// An address with or without its port.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let usual = toolgate_server::ServeSettings::default().bind.port();
+    let text = text.replacen("localhost", "127.0.0.1", 1);
+    let ip = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>();
+    match (text.parse(), ip(&text)) {
+        (Ok(address), _) => Ok(address),
+        (_, Ok(ip)) => Ok(SocketAddr::new(ip, usual)),
+        _ => Err(
+            "it must be an address of this machine and a port, such as 127.0.0.1:7460".to_owned(),
+        ),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddOptions {
+    /// What to call it
+    pub(crate) name: String,
+    /// Where it is, if it runs elsewhere
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// The program to start and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// A variable of the program; ${VAR} in the value keeps a secret out of the file
+    #[arg(short, long = "env", value_name = "KEY=VALUE", conflicts_with = "url")]
+    pub(crate) env: Vec<String>,
+    /// A header of every request; ${VAR} in the value keeps a secret out of the file
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        conflicts_with = "command"
+    )]
+    pub(crate) headers: Vec<String>,
+    /// The folder the program runs in
+    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Replace a server of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveOptions {
+    /// The server's name
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportOptions {
+    /// claude, cursor, vscode, or a file
+    #[arg(value_name = "CLIENT|FILE")]
+    pub(crate) from: PathBuf,
+    /// Replace servers of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Show what would be taken over, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustOptions {
+    /// Show what was agreed to
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Forget the agreement to the file in this folder
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) revoke: bool,
+    /// Agree without a question
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    /// Where to listen; beyond this machine only with a token [default: 127.0.0.1:7460]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) bind: Option<SocketAddr>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpOptions {
+    /// Offer only tools like this; may be given several times [default: all that the policy allows]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow: Vec<String>,
+    /// Do not offer tools like this, though allowed; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitOptions {
+    /// Where to write
+    #[arg(default_value = "toolgate.json")]
+    pub(crate) file: PathBuf,
+    /// Overwrite a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// Which shell
+    pub(crate) shell: Shell,
+}
