@@ -1,0 +1,29 @@
+//! A voice gateway: it hears a request, uses tools, and speaks the answer.
+//!
+//! ```text
+//!  hear ──▶ listen ──▶ transcribe ──▶ turn ──▶ speak
+//!  sound    wake,      Wyoming ASR,   a        sentences,
+//!  comes    VAD: an    filters,       Conver-  Wyoming TTS
+//!  in       Utterance  plain words    sation   or a command
+//! ```
+//!
+//! Start reading in `gateway.rs`, which puts the rooms together and keeps them alive. `wyoming` is the protocol of the engines,
+//! without a socket and with one; `services` are those that this program offers itself. Inside, sound is always 16-bit mono at
+//! 16 kHz on its way in, and of the engine's format on its way out.
+
+pub mod audio;
+mod engine;
+mod event;
+mod hear;
+mod listen;
+mod services;
+mod settings;
+mod speak;
+mod transcribe;
+mod turn;
+pub mod wyoming;
+
+pub use engine::{EngineError, Role};
+pub use event::{Event, State, Watcher};
+pub use listen::Utterance;
+pub use settings::VoiceSettings;

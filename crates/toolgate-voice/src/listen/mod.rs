@@ -1,0 +1,20 @@
+//! From sound to an utterance: wake words, and the beginning and end of speech.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+/// Something somebody said: 16-bit mono at 16 kHz, with what came just before.
+#[derive(Debug, Clone)]
+pub struct Utterance {
+    /// The sound.
+    pub samples: Arc<[i16]>,
+    /// When the wake word was heard, if one was needed, else when speech began.
+    pub began: Instant,
+    /// Which wake word, if one was heard.
+    pub wake_word: Option<String>,
+    /// When speech was found to be over.
+    pub ended: Instant,
+    /// Where it was said, if that is known.
+    pub room: Option<String>,
+}

@@ -1,0 +1,1 @@
+//! Wyoming services of this program.

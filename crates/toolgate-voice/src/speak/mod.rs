@@ -1,0 +1,1 @@
+//! From words to sound: sentences, engines, and where sound is played.

@@ -1,0 +1,1 @@
+//! From an utterance to words: a queue, an engine, and filters.
