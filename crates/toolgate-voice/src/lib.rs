@@ -15,6 +15,7 @@ pub mod audio;
 mod engine;
 mod event;
 mod hear;
+mod house;
 mod listen;
 mod services;
 mod settings;
