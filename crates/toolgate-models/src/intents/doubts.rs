@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::answer::listed;
 use super::engine::{Engine, Filling};
-use super::lists::{Found, Names, NearWords};
+use super::lists::{Found, Names};
 use super::matcher::{Fill, How, ListState, Match};
 use super::meaning::{Choice, Meaning, Moment, Presence};
+use super::spelling::NearWords;
 use super::talk::MOST_TOGETHER;
 use super::words::{Sentence, plain_words};
 

@@ -13,8 +13,9 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::engine::{Compiled, Engine, Filling, On};
-use super::lists::{Names, NearWords, edits};
+use super::lists::Names;
 use super::meaning::Moment;
+use super::spelling::{NearWords, edits};
 use super::words::Sentence;
 
 /// A wrong letter.

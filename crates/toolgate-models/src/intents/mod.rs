@@ -18,6 +18,7 @@ mod maths;
 mod meaning;
 mod numbers;
 mod pack;
+mod spelling;
 mod talk;
 mod template;
 #[cfg(test)]
