@@ -5,7 +5,7 @@ use toolgate_core::Redactor;
 
 use crate::place::{self, NEARBY};
 use crate::row::{EndRow, Executed, Row, Start, StartRow};
-use crate::time;
+use crate::{time, turns};
 
 const INSERT: &str = "
     INSERT INTO calls (seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
@@ -72,6 +72,7 @@ impl Batch<'_> {
             match row {
                 Row::Start(row) => self.insert(row)?,
                 Row::End(row) => self.end(row)?,
+                Row::Turn(turn) => turns::write(self.connection, turn)?,
             }
         }
         Ok(())

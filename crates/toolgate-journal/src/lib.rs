@@ -1,4 +1,4 @@
-//! A record of every tool call: what was asked, what was executed, what came of it, and when.
+//! A record of every tool call: what was asked, what was executed, what came of it, and when. Voice turns are kept beside them.
 //!
 //! ```text
 //!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer ─▶ journal.db
@@ -51,6 +51,7 @@ mod store;
 mod tidier;
 mod time;
 mod turn;
+mod turns;
 mod upkeep;
 mod wal;
 mod writer;

@@ -109,7 +109,7 @@ impl Reader {
         })
     }
 
-    fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
@@ -305,7 +305,7 @@ fn run_info(connection: &Connection, run: i64) -> rusqlite::Result<Option<RunInf
 }
 
 /// A column of text, whatever a damaged file has there.
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -317,11 +317,11 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
 }
 
 /// A column of whole numbers, whatever a damaged file has there.
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
     Ok(row.get_ref(column)?.as_i64().ok())
 }
 
-fn millis(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<f64>> {
+pub(crate) fn millis(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<f64>> {
     Ok(number(row, column)?.map(|micros| micros as f64 / 1000.0))
 }
 
@@ -330,7 +330,10 @@ fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Value>> {
     Ok(text(row, column)?.map(|text| parsed(&text)))
 }
 
-fn list<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<T>> {
+pub(crate) fn list<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Vec<T>> {
     let text = text(row, column)?.unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }

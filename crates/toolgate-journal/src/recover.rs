@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::store::suffixed;
-use crate::{runs, time};
+use crate::{runs, time, turns};
 
 /// How long a start may take for this. The rest is still in the file that was set aside.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -74,6 +74,7 @@ fn copy(broken: &Path, into: &mut Connection, until: Instant) -> rusqlite::Resul
     let mut calls = 0;
     for (table, columns, is_sane) in [
         ("runs", RUNS, (|_| true) as fn(&[Value]) -> bool),
+        ("turns", turns::COLUMNS, is_sane_turn),
         ("calls", CALLS, is_sane_call),
     ] {
         let marks = vec!["?"; columns.split(',').count()].join(", ");
@@ -131,11 +132,21 @@ fn owned(value: ValueRef<'_>) -> Value {
 
 /// Times from a damaged page could put all later calls in the wrong order.
 fn is_sane_call(row: &[Value]) -> bool {
-    const DAY: i64 = 86_400 * 1_000_000;
-    let latest = time::now() + DAY;
-    let is_time =
-        |value: &Value| matches!(value, Value::Integer(time) if (0..=latest).contains(time));
-    let is_id = |value: &Value| matches!(value, Value::Text(id) if id.len() == 32);
     let [_, id, ..] = row else { return false };
     is_id(id) && is_time(&row[9]) && (row[10] == Value::Null || is_time(&row[10]))
+}
+
+/// The same of turns.
+fn is_sane_turn(row: &[Value]) -> bool {
+    matches!(row, [kept, id, ..] if is_time(kept) && is_id(id))
+}
+
+fn is_time(value: &Value) -> bool {
+    const DAY: i64 = 86_400 * 1_000_000;
+    let latest = time::now() + DAY;
+    matches!(value, Value::Integer(time) if (0..=latest).contains(time))
+}
+
+fn is_id(value: &Value) -> bool {
+    matches!(value, Value::Text(id) if id.len() == 32)
 }

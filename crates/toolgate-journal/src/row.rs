@@ -11,6 +11,7 @@ use toolgate_core::{
 };
 
 use crate::time::{micros, whole_micros};
+use crate::{VoiceTurn, turns};
 
 /// Arguments beyond this are cut; the usual limit of what a caller may send is the same.
 const LONGEST_ARGUMENTS: usize = 1 << 20;
@@ -25,6 +26,7 @@ const LONGEST_CHANGES: usize = 64 << 10;
 pub(crate) enum Row {
     Start(Box<StartRow>),
     End(Box<EndRow>),
+    Turn(Box<VoiceTurn>),
 }
 
 /// A call that is about to run, or never did.
@@ -118,6 +120,7 @@ impl Row {
         const FIELDS: usize = 512;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
+            Self::Turn(turn) => FIELDS + turns::bytes(turn),
             Self::Start(row) => FIELDS + row.bytes(),
             Self::End(row) => {
                 let start = match &row.start {
@@ -302,7 +305,7 @@ fn kept(redactor: &Redactor, value: &Value, longest: usize) -> Kept {
     }
 }
 
-fn bounded(text: &str, longest: usize) -> String {
+pub(crate) fn bounded(text: &str, longest: usize) -> String {
     let shown = &text[..text.floor_char_boundary(longest)];
     match text.len() - shown.len() {
         0 => shown.to_owned(),

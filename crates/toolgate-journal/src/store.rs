@@ -10,12 +10,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
-use crate::{JournalError, Sync, batch, recover, runs};
+use crate::{JournalError, Sync, batch, recover, runs, turns};
 
 /// "TGjo": tells our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
-/// Counts the forms of the tables below.
-const FORM: i64 = 1;
+/// Counts the forms of the tables below: the first one, and one for each of [`STEPS`].
+const FORM: i64 = 1 + STEPS.len() as i64;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 /// What SQLite's log may keep of the disk once it has been worked off.
@@ -43,6 +43,9 @@ const TABLES: &str = "
         renamed TEXT, dropped TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
     );
     CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
+
+/// What makes a file of each older form one of the next.
+const STEPS: [&str; 1] = [turns::TABLE];
 
 /// How much of a file is looked at before it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,17 +159,35 @@ fn connect_to_existing(file: &Path, sync: Sync, look: Look) -> Result<Connection
         // Looked at again: two processes may start on an empty file at once.
         if form(&transaction, file)?.is_none() {
             transaction.execute_batch(TABLES)?;
+            transaction.execute_batch(turns::TABLE)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
         transaction.commit()?;
     } else {
         check(&connection, file, look)?;
+        renew(&mut connection, file)?;
     }
     // Else the end of every command would wait for the disk.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     batch::prepare(&connection)?;
     Ok(connection)
+}
+
+/// Brings a file of an older form to that of today. Programs that have it open go on: they name the columns they write.
+fn renew(connection: &mut Connection, file: &Path) -> Result<(), Unusable> {
+    if form(connection, file)? == Some(FORM) {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Looked at again: another process may have been faster.
+    let form = form(&transaction, file)?.unwrap_or(FORM);
+    for step in STEPS.iter().skip(usize::try_from(form - 1).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", FORM)?;
+    transaction.commit()?;
+    Ok(())
 }
 
 /// At a quick look a small file is always checked, a larger one after a process did not end in good order, a huge one never.

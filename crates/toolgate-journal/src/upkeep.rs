@@ -21,14 +21,18 @@ const PAGES: i64 = 256;
 const SPARE: i64 = 1024;
 const DAY: i64 = 86_400 * 1_000_000;
 
-/// The oldest calls, as many as it takes to get rid of some bytes, but not too many at once.
-const DELETE_OLDEST: &str = "
-    DELETE FROM calls WHERE seq IN (SELECT seq FROM
-        (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM
-            (SELECT seq, 200 + octet_length(asked) + coalesce(octet_length(executed), 0)
-                + coalesce(octet_length(result), 0) + coalesce(octet_length(content), 0) AS size
-             FROM calls ORDER BY seq LIMIT ?1))
-        WHERE before < ?2)";
+/// Up to which place the oldest calls and turns have to go to get rid of some bytes, but not too many rows at once.
+const HORIZON: &str = "
+    SELECT max(at) FROM
+        (SELECT at, sum(size) OVER (ORDER BY at ROWS UNBOUNDED PRECEDING) - size AS before FROM
+            (SELECT * FROM
+                (SELECT seq AS at, 200 + octet_length(asked) + coalesce(octet_length(executed), 0)
+                    + coalesce(octet_length(result), 0) + coalesce(octet_length(content), 0) AS size
+                 FROM calls ORDER BY seq LIMIT ?1)
+             UNION ALL SELECT * FROM
+                (SELECT seq / 1000 << 20 | seq % 1000, 200 + octet_length(heard) + octet_length(answer) FROM turns ORDER BY seq LIMIT ?1)
+             ORDER BY at LIMIT ?1))
+    WHERE before < ?2";
 
 pub(crate) struct Upkeep {
     keep: i64,
@@ -97,12 +101,12 @@ impl Upkeep {
     }
 
     fn age(&self, connection: &Connection) -> rusqlite::Result<Step> {
-        let sql = "DELETE FROM calls WHERE seq IN (SELECT seq FROM calls WHERE seq < ?2 ORDER BY seq LIMIT ?1)";
-        let oldest = place::first_at(self.oldest() / 1000);
-        Ok(match connection.execute(sql, params![ROWS, oldest])? {
-            0 => Step::Size(self.max_size),
-            _ => Step::Age,
-        })
+        Ok(
+            match delete_before(connection, place::first_at(self.oldest() / 1000))? {
+                0 => Step::Size(self.max_size),
+                _ => Step::Age,
+            },
+        )
     }
 
     fn size(&self, connection: &Connection, wanted: i64) -> rusqlite::Result<Step> {
@@ -111,13 +115,14 @@ impl Upkeep {
         if excess <= 0 {
             return Ok(Step::Runs);
         }
-        Ok(
-            match connection.execute(DELETE_OLDEST, params![ROWS, excess])? {
-                0 => Step::Runs,
-                // A bit less than allowed, so that this is not needed again at once.
-                _ => Step::Size(self.max_size / 10 * 9),
-            },
-        )
+        let horizon: Option<i64> =
+            connection.query_row(HORIZON, params![ROWS, excess], |row| row.get(0))?;
+        let Some(horizon) = horizon else {
+            return Ok(Step::Runs);
+        };
+        delete_before(connection, horizon + 1)?;
+        // A bit less than allowed, so that this is not needed again at once.
+        Ok(Step::Size(self.max_size / 10 * 9))
     }
 
     /// Runs that ended before the oldest call began have none left.
@@ -151,6 +156,18 @@ impl Upkeep {
             Step::Rest
         })
     }
+}
+
+/// Deletes calls and turns from before a place, the oldest first and not too many at once. Says how many.
+fn delete_before(connection: &Connection, place: i64) -> rusqlite::Result<usize> {
+    let micros = (place >> 20) * 1000 + (place & 0xf_ffff).min(1000);
+    let mut deleted = 0;
+    for (table, end) in [("calls", place), ("turns", micros)] {
+        let oldest = format!("SELECT seq FROM {table} WHERE seq < ? ORDER BY seq LIMIT ?");
+        let sql = format!("DELETE FROM {table} WHERE seq IN ({oldest})");
+        deleted += connection.execute(&sql, params![end, ROWS])?;
+    }
+    Ok(deleted)
 }
 
 /// How the file is divided.

@@ -183,6 +183,7 @@ impl Writer {
                 match row {
                     Row::Start(row) => self.open.insert(place::of(&row.id)),
                     Row::End(row) => self.open.remove(&place::of(&row.id)),
+                    Row::Turn(_) => false,
                 };
             }
             self.backlog.clear();

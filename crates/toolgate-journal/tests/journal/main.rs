@@ -13,3 +13,4 @@ mod retention;
 mod secrets;
 mod sharing;
 mod support;
+mod turns;

@@ -9,7 +9,7 @@ use toolgate_journal::JournalSettings;
 use crate::support::{House, echo, executor_of};
 
 /// Until it is so; a hang is a failure.
-async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_so() {
             return;

@@ -1,0 +1,268 @@
+//! Voice turns: kept beside the calls, found again, gone when they are too old.
+
+use jiff::Timestamp;
+use serde_json::json;
+use toolgate_core::{Redactor, ToolCall};
+use toolgate_journal::{
+    Journal, JournalHealth, JournalSettings, TurnOutcome, TurnStages, VoiceTurn,
+};
+
+use crate::retention::eventually;
+use crate::support::{House, echo, executor_of, json_of};
+
+fn id(n: usize) -> String {
+    format!("{n:032x}")
+}
+
+fn turn(n: usize) -> VoiceTurn {
+    VoiceTurn {
+        id: id(n),
+        started_at: "2026-11-16T08:00:00.25Z".parse().unwrap(),
+        source: "satellite".to_owned(),
+        room: Some("kitchen".to_owned()),
+        wake_word: Some("ok nabu".to_owned()),
+        heard: format!("turn on switch {n}"),
+        answer: "Switch one is on.".to_owned(),
+        outcome: TurnOutcome::Answered,
+        error: None,
+        model: "intents en".to_owned(),
+        stages: TurnStages {
+            speech_ended_ms: Some(1200.5),
+            transcribed_ms: Some(1650.0),
+            first_token_ms: Some(1651.25),
+            first_audio_ms: Some(1900.0),
+            ended_ms: Some(3100.0),
+        },
+        calls: vec![id(7), id(8)],
+    }
+}
+
+fn ids(turns: &[VoiceTurn]) -> Vec<&str> {
+    turns.iter().map(|turn| turn.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_turn_comes_back_as_it_was_also_in_another_process() {
+    let house = House::new();
+    let journal = house.journal();
+    let mut bare = turn(2);
+    bare.room = None;
+    bare.wake_word = None;
+    bare.outcome = TurnOutcome::Failed;
+    bare.error = Some("no speech service answers".to_owned());
+    bare.stages = TurnStages::default();
+    bare.calls = Vec::new();
+    let mut broken_off = turn(3);
+    broken_off.outcome = TurnOutcome::Interrupted;
+    let all = [turn(1), bare, broken_off];
+    for turn in &all {
+        journal.keep_turn(turn);
+        // Said twice, it is one turn all the same.
+        journal.keep_turn(turn);
+    }
+    journal.flush().await;
+    let reader = house.reader();
+    for turn in &all {
+        assert_eq!(reader.turn(&turn.id).unwrap().as_ref(), Some(turn));
+    }
+    assert_eq!(reader.turn(&id(4)).unwrap(), None);
+    let [first, second, third] = all;
+    assert_eq!(reader.turns(10, None).unwrap(), [third, second, first]);
+}
+
+#[tokio::test]
+async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
+    let house = House::new();
+    let journal = house.journal();
+    // Turns of several rooms may end in another order than they began.
+    for n in [5, 1, 4, 2, 3] {
+        journal.keep_turn(&turn(n));
+    }
+    journal.flush().await;
+    let reader = house.reader();
+    let before = |n| reader.turns(2, Some(&id(n))).unwrap();
+    let after = |n| reader.turns_after(2, &id(n)).unwrap();
+    assert_eq!(ids(&reader.turns(2, None).unwrap()), [id(3), id(2)]);
+    assert_eq!(ids(&before(2)), [id(4), id(1)]);
+    assert_eq!(ids(&before(1)), [id(5)]);
+    assert!(before(5).is_empty() && before(99).is_empty());
+    assert!(after(3).is_empty());
+    assert_eq!(ids(&after(4)), [id(3), id(2)]);
+    assert_eq!(
+        ids(&after(5)),
+        [id(3), id(2)],
+        "only the newest, if there are many"
+    );
+    assert_eq!(ids(&after(99)), [id(3), id(2)], "where it left off is gone");
+}
+
+#[tokio::test]
+async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
+    let house = House::new();
+    let settings = JournalSettings::default();
+    let redactor = Redactor::new(["s3ntinel-4711-value".to_owned()]);
+    let journal = Journal::open(&house.file(), &settings, redactor, "test").unwrap();
+    let secret = "it is s3ntinel-4711-value, really";
+    let mut said = turn(1);
+    said.source = secret.to_owned();
+    said.room = Some(secret.to_owned());
+    said.wake_word = Some(secret.to_owned());
+    said.heard = secret.to_owned();
+    said.answer = secret.to_owned();
+    said.error = Some(secret.to_owned());
+    said.model = secret.to_owned();
+    said.calls = vec![secret.to_owned()];
+    journal.keep_turn(&said);
+    let mut long = turn(2);
+    long.heard = "é".repeat(1 << 20);
+    long.answer = "x".repeat(1 << 20);
+    long.model = "m".repeat(1 << 20);
+    long.room = Some("r\n".repeat(1 << 20));
+    long.calls = (0..10_000).map(id).collect();
+    journal.keep_turn(&long);
+    journal.flush().await;
+
+    let kept = json_of(&house.reader().turns(10, None).unwrap());
+    assert_eq!(kept[1].to_string().matches("[REDACTED]").count(), 8);
+    assert_eq!(kept[1]["heard"], "it is [REDACTED], really");
+    let answer = kept[0]["answer"].as_str().unwrap();
+    assert!(
+        answer.ends_with("x… (1032192 more bytes)"),
+        "{}",
+        answer.len()
+    );
+    assert_eq!(kept[0]["calls"].as_array().unwrap().len(), 100);
+    assert!(kept[0].to_string().len() < 50_000);
+    let bytes = std::fs::read(house.file().with_file_name("journal.db-wal")).unwrap();
+    assert!(!bytes.windows(19).any(|part| part == b"s3ntinel-4711-value"));
+}
+
+#[tokio::test]
+async fn a_turn_that_can_not_be_kept_costs_nothing_but_is_counted() {
+    let house = House::new();
+    let journal = house.journal();
+    journal.close().await;
+    journal.keep_turn(&turn(1));
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 1 });
+    assert!(house.reader().turns(10, None).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_file_from_before_there_were_turns_is_read_and_gets_them_when_it_is_written() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    executor.execute(ToolCall::new("echo", json!({}))).await;
+    journal.close().await;
+    let older = "DROP TABLE turns; PRAGMA user_version = 1";
+    house.sqlite().execute_batch(older).unwrap();
+
+    let reader = house.reader();
+    assert!(reader.turns(10, None).unwrap().is_empty());
+    assert_eq!(reader.turn(&id(1)).unwrap(), None);
+    let journals = [house.journal(), house.journal()];
+    for (n, journal) in journals.iter().enumerate() {
+        journal.keep_turn(&turn(n));
+        journal.flush().await;
+    }
+    assert_eq!(ids(&reader.turns(10, None).unwrap()), [id(1), id(0)]);
+    assert_eq!(house.calls().len(), 1);
+    assert!(house.beside(".broken-").is_empty());
+}
+
+#[tokio::test]
+async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    journal.keep_turn(&turn(1));
+    for n in 0..200 {
+        let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(1000) }));
+        executor.execute(call).await;
+    }
+    journal.keep_turn(&turn(2));
+    journal.close().await;
+    house
+        .sqlite()
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    let mut bytes = std::fs::read(house.file()).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 20_000].fill(0x5a);
+    std::fs::write(house.file(), bytes).unwrap();
+
+    let journal = house.journal();
+    assert_eq!(house.beside(".broken-").len(), 1);
+    assert_eq!(
+        ids(&house.reader().turns(10, None).unwrap()),
+        [id(2), id(1)]
+    );
+    assert!((100..200).contains(&house.calls().len()));
+    journal.keep_turn(&turn(3));
+    journal.flush().await;
+    assert_eq!(ids(&house.reader().turns(1, None).unwrap()), [id(3)]);
+}
+
+/// Says that a turn was kept so long ago.
+fn age(house: &House, n: usize, days: i64) {
+    let micros = Timestamp::now().as_microsecond() - days * 86_400_000_000;
+    let sql = "UPDATE turns SET seq = ? WHERE id = ?";
+    let rows = house.sqlite().execute(sql, (micros, id(n))).unwrap();
+    assert_eq!(rows, 1);
+}
+
+#[tokio::test]
+async fn turns_older_than_the_days_are_deleted() {
+    let house = House::new();
+    let journal = house.journal();
+    for n in [1, 2] {
+        journal.keep_turn(&turn(n));
+    }
+    journal.close().await;
+    age(&house, 1, 31);
+    age(&house, 2, 29);
+    let journal = house.journal();
+    let turns = || house.reader().turns(10, None).unwrap();
+    eventually("one is deleted", || turns().len() == 1).await;
+    assert_eq!(ids(&turns()), [id(2)]);
+    journal.close().await;
+}
+
+#[tokio::test]
+async fn the_oldest_go_first_be_they_calls_or_turns() {
+    let house = House::new();
+    let mut settings = JournalSettings::default();
+    settings.max_size = 2 << 20;
+    let journal = house.journal_with(&settings);
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..200 {
+        let mut long = turn(n);
+        long.answer = "x".repeat(16_000);
+        journal.keep_turn(&long);
+    }
+    journal.flush().await;
+    executor
+        .execute(ToolCall::new("echo", json!({ "first": true })))
+        .await;
+    journal.close().await;
+    let journal = house.journal_with(&settings);
+    let turns = || house.reader().turns(1000, None).unwrap();
+    eventually("old turns are deleted", || turns().len() < 130).await;
+    assert!(turns().len() > 80, "{}", turns().len());
+    assert_eq!(turns()[0].id, id(199));
+    assert_eq!(house.calls().len(), 1, "the call is newer than all of them");
+    journal.close().await;
+
+    let journal = house.journal_with(&settings);
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..150 {
+        let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(20_000) }));
+        executor.execute(call).await;
+    }
+    journal.keep_turn(&turn(200));
+    journal.close().await;
+    let journal = house.journal_with(&settings);
+    eventually("all but the newest turn are deleted", || turns().len() == 1).await;
+    assert!(house.calls().len() > 20, "{}", house.calls().len());
+    journal.close().await;
+}
