@@ -127,7 +127,7 @@ impl ToolCall {
         self
     }
 
-    /// Only these tools are there for the caller.
+    /// Who calls, and the only tools that are there for it.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;

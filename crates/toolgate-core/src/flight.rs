@@ -25,6 +25,7 @@ pub(crate) struct Flight<'a> {
     id: CallId,
     tool_name: String,
     origin: Origin,
+    caller: Option<Arc<str>>,
     trace: Trace,
     told_started: bool,
     started: Instant,
@@ -48,6 +49,7 @@ impl<'a> Flight<'a> {
             id: call.id,
             tool_name: call.name.clone(),
             origin: call.origin,
+            caller: call.scope.shared_caller(),
             trace: Trace::of(call.id, call.trace_parent.as_deref()),
             told_started: false,
             started: Instant::now(),
@@ -105,6 +107,7 @@ impl<'a> Flight<'a> {
             tool_name: self.tool_name.clone(),
             tool: Arc::clone(tool),
             origin: self.origin,
+            caller: self.caller.clone(),
             trace: self.trace,
             asked: Arc::clone(&self.asked),
             executed: Arc::clone(executed),
@@ -140,6 +143,7 @@ impl<'a> Flight<'a> {
         }
         CallRecord {
             origin: self.origin,
+            caller: self.caller.take(),
             trace: self.trace,
             started: self.told_started,
             tool: self.tool.take(),

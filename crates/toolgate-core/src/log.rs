@@ -75,6 +75,10 @@ impl LogObserver {
             .definition()
             .map(|definition| display(definition.source()));
         let origin = record.origin;
+        let caller = record
+            .caller
+            .as_deref()
+            .map(|caller| display(self.redactor.line(caller, 200)));
         let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
         let arguments = self.redactor.json(&record.asked, PREVIEW);
@@ -85,10 +89,10 @@ impl LogObserver {
                 let result = self.redactor.json(&output.as_result(), PREVIEW);
                 match level {
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, elapsed_ms, %outcome, %arguments, changes, %result, "tool call");
+                        info!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "tool call");
                     }
                 };
             }
@@ -100,16 +104,16 @@ impl LogObserver {
                     .map(|details| display(self.redactor.line(details, 8 * PREVIEW)));
                 match level {
                     Level::ERROR => {
-                        error!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, details, "tool call failed");
+                        error!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, details, "tool call failed");
                     }
                     Level::WARN if outcome != ErrorKind::Cancelled => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call refused");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call refused");
                     }
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "slow tool call cancelled");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "slow tool call cancelled");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call cancelled");
+                        info!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call cancelled");
                     }
                 }
             }

@@ -52,8 +52,10 @@ pub struct CallStarted {
     pub tool_name: String,
     /// The tool that was found.
     pub tool: Arc<dyn Tool>,
-    /// Who asked.
+    /// What asked.
     pub origin: Origin,
+    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    pub caller: Option<Arc<str>>,
     /// Its place in a trace.
     pub trace: Trace,
     /// The arguments as they were asked.
@@ -76,8 +78,10 @@ pub struct CallStarted {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// Who asked.
+    /// What asked.
     pub origin: Origin,
+    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    pub caller: Option<Arc<str>>,
     /// Its place in a trace.
     pub trace: Trace,
     /// True if the tool was about to run, and [`Observer::started`] was told.

@@ -8,8 +8,8 @@ use crate::row::{EndRow, Executed, Row, Start, StartRow};
 use crate::{time, turns};
 
 const INSERT: &str = "
-    INSERT INTO calls (seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
 const UPDATE: &str = "
     UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
         result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
@@ -95,6 +95,7 @@ impl Batch<'_> {
                 row.source,
                 row.server,
                 row.origin,
+                row.caller,
                 row.trace_id,
                 row.parent_span_id,
                 row.started_at,
@@ -181,6 +182,7 @@ mod tests {
             source: None,
             server: None,
             origin: "library".to_owned(),
+            caller: None,
             trace_id: None,
             parent_span_id: None,
             started_at: 1,

@@ -1,5 +1,6 @@
 //! Reads the journal, also while others write it.
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +27,7 @@ const BUSY: Duration = Duration::from_secs(2);
 /// The columns of a summary, by number. Of long arguments only the beginning is read.
 const SUMMARY: &str = "
     calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
-    substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked))";
+    substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)), caller";
 
 /// A question that takes longer reads too much of a large file.
 const LONGEST_QUESTION: Duration = Duration::from_secs(5);
@@ -164,8 +165,9 @@ impl Reader {
     fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead(connection)?;
         let sql = format!(
-            "SELECT {SUMMARY}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
-                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE seq = ?"
+            "SELECT {}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
+                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE seq = ?",
+            columns(connection)?
         );
         let found = connection
             .query_row(&sql, [place], |row| Ok((detail(row, &dead)?, row.get(11)?)))
@@ -216,7 +218,8 @@ fn select(
 ) -> rusqlite::Result<Vec<(Position, CallSummary)>> {
     let limit = limit.min(MOST_CALLS);
     let sql = format!(
-        "SELECT {SUMMARY} FROM calls WHERE {} ORDER BY {order} LIMIT {limit}",
+        "SELECT {} FROM calls WHERE {} ORDER BY {order} LIMIT {limit}",
+        columns(connection)?,
         conditions.sql()
     );
     let mut statement = connection.prepare(&sql)?;
@@ -225,6 +228,14 @@ fn select(
         Ok((Position(position), summary(row, dead)?))
     })?;
     rows.collect()
+}
+
+/// The columns of a summary, also of a file that nobody has written to since a column was added.
+fn columns(connection: &Connection) -> rusqlite::Result<Cow<'static, str>> {
+    Ok(match connection.column_exists(None, "calls", "caller")? {
+        true => SUMMARY.into(),
+        false => SUMMARY.replace("caller", "NULL").into(),
+    })
 }
 
 fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
@@ -250,6 +261,7 @@ fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
         source: text(row, 3)?,
         server: text(row, 4)?,
         origin: text(row, 5)?.unwrap_or_default(),
+        caller: text(row, 15)?,
         started_at: time::timestamp(number(row, 6)?.unwrap_or(0)),
         duration_ms: millis(row, 7)?,
         outcome,
@@ -261,29 +273,29 @@ fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
 }
 
 fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
-    let asked = json(row, 15)?.unwrap_or_default();
-    let executed = match number(row, 17)? {
+    let asked = json(row, 16)?.unwrap_or_default();
+    let executed = match number(row, 18)? {
         Some(1) => Some(asked.clone()),
-        _ => json(row, 16)?,
+        _ => json(row, 17)?,
     };
     Ok(CallDetail {
         summary: summary(row, dead)?,
         asked,
         executed,
-        renamed: list(row, 18)?,
-        dropped: list(row, 19)?,
+        renamed: list(row, 19)?,
+        dropped: list(row, 20)?,
         timings: StepTimes {
-            check_ms: millis(row, 20)?,
-            approval_ms: millis(row, 21)?,
-            invoke_ms: millis(row, 22)?,
+            check_ms: millis(row, 21)?,
+            approval_ms: millis(row, 22)?,
+            invoke_ms: millis(row, 23)?,
         },
-        result: json(row, 23)?,
-        result_cut: number(row, 24)? == Some(1),
-        content: json(row, 25)?,
-        hint: text(row, 26)?,
-        details: text(row, 27)?,
-        trace_id: text(row, 28)?,
-        parent_span_id: text(row, 29)?,
+        result: json(row, 24)?,
+        result_cut: number(row, 25)? == Some(1),
+        content: json(row, 26)?,
+        hint: text(row, 27)?,
+        details: text(row, 28)?,
+        trace_id: text(row, 29)?,
+        parent_span_id: text(row, 30)?,
         run: None,
     })
 }

@@ -18,8 +18,11 @@ pub struct CallSummary {
     pub source: Option<String>,
     /// The MCP server behind it.
     pub server: Option<String>,
-    /// Who asked.
+    /// What asked.
     pub origin: String,
+    /// The name of who asked, where callers are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// When.
     #[serde(serialize_with = "time::serialize")]
     pub started_at: Timestamp,

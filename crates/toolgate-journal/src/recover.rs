@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
 const CALLS: &str = "seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, finished, outcome, duration,
     check_time, approval_time, invoke_time, result_bytes, result_cut, is_as_asked, error, hint, details, renamed, dropped,
-    asked, executed, result, content";
+    asked, executed, result, content, caller";
 
 /// Renames a damaged file and what belongs to it, and says its new name; nothing if it is gone or another process was faster.
 pub(crate) fn set_aside(
@@ -81,9 +81,10 @@ fn copy(broken: &Path, into: &mut Connection, until: Instant) -> rusqlite::Resul
         let insert = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
         let mut insert = transaction.prepare(&insert)?;
         calls = 0;
+        let known = known_columns(&from, table, columns);
         // From both ends up to the damage, the newest first.
         for order in ["DESC", "ASC"] {
-            let select = format!("SELECT {columns} FROM {table} ORDER BY seq {order}");
+            let select = format!("SELECT {known} FROM {table} ORDER BY seq {order}");
             let rows = read(&from, &select, until, |row| {
                 if !is_sane(row) {
                     return Ok(true);
@@ -100,6 +101,16 @@ fn copy(broken: &Path, into: &mut Connection, until: Instant) -> rusqlite::Resul
     }
     transaction.commit()?;
     Ok(calls)
+}
+
+/// The same columns, and nothing in place of those that the file is too old to have.
+fn known_columns(from: &Connection, table: &str, columns: &str) -> String {
+    let known = |column: &str| match from.column_exists(None, table, column) {
+        Ok(false) => "NULL".to_owned(),
+        _ => column.to_owned(),
+    };
+    let columns: Vec<String> = columns.split(',').map(|name| known(name.trim())).collect();
+    columns.join(", ")
 }
 
 /// Shows rows until one can not be read, which is an error, or none is wanted any more.

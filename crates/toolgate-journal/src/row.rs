@@ -36,6 +36,7 @@ pub(crate) struct StartRow {
     pub(crate) source: Option<String>,
     pub(crate) server: Option<String>,
     pub(crate) origin: String,
+    pub(crate) caller: Option<String>,
     pub(crate) trace_id: Option<String>,
     pub(crate) parent_span_id: Option<String>,
     pub(crate) started_at: i64,
@@ -86,6 +87,7 @@ pub(crate) struct Known {
     tool_name: String,
     tool: Option<Arc<dyn Tool>>,
     origin: Origin,
+    caller: Option<Arc<str>>,
     trace: Trace,
     asked: Arc<Value>,
     executed: Option<Arc<Value>>,
@@ -97,6 +99,7 @@ pub(crate) struct Known {
 impl Row {
     pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
         let row = StartRow::new(redactor, call.id, &call.tool_name, call.origin)
+            .by(redactor, call.caller.as_deref())
             .of(Some(call.tool.definition()))
             .traced(&call.trace)
             .with(redactor, &call.asked, Some(&call.executed))
@@ -141,6 +144,7 @@ impl Known {
             tool_name: record.outcome.tool_name.clone(),
             tool: record.tool.clone(),
             origin: record.origin,
+            caller: record.caller.clone(),
             trace: record.trace,
             asked: Arc::clone(&record.asked),
             executed: record.executed.clone(),
@@ -151,6 +155,7 @@ impl Known {
 
     pub(crate) fn row(&self, redactor: &Redactor) -> StartRow {
         StartRow::new(redactor, self.id, &self.tool_name, self.origin)
+            .by(redactor, self.caller.as_deref())
             .of(self.tool.as_deref().map(Tool::definition))
             .traced(&self.trace)
             .with(redactor, &self.asked, self.executed.as_ref())
@@ -167,12 +172,18 @@ impl StartRow {
             source: None,
             server: None,
             origin: origin.to_string(),
+            caller: None,
             trace_id: None,
             parent_span_id: None,
             started_at: 0,
             asked: String::new(),
             executed: Executed::Not,
         }
+    }
+
+    fn by(mut self, redactor: &Redactor, caller: Option<&str>) -> Self {
+        self.caller = caller.map(|caller| redactor.line(caller, LONGEST_NAME));
+        self
     }
 
     fn of(mut self, tool: Option<&ToolDefinition>) -> Self {

@@ -35,9 +35,13 @@ pub(crate) struct Call {
     pub(crate) source: Option<String>,
     /// The MCP server behind it.
     pub(crate) server: Option<String>,
-    /// Who asked: `cli`, `chat`, `voice`, `http`, `mcp`, `library` or `worker`.
+    /// What asked: `cli`, `chat`, `voice`, `http`, `mcp`, `library` or `worker`.
     #[schema(example = "http")]
     pub(crate) origin: String,
+    /// The name of the token that was shown, where one is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "kitchen")]
+    pub(crate) caller: Option<String>,
     /// When, in UTC.
     #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
     pub(crate) started_at: String,
@@ -155,6 +159,7 @@ struct Beginning<'a> {
     tool_name: &'a str,
     tool: Option<&'a ToolDefinition>,
     origin: Origin,
+    caller: Option<&'a str>,
     started_at: SystemTime,
     arguments: &'a Value,
 }
@@ -171,6 +176,7 @@ impl Beginning<'_> {
                 _ => None,
             }),
             origin: self.origin.to_string(),
+            caller: self.caller.map(|name| redactor.line(name, LONGEST_NAME)),
             started_at: timestamp(self.started_at),
             duration_ms: None,
             outcome: "running".to_owned(),
@@ -190,6 +196,7 @@ impl Call {
             tool_name: &call.tool_name,
             tool: Some(call.tool.definition()),
             origin: call.origin,
+            caller: call.caller.as_deref(),
             started_at: call.started_at,
             arguments: &call.executed,
         };
@@ -203,6 +210,7 @@ impl Call {
             tool_name: &record.outcome.tool_name,
             tool: record.tool.as_deref().map(Tool::definition),
             origin: record.origin,
+            caller: record.caller.as_deref(),
             started_at: record.started_at,
             arguments: record.executed.as_ref().unwrap_or(&record.asked),
         };
@@ -305,6 +313,7 @@ impl From<CallSummary> for Call {
             source: call.source,
             server: call.server,
             origin: call.origin,
+            caller: call.caller,
             started_at: format!("{:.3}", call.started_at),
             duration_ms: call.duration_ms,
             outcome: call.outcome,

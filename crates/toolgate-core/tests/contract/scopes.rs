@@ -1,9 +1,9 @@
 //! A caller with a share of the tools.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_core::{Pattern, Scope, ToolCall, ToolError};
 
-use crate::support::{echo, executor_of, open};
+use crate::support::{Log, echo, executor_of, logging, open};
 
 #[tokio::test]
 async fn a_callers_share_of_the_tools_is_all_there_is_for_it() {
@@ -24,4 +24,21 @@ async fn a_callers_share_of_the_tools_is_all_there_is_for_it() {
     let nothing = ToolCall::new("light", json!({})).scope(Scope::only(Vec::new()));
     let error = executor.execute(nothing).await.result.unwrap_err();
     assert!(matches!(error, ToolError::NotFound { known, .. } if known.is_empty()));
+}
+
+#[tokio::test]
+async fn who_called_stands_in_the_log_escaped_and_only_where_callers_are_told_apart() {
+    let log = Log::json();
+    let executor = logging([echo(open("light"))], &[]);
+    for (scope, caller) in [
+        (Scope::default(), None),
+        (Scope::default().of("kitchen"), Some("kitchen")),
+        (Scope::only(Vec::new()).of("a\nb"), Some("a\\nb")),
+    ] {
+        let call = ToolCall::new("light", json!({})).scope(scope);
+        executor.execute(call).await;
+        let lines = log.lines();
+        let line: Value = serde_json::from_str(&lines[lines.len() - 1]).unwrap();
+        assert_eq!(line["fields"]["caller"].as_str(), caller);
+    }
 }

@@ -5,6 +5,7 @@
 
 mod damage;
 mod disk;
+mod forms;
 mod kill;
 mod reading;
 mod recent;

@@ -73,9 +73,9 @@ impl Catalogue {
         })
     }
 
-    /// The same for whoever may use less of it.
-    pub(super) fn limited_to(&self, allow: Vec<Pattern>) -> Self {
-        let mut scopes = vec![Scope::only(allow)];
+    /// The same for one caller, who may use less of it.
+    pub(super) fn within(&self, scope: Scope) -> Self {
+        let mut scopes = vec![scope];
         scopes.extend(self.scopes.iter().cloned());
         Self::filled(Self {
             executor: self.executor.clone(),

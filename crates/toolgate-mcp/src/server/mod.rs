@@ -28,7 +28,7 @@ use rmcp::ServerHandler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Pattern, ToolExecutor};
+use toolgate_core::{Pattern, Scope, ToolExecutor};
 use tracing::{debug, info};
 
 pub use self::http::{HttpBody, HttpOptions, McpHttp};
@@ -123,12 +123,11 @@ impl McpServer {
         }
     }
 
-    /// The same executor for a client that may use less: of what is offered here, only the tools that these patterns name. No
-    /// patterns, no tools.
+    /// The same executor for one caller: of what is offered here, only the tools in its scope.
     #[must_use]
-    pub fn limited_to(&self, allow: Vec<Pattern>) -> Self {
+    pub fn within(&self, scope: Scope) -> Self {
         Self {
-            catalogue: Arc::new(self.catalogue.limited_to(allow)),
+            catalogue: Arc::new(self.catalogue.within(scope)),
         }
     }
 

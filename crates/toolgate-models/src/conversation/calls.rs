@@ -116,8 +116,10 @@ impl Planned {
 
     /// What the executor gets. Also a call that is not made goes through it, so that it is on record.
     fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
-        let refused =
-            |error| ToolCall::refused(call.name.as_str(), as_value(&call.arguments), error);
+        let refused = |error| {
+            ToolCall::refused(call.name.as_str(), as_value(&call.arguments), error)
+                .scope(toolbox.scope().without_limit())
+        };
         let denied = |reason: String| {
             let tool = call.name.clone();
             refused(ToolError::Denied { tool, reason })

@@ -16,7 +16,7 @@ use crate::{Gateway, Parts};
 pub(crate) struct Endpoint {
     whole: McpHttp,
     /// By the caller's number: there are no more of them than tokens.
-    limited: Mutex<HashMap<u64, McpHttp>>,
+    shares: Mutex<HashMap<u64, McpHttp>>,
 }
 
 impl Endpoint {
@@ -26,18 +26,15 @@ impl Endpoint {
         server.wait_for(parts.servers.clone());
         Self {
             whole: server.http(HttpOptions::default()),
-            limited: Mutex::default(),
+            shares: Mutex::default(),
         }
     }
 
     fn of(&self, caller: &Caller) -> McpHttp {
-        let Some(patterns) = caller.scope.patterns() else {
-            return self.whole.clone();
-        };
-        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
-        let its = limited
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let its = shares
             .entry(caller.number)
-            .or_insert_with(|| self.whole.limited_to(patterns.to_vec()));
+            .or_insert_with(|| self.whole.within(caller.scope.clone()));
         its.clone()
     }
 

@@ -63,7 +63,7 @@ const ATTEMPTS: f64 = 10.0;
 pub(crate) struct Caller {
     /// The token's place in the configuration, counted from 1; 0 for everybody where none is needed.
     pub(crate) number: u64,
-    /// The tools there are for it.
+    /// What it is called, and the tools there are for it.
     pub(crate) scope: Scope,
 }
 

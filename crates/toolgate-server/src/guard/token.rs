@@ -1,7 +1,5 @@
 //! Tokens: who knows one comes in.
 
-use std::sync::Arc;
-
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use toolgate_core::{Pattern, Scope};
@@ -14,7 +12,6 @@ pub(crate) struct Tokens(Vec<Known>);
 
 struct Known {
     hash: [u8; 32],
-    name: Arc<str>,
     caller: Caller,
 }
 
@@ -22,10 +19,10 @@ impl Tokens {
     pub(super) fn new(settings: &ServeSettings) -> Self {
         let mut known = Vec::new();
         let mut add = |number: usize, token: &str, name: &str, scope: Scope| {
+            let scope = scope.of(name);
             if !token.is_empty() {
                 known.push(Known {
                     hash: digest(token.as_bytes()),
-                    name: name.into(),
                     caller: Caller {
                         number: number as u64,
                         scope,
@@ -69,7 +66,8 @@ impl Tokens {
     /// What it is called in the log.
     pub(crate) fn name(&self, number: u64) -> &str {
         let known = self.0.iter().find(|known| known.caller.number == number);
-        known.map_or("everybody", |known| &known.name)
+        let name = known.and_then(|known| known.caller.scope.caller());
+        name.unwrap_or("everybody")
     }
 }
 

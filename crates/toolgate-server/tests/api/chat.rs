@@ -196,6 +196,8 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
         offered.contains("echo") && !offered.contains("count"),
         "{offered}"
     );
+    let calls = home.get_as("full", "/api/calls").await.json();
+    assert_eq!(calls[0]["caller"], "some", "{calls}");
     let id = told[0].1["id"].clone();
     for token in ["full", "none"] {
         home.sign_in(token);

@@ -260,6 +260,15 @@ impl Home {
         self.ask(Method::GET, path, "").await
     }
 
+    /// The same as whoever has this token.
+    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Reply {
+        let bearer = format!("Bearer {}", long(token));
+        let headers = [("authorization", bearer.as_str())];
+        let reply = whole(send(self.address, &Method::GET, path, &headers, "").await).await;
+        expect_described(&self.document, &Method::GET, path, &reply);
+        reply
+    }
+
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
         self.ask(Method::POST, path, &body.to_string()).await
     }

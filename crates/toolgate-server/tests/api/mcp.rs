@@ -60,6 +60,14 @@ async fn a_client_sees_and_uses_the_tools_of_its_token_in_its_own_session() {
         sessions.push(session);
     }
     assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
+    let calls = home.get_as("full", "/api/calls").await.json();
+    let callers: Vec<&Value> = calls
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| &call["caller"])
+        .collect();
+    assert_eq!(callers, [&json!("some"), &json!("serve.token")]);
     let ping = json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" });
     assert_eq!(
         ask(&home, "some", Some(&sessions[0]), &ping).await.status,

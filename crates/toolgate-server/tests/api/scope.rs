@@ -54,6 +54,8 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
                 .map(|call| call["id"].as_str().unwrap())
                 .collect();
             assert_eq!(found, calls, "{token}");
+            let callers = list.as_array().unwrap().iter().map(|call| &call["caller"]);
+            assert!(callers.into_iter().all(|caller| caller == "serve.token"));
             for id in &ids {
                 let expected = if calls.contains(&id) { 200 } else { 404 };
                 assert_eq!(home.get(&format!("/api/calls/{id}")).await.status, expected);

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use tokio_util::task::TaskTracker;
-use toolgate_core::Pattern;
+use toolgate_core::Scope;
 
 pub use body::HttpBody;
 pub(in crate::server) use headers::Mirrored;
@@ -132,11 +132,11 @@ impl McpServer {
 }
 
 impl McpHttp {
-    /// The same sessions for a client that may use less, as with [`McpServer::limited_to`].
+    /// The same sessions for one caller, as with [`McpServer::within`].
     #[must_use]
-    pub fn limited_to(&self, allow: Vec<Pattern>) -> Self {
+    pub fn within(&self, scope: Scope) -> Self {
         Self {
-            server: self.server.limited_to(allow),
+            server: self.server.within(scope),
             shared: Arc::clone(&self.shared),
         }
     }

@@ -132,7 +132,7 @@ function facts(call) {
     ['Began', `${dateTime(call.started_at)}, ${ago(call.started_at)}`, true],
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
-    ['Origin', call.origin],
+    ['Origin', call.caller ? `${call.origin} (${call.caller})` : call.origin],
     ['Process', call.run?.command && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
     ['Call', copyable(call.id, 'Call id copied'), true],

@@ -183,7 +183,15 @@ pub(super) fn detail(call: &Value) -> String {
 fn when(call: &Value) -> String {
     let time = local(&call["started_at"])
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S.%3f %Z").to_string());
-    format!("{} by {}", time.unwrap_or_default(), text(&call["origin"]))
+    let caller = match &call["caller"] {
+        Value::String(caller) => format!(" ({})", escape(caller)),
+        _ => String::new(),
+    };
+    format!(
+        "{} by {}{caller}",
+        time.unwrap_or_default(),
+        text(&call["origin"])
+    )
 }
 
 fn run(run: &Value) -> String {

@@ -1,4 +1,4 @@
-use toolgate_core::Pattern;
+use toolgate_core::{Pattern, Scope};
 
 use super::*;
 
@@ -130,9 +130,10 @@ async fn progress_comes_in_events_and_ends_before_the_answer() {
 #[tokio::test]
 async fn a_client_with_a_share_of_the_tools_has_no_others() {
     let mcp = http(&manager());
-    let less = mcp.limited_to(["number", "echo"].map(Pattern::new).to_vec());
-    let least = less.limited_to(["echo", "fail"].map(Pattern::new).to_vec());
-    let none = mcp.limited_to(Vec::new());
+    let only = |names: &[&str]| Scope::only(names.iter().map(|name| Pattern::new(name)).collect());
+    let less = mcp.within(only(&["number", "echo"]));
+    let least = less.within(only(&["echo", "fail"]));
+    let none = mcp.within(only(&[]));
     for (mcp, expected) in [
         (&less, vec!["echo", "number"]),
         (&least, vec!["echo"]),
