@@ -154,7 +154,7 @@ async fn a_file_from_before_there_were_turns_is_read_and_gets_them_when_it_is_wr
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;
-    let older = "DROP TABLE turns; PRAGMA user_version = 1";
+    let older = "DROP TABLE turns; ALTER TABLE calls DROP COLUMN caller; PRAGMA user_version = 1";
     house.sqlite().execute_batch(older).unwrap();
 
     let reader = house.reader();
