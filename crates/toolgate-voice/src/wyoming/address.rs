@@ -1,0 +1,133 @@
+//! Where a service is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a Wyoming service listens.
+///
+/// ```
+/// use toolgate_voice::wyoming::Address;
+///
+/// let address: Address = "tcp://127.0.0.1:10300".parse().unwrap();
+/// assert_eq!(address.to_string(), "tcp://127.0.0.1:10300");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Address {
+    /// `tcp://host:port`.
+    Tcp {
+        /// A name or an address; IPv6 without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// `unix:///path`.
+    Unix(PathBuf),
+}
+
+/// Text that is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no Wyoming address: write tcp://host:port or unix:///path")]
+pub struct AddressError {
+    text: String,
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        parse(text).ok_or_else(|| AddressError {
+            text: super::frame::excerpt(text),
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Address> {
+    if let Some(path) = text.strip_prefix("unix://") {
+        let usable = path.starts_with('/') && !path.ends_with('/') && !path.contains('\0');
+        return usable.then(|| Address::Unix(path.into()));
+    }
+    let (host, port) = text.strip_prefix("tcp://")?.rsplit_once(':')?;
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None; // `+80` would parse.
+    }
+    let port = port.parse().ok()?;
+    let host = match host.strip_prefix('[') {
+        Some(host) => host
+            .strip_suffix(']')
+            .filter(|host| host.parse::<std::net::Ipv6Addr>().is_ok())?,
+        None => Some(host).filter(|host| is_name(host))?,
+    };
+    Some(Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// A name or an IPv4 address. What is none of both is better refused here than by a resolver that takes seconds.
+fn is_name(host: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !host.is_empty() && host.len() <= 255 && host.chars().all(is_of_name)
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp://[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "tcp://{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_alike() {
+        for text in [
+            "tcp://127.0.0.1:10300",
+            "tcp://homeassistant.local:0",
+            "tcp://[::1]:65535",
+            "tcp://küche:10700",
+            "unix:///run/wyoming/piper.sock",
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_with_what_to_write() {
+        for text in [
+            "",
+            "localhost:10300",
+            "tcp://localhost",
+            "tcp://:10300",
+            "tcp://localhost:",
+            "tcp://localhost:65536",
+            "tcp://localhost:+80",
+            "tcp://localhost:10300/",
+            "tcp://user@localhost:10300",
+            "tcp://a b:1",
+            "tcp://::1:10300",
+            "tcp://[::1:10300",
+            "tcp://[localhost]:10300",
+            "udp://localhost:10300",
+            "stdio://",
+            "unix://relative",
+            "unix:///",
+            "unix:///a\0b",
+        ] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(
+                error.ends_with("is no Wyoming address: write tcp://host:port or unix:///path"),
+                "{text}: {error}"
+            );
+        }
+        let hostile = format!("tcp://\u{1b}[2J{}", "a".repeat(10_000));
+        let error = hostile.parse::<Address>().unwrap_err().to_string();
+        assert!(error.len() < 400 && !error.contains('\u{1b}'), "{error}");
+    }
+}

@@ -1,0 +1,243 @@
+//! A connection to a service.
+
+use std::time::Duration;
+use std::{fmt, io};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::frame::excerpt;
+use super::{Address, Decoder, Event, FrameError, Info, encode};
+use crate::EngineError;
+
+/// How long a peer may take to take an event.
+const SEND: Duration = Duration::from_secs(10);
+/// How long an event may take to arrive, from its first byte.
+const ARRIVE: Duration = Duration::from_secs(10);
+/// How much is read at once.
+const READ: usize = 16 << 10;
+
+/// A connection over which events are sent and received. It is closed when it is dropped.
+#[derive(Debug)]
+pub struct Connection {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Connection {
+    /// Connects.
+    pub async fn connect(address: &Address, within: Duration) -> Result<Self, EngineError> {
+        let at = address.to_string();
+        match timeout(within, open(address, &at)).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(EngineError::Unreachable {
+                at,
+                why: error.to_string(),
+            }),
+            Err(_) => Err(EngineError::TimedOut { at, after: within }),
+        }
+    }
+
+    /// A connection over any two streams, `at` in its errors.
+    pub fn over(
+        read: impl AsyncRead + Send + Sync + Unpin + 'static,
+        write: impl AsyncWrite + Send + Sync + Unpin + 'static,
+        at: &str,
+    ) -> Self {
+        Self {
+            sender: Sender {
+                write: Box::new(write),
+                at: at.to_owned(),
+            },
+            receiver: Receiver {
+                read: Box::new(read),
+                decoder: Decoder::default(),
+                begun: None,
+                at: at.to_owned(),
+            },
+        }
+    }
+
+    /// Sends an event. See [`Sender::send`].
+    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+        self.sender.send(event).await
+    }
+
+    /// The next event. See [`Receiver::receive`].
+    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+        self.receiver.receive().await
+    }
+
+    /// The next event of a peer that has yet to answer. See [`Receiver::answer`].
+    pub async fn answer(&mut self) -> Result<Event, EngineError> {
+        self.receiver.answer().await
+    }
+
+    /// Both directions, each for a task of its own.
+    pub fn into_split(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+}
+
+async fn open(address: &Address, at: &str) -> io::Result<Connection> {
+    match address {
+        Address::Tcp { host, port } => {
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            // Events are small and somebody waits for each.
+            stream.set_nodelay(true)?;
+            let (read, write) = stream.into_split();
+            Ok(Connection::over(read, write, at))
+        }
+        Address::Unix(path) => {
+            let (read, write) = UnixStream::connect(path).await?.into_split();
+            Ok(Connection::over(read, write, at))
+        }
+    }
+}
+
+/// The direction towards the peer.
+pub struct Sender {
+    write: Box<dyn AsyncWrite + Send + Sync + Unpin>,
+    at: String,
+}
+
+impl Sender {
+    /// Sends an event. A peer that does not take it within ten seconds is given up. Do not go on after an error, nor after the
+    /// call was dropped: half of the event may be on its way.
+    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+        let mut bytes = BytesMut::new();
+        event
+            .to_frame()
+            .and_then(|frame| encode(&frame, &mut bytes))
+            .map_err(|error| protocol(&self.at, &error))?;
+        match timeout(SEND, self.write.write_all(&bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(broken(&self.at, &error)),
+            Err(_) => Err(EngineError::TimedOut {
+                at: self.at.clone(),
+                after: SEND,
+            }),
+        }
+    }
+}
+
+/// The direction from the peer.
+pub struct Receiver {
+    read: Box<dyn AsyncRead + Send + Sync + Unpin>,
+    decoder: Decoder,
+    /// Since when an event is incomplete.
+    begun: Option<Instant>,
+    at: String,
+}
+
+impl Receiver {
+    /// The next event, or `None` when the peer has closed the connection between two events. It waits as long as the peer is
+    /// silent, but an event that has begun must be complete within ten seconds. May be dropped and called again: nothing is lost.
+    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+        loop {
+            match self.decoder.next_frame() {
+                Ok(Some(frame)) => {
+                    self.begun = None;
+                    let event = Event::try_from(frame);
+                    return event.map(Some).map_err(|error| protocol(&self.at, &error));
+                }
+                Ok(None) => {}
+                Err(error) => return Err(protocol(&self.at, &error)),
+            }
+            if self.read().await? == 0 {
+                return match self.decoder.is_within() {
+                    true => Err(EngineError::Closed {
+                        at: self.at.clone(),
+                    }),
+                    false => Ok(None),
+                };
+            }
+        }
+    }
+
+    /// The next event of a peer that has yet to answer: its `error` and the end of the connection are errors.
+    pub async fn answer(&mut self) -> Result<Event, EngineError> {
+        match self.receive().await? {
+            Some(Event::Error { text, .. }) => Err(EngineError::Refused {
+                at: self.at.clone(),
+                text: excerpt(&text),
+            }),
+            Some(event) => Ok(event),
+            None => Err(EngineError::Closed {
+                at: self.at.clone(),
+            }),
+        }
+    }
+
+    async fn read(&mut self) -> Result<usize, EngineError> {
+        let within = self.decoder.is_within();
+        let space = self.decoder.space();
+        space.reserve(READ);
+        let reading = self.read.read_buf(space);
+        let read = if within {
+            let begun = *self.begun.get_or_insert_with(Instant::now);
+            let read = timeout_at(begun + ARRIVE, reading).await;
+            read.map_err(|_| EngineError::TimedOut {
+                at: self.at.clone(),
+                after: ARRIVE,
+            })?
+        } else {
+            reading.await
+        };
+        read.map_err(|error| broken(&self.at, &error))
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sender({})", self.at)
+    }
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Receiver({})", self.at)
+    }
+}
+
+/// Asks a service what it is.
+pub async fn describe(address: &Address, within: Duration) -> Result<Info, EngineError> {
+    let asking = async {
+        let mut connection = Connection::connect(address, within).await?;
+        connection.send(&Event::Describe).await?;
+        loop {
+            if let Event::Info(info) = connection.answer().await? {
+                return Ok(*info);
+            }
+        }
+    };
+    timeout(within, asking).await.unwrap_or_else(|_| {
+        Err(EngineError::TimedOut {
+            at: address.to_string(),
+            after: within,
+        })
+    })
+}
+
+fn protocol(at: &str, error: &FrameError) -> EngineError {
+    EngineError::Protocol {
+        at: at.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+/// A connection that breaks is closed, whatever the system calls it.
+fn broken(at: &str, error: &io::Error) -> EngineError {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => EngineError::Closed { at: at.to_owned() },
+        _ => EngineError::Unreachable {
+            at: at.to_owned(),
+            why: error.to_string(),
+        },
+    }
+}
