@@ -28,3 +28,7 @@ pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
 pub use listen::Utterance;
 pub use settings::VoiceSettings;
+pub use speak::{
+    Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Sentences, SoundStream, Speaker, Speech,
+    Spoken, Synthesize, Tone, speakable,
+};

@@ -1,0 +1,228 @@
+//! The second half of the voice: plays prepared sentences and knows which of them were heard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedMutexGuard, mpsc, watch};
+use tokio::time::{Instant, timeout};
+
+use super::loudness::Gain;
+use super::sound::length;
+use super::worker::{Mouth, Prepared};
+use super::{Playing, Spoken};
+use crate::EngineError;
+use crate::audio::{Format, Sound};
+
+/// How long the output is kept open after everything was heard: the next sentence may be about to come.
+const IDLE: Duration = Duration::from_millis(300);
+
+/// How long an output may take to fall silent before it is dropped, which silences it too.
+const STOP: Duration = Duration::from_millis(100);
+
+pub(super) struct Player {
+    mouth: Arc<Mouth>,
+    tell: Option<watch::Sender<Option<Instant>>>,
+    gain: Gain,
+    open: Option<Open>,
+    /// Words that were heard, or had their turn in silence.
+    said: String,
+    first_audio: Option<Instant>,
+}
+
+/// An output that is open, and what was given to it.
+struct Open {
+    format: Format,
+    playing: Box<dyn Playing>,
+    given: Duration,
+    /// Sentences in it, with where they begin.
+    sentences: Vec<Sentence>,
+    _turn: Option<OwnedMutexGuard<()>>,
+}
+
+struct Sentence {
+    words: String,
+    begins: Duration,
+    sounds: bool,
+}
+
+impl Player {
+    pub(super) fn new(mouth: Arc<Mouth>, tell: watch::Sender<Option<Instant>>) -> Self {
+        Self {
+            tell: Some(tell),
+            ..Self::holding_the_turn(mouth)
+        }
+    }
+
+    /// For a caller that holds the mouth's turn itself.
+    pub(super) fn holding_the_turn(mouth: Arc<Mouth>) -> Self {
+        Self {
+            gain: Gain::new(&mouth.loudness),
+            mouth,
+            tell: None,
+            open: None,
+            said: String::new(),
+            first_audio: None,
+        }
+    }
+
+    /// Plays sentence after sentence. Resolves once the last was heard.
+    pub(super) async fn play(
+        &mut self,
+        mut sentences: mpsc::Receiver<Prepared>,
+    ) -> Result<(), EngineError> {
+        while let Some(sentence) = self.next(&mut sentences).await? {
+            self.sentence(sentence).await?;
+        }
+        self.end().await
+    }
+
+    /// Plays one sound and nothing else.
+    pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), EngineError> {
+        self.sound(sound, &mut true).await?;
+        self.end().await
+    }
+
+    /// Stops what sounds. Nothing happens if everything was heard.
+    pub(super) async fn fall_silent(&mut self) {
+        if let Some(mut open) = self.open.take() {
+            self.said.push_str(&open.heard());
+            // One that hangs is dropped, and that is silence too.
+            let _in_time = timeout(STOP, open.playing.stop()).await.is_ok();
+        }
+    }
+
+    pub(super) fn spoken(self, complete: bool, problem: Option<EngineError>) -> Spoken {
+        Spoken {
+            text: self.said,
+            complete,
+            first_audio: self.first_audio,
+            problem,
+        }
+    }
+
+    /// The next sentence. If it takes its time, the output is closed meanwhile: a tone may want it.
+    async fn next(
+        &mut self,
+        sentences: &mut mpsc::Receiver<Prepared>,
+    ) -> Result<Option<Prepared>, EngineError> {
+        if let Some(open) = &self.open {
+            let unheard = open.given.saturating_sub(open.playing.heard());
+            match timeout(unheard + IDLE, sentences.recv()).await {
+                Ok(next) => return Ok(next),
+                Err(_) => self.end().await?,
+            }
+        }
+        Ok(sentences.recv().await)
+    }
+
+    async fn sentence(&mut self, sentence: Prepared) -> Result<(), EngineError> {
+        let Some(mut sound) = sentence.sound else {
+            self.pass_over(sentence.words);
+            return Ok(());
+        };
+        let mut words = Some(sentence.words);
+        let mut again = true;
+        while let Some(slice) = sound.recv().await {
+            let slice = slice?;
+            self.open(slice.format).await?;
+            if let (Some(words), Some(open)) = (words.take(), &mut self.open) {
+                open.sentences.push(Sentence {
+                    words,
+                    begins: open.given,
+                    sounds: true,
+                });
+            }
+            self.sound(slice, &mut again).await?;
+        }
+        // An engine that has no sound for it said it in silence.
+        words.into_iter().for_each(|words| self.pass_over(words));
+        Ok(())
+    }
+
+    fn pass_over(&mut self, words: String) {
+        match &mut self.open {
+            Some(open) => open.sentences.push(Sentence {
+                words,
+                begins: open.given,
+                sounds: false,
+            }),
+            None => self.said.push_str(&words),
+        }
+    }
+
+    /// Plays a slice; if the output fails, once more with a new one if `again`.
+    async fn sound(&mut self, slice: Sound, again: &mut bool) -> Result<(), EngineError> {
+        let slice = self.gain.apply(slice);
+        let sounds = length(slice.format, slice.bytes.len());
+        loop {
+            let open = self.open(slice.format).await?;
+            match open.playing.play(slice.bytes.clone()).await {
+                Ok(()) => {
+                    open.given += sounds;
+                    self.sounded();
+                    return Ok(());
+                }
+                Err(_) if std::mem::take(again) => self.fall_silent().await,
+                Err(problem) => return Err(problem),
+            }
+        }
+    }
+
+    /// The open output for this format. What is open for another is played to its end first.
+    async fn open(&mut self, format: Format) -> Result<&mut Open, EngineError> {
+        if self.open.as_ref().is_some_and(|open| open.format != format) {
+            self.end().await?;
+        }
+        match &mut self.open {
+            Some(open) => Ok(open),
+            none => {
+                let turn = match self.tell {
+                    Some(_) => Some(self.mouth.turn.clone().lock_owned().await),
+                    None => None,
+                };
+                let playing = self.mouth.output.begin(format).await?;
+                Ok(none.insert(Open {
+                    format,
+                    playing,
+                    given: Duration::ZERO,
+                    sentences: Vec::new(),
+                    _turn: turn,
+                }))
+            }
+        }
+    }
+
+    /// Plays what is open to its end, and closes it.
+    async fn end(&mut self) -> Result<(), EngineError> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        // It stays open meanwhile: a stop has to find it.
+        open.playing.end().await?;
+        let heard = self.open.take().into_iter().flat_map(|open| open.sentences);
+        self.said.extend(heard.map(|sentence| sentence.words));
+        Ok(())
+    }
+
+    fn sounded(&mut self) {
+        if self.first_audio.is_none() {
+            self.first_audio = Some(Instant::now());
+            if let Some(tell) = &self.tell {
+                tell.send_replace(self.first_audio);
+            }
+        }
+    }
+}
+
+impl Open {
+    /// The words of every sentence whose sound began.
+    fn heard(&mut self) -> String {
+        let heard = self.playing.heard();
+        let had_its_turn = |sentence: &&Sentence| match sentence.sounds {
+            true => sentence.begins < heard,
+            false => sentence.begins <= heard,
+        };
+        let sentences = self.sentences.iter().take_while(had_its_turn);
+        sentences.map(|sentence| sentence.words.as_str()).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! The words of one speech that nobody has said yet.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::sentences::{Piece, Sentences};
+
+/// An answer that is longer is nothing to listen to. In bytes that wait.
+const LONGEST: usize = 64 << 10;
+
+/// Filled by whoever has the words, emptied by the worker.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sentences: Sentences,
+    waiting: VecDeque<(u64, Piece)>,
+    bytes: usize,
+    /// Counts up with every flush.
+    round: u64,
+    ended: bool,
+    /// Words were left out, because too many waited.
+    cut: bool,
+}
+
+impl Script {
+    pub(super) fn push(&self, words: &str) {
+        let mut state = self.lock();
+        if state.ended {
+            return;
+        }
+        let room = LONGEST.saturating_sub(state.bytes);
+        let kept = &words[..words.floor_char_boundary(room)];
+        state.cut |= kept.len() < words.len();
+        let pieces = state.sentences.push(kept);
+        state.add(pieces);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn void(&self) {
+        let mut state = self.lock();
+        let round = state.round;
+        state.sentences.clear();
+        state.waiting.retain(|(of, _)| *of != round);
+        state.bytes = state
+            .waiting
+            .iter()
+            .map(|(_, piece)| piece.words.len())
+            .sum();
+    }
+
+    pub(super) fn flush(&self) {
+        let mut state = self.lock();
+        let rest = state.sentences.rest();
+        state.add(rest);
+        state.round += 1;
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Nothing comes after this.
+    pub(super) fn end(&self) {
+        self.flush();
+        self.lock().ended = true;
+        self.changed.notify_one();
+    }
+
+    /// The next piece, as soon as there is one; none once everything was taken. For one reader.
+    pub(super) async fn next(&self) -> Option<Piece> {
+        loop {
+            {
+                let mut state = self.lock();
+                if let Some((_, piece)) = state.waiting.pop_front() {
+                    state.bytes -= piece.words.len();
+                    return Some(piece);
+                }
+                if state.ended {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// True if nothing was left out for its length.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.lock().cut
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        for piece in pieces {
+            self.bytes += piece.words.len();
+            self.waiting.push_back((self.round, piece));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! From sound of any width and in any pieces to short slices of 16-bit frames.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::audio::{Format, Sound};
+
+/// Slices per second: a change of the volume and a stop are heard that soon.
+const PER_SECOND: u32 = 25;
+
+/// What an engine may claim its format to be.
+const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
+
+/// Cuts the sound of one engine.
+pub(super) struct Slices {
+    from: Format,
+    /// Less than a slice.
+    rest: BytesMut,
+}
+
+impl Slices {
+    /// None for a format that nobody plays.
+    pub(super) fn new(from: Format) -> Option<Self> {
+        let is_known = RATES.contains(&from.rate)
+            && (1..=4).contains(&from.width)
+            && (1..=8).contains(&from.channels);
+        is_known.then(|| Self {
+            from,
+            rest: BytesMut::new(),
+        })
+    }
+
+    /// Takes a piece and gives what is a whole slice by now.
+    pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<Sound> {
+        self.rest.extend_from_slice(chunk);
+        let frame = self.frame();
+        let slice = frame * (self.from.rate / PER_SECOND) as usize;
+        let whole = self.rest.len() / slice * slice;
+        let whole = self.rest.split_to(whole);
+        whole
+            .chunks_exact(slice)
+            .map(|slice| self.sound(slice))
+            .collect()
+    }
+
+    /// What is left, up to the last whole frame.
+    pub(super) fn rest(&mut self) -> Option<Sound> {
+        let rest = self.rest.split();
+        let frames = &rest[..rest.len() / self.frame() * self.frame()];
+        (!frames.is_empty()).then(|| self.sound(frames))
+    }
+
+    fn frame(&self) -> usize {
+        usize::from(self.from.width) * usize::from(self.from.channels)
+    }
+
+    fn sound(&self, frames: &[u8]) -> Sound {
+        let width = usize::from(self.from.width);
+        let bytes = match width {
+            // Of four samples, the two bytes that matter most are the last ones.
+            2.. => frames
+                .chunks_exact(width)
+                .flat_map(|sample| [sample[width - 2], sample[width - 1]])
+                .collect(),
+            _ => frames
+                .iter()
+                .flat_map(|sample| [0, *sample])
+                .collect::<Bytes>(),
+        };
+        Sound {
+            format: Format {
+                width: 2,
+                ..self.from
+            },
+            bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(rate: u32, width: u16, channels: u16) -> Format {
+        Format {
+            rate,
+            width,
+            channels,
+        }
+    }
+
+    #[test]
+    fn every_width_becomes_sixteen_bits() {
+        for (width, samples, expected) in [
+            (1, vec![0x7f, 0x80], vec![0x00, 0x7f, 0x00, 0x80]),
+            (
+                2,
+                vec![0x34, 0x12, 0xff, 0xff],
+                vec![0x34, 0x12, 0xff, 0xff],
+            ),
+            (3, vec![0x56, 0x34, 0x12], vec![0x34, 0x12]),
+            (4, vec![0x78, 0x56, 0x34, 0x12], vec![0x34, 0x12]),
+        ] {
+            let mut slices = Slices::new(format(16_000, width, 1)).unwrap();
+            assert_eq!(slices.cut(&samples), []);
+            let rest = slices.rest().unwrap();
+            assert_eq!(
+                (rest.format, &rest.bytes[..]),
+                (format(16_000, 2, 1), &expected[..])
+            );
+        }
+    }
+
+    #[test]
+    fn frames_survive_any_cut_of_the_stream() {
+        let sound: Vec<u8> = (0..16_000_u32)
+            .flat_map(|n| (n as u16).to_le_bytes())
+            .collect();
+        for size in [1, 3, 7, 2560, 9999, 40_000] {
+            let mut slices = Slices::new(format(16_000, 2, 2)).unwrap();
+            let mut pieces: Vec<Sound> = sound
+                .chunks(size)
+                .flat_map(|chunk| slices.cut(chunk))
+                .collect();
+            assert!(pieces.iter().all(|piece| piece.bytes.len() == 640 * 4));
+            pieces.extend(slices.rest());
+            let all: Vec<u8> = pieces
+                .iter()
+                .flat_map(|piece| piece.bytes.to_vec())
+                .collect();
+            assert_eq!(all, sound, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_was_cut_off_is_dropped_and_a_mad_format_refused() {
+        let mut slices = Slices::new(format(16_000, 2, 2)).unwrap();
+        slices.cut(&[1, 2, 3, 4, 5]);
+        assert_eq!(slices.rest().unwrap().bytes, [1, 2, 3, 4][..]);
+        assert_eq!(slices.rest(), None);
+        for (rate, width, channels) in [
+            (0, 2, 1),
+            (u32::MAX, 2, 1),
+            (16_000, 0, 1),
+            (16_000, 5, 1),
+            (16_000, 2, 0),
+            (16_000, 2, 9),
+        ] {
+            assert!(Slices::new(format(rate, width, channels)).is_none());
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What makes sound of words, and what plays it.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+
+use crate::EngineError;
+use crate::audio::Format;
+
+/// Sound as an engine makes it, piece by piece. Dropped before its end, it stops the engine.
+pub struct SoundStream {
+    /// The format of all pieces.
+    pub format: Format,
+    /// The pieces; a frame may be cut between two of them.
+    pub chunks: BoxStream<'static, Result<Bytes, EngineError>>,
+}
+
+impl fmt::Debug for SoundStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SoundStream")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes speech of text.
+pub trait Synthesize: Send + Sync {
+    /// The sound of this text. It bounds its own time: neither the first piece nor the next may hang for ever.
+    fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>>;
+}
+
+/// Plays sound. One [`Playing`] at a time.
+pub trait Output: Send + Sync {
+    /// Gets ready for 16-bit sound of this rate and number of channels.
+    fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>>;
+}
+
+/// Sound that is being played. Dropped before its end, it falls silent.
+pub trait Playing: Send {
+    /// Plays a piece of whole frames after what came before. It resolves as soon as it is of use to give more, which keeps what
+    /// was given but cannot be taken back short.
+    fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// How much of what was given was heard by now.
+    fn heard(&self) -> Duration;
+
+    /// Nothing comes after this. Resolves once everything was heard.
+    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Silence, now.
+    fn stop(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// The engine of a gateway that says nothing: no sound for any text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSpeech;
+
+impl Synthesize for NoSpeech {
+    fn synthesize<'a>(&'a self, _text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
+        let nothing = SoundStream {
+            format: Format::HEARD,
+            chunks: stream::empty().boxed(),
+        };
+        async { Ok(nothing) }.boxed()
+    }
+}
+
+/// Plays nowhere, at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoOutput;
+
+impl Output for NoOutput {
+    fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
+        let playing: Box<dyn Playing> = Box::new(Unheard {
+            format,
+            given: Duration::ZERO,
+        });
+        async { Ok(playing) }.boxed()
+    }
+}
+
+struct Unheard {
+    format: Format,
+    given: Duration,
+}
+
+impl Playing for Unheard {
+    fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
+        self.given += length(self.format, bytes.len());
+        async { Ok(()) }.boxed()
+    }
+
+    fn heard(&self) -> Duration {
+        self.given
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn stop(&mut self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+}
+
+/// How long so many bytes sound.
+pub(super) fn length(format: Format, bytes: usize) -> Duration {
+    let second = u64::from(format.rate) * u64::from(format.width) * u64::from(format.channels);
+    let nanoseconds = (bytes as u128) * 1_000_000_000 / u128::from(second.max(1));
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}

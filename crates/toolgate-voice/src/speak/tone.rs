@@ -1,0 +1,94 @@
+//! Short tones that say what words would take too long for.
+
+use std::f32::consts::TAU;
+
+use crate::audio::{Format, Sound};
+
+/// A sign that needs no words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Tone {
+    /// It heard its name and listens.
+    Wake,
+    /// It is at it.
+    Working,
+    /// Something failed.
+    Error,
+    /// It can be spoken to.
+    Ready,
+}
+
+/// The format of tones: the one most engines speak in, so that a player need not change.
+const FORMAT: Format = Format {
+    rate: 22_050,
+    width: 2,
+    channels: 1,
+};
+
+/// A quarter of full scale: a tone of one pitch seems louder than speech.
+const AMPLITUDE: f32 = 0.25 * i16::MAX as f32;
+
+/// How long a note takes to come and to go, in samples (5 ms): without it, it clicks.
+const RAMP: usize = 110;
+
+impl Tone {
+    /// Its notes, one after the other: the pitch in hertz and the length in milliseconds.
+    fn notes(self) -> &'static [(u16, u32)] {
+        match self {
+            Self::Wake => &[(800, 150)],
+            Self::Working => &[(500, 100)],
+            Self::Error => &[(300, 200)],
+            Self::Ready => &[(600, 80), (900, 120)],
+        }
+    }
+
+    pub(super) fn sound(self) -> Sound {
+        let samples = self.notes().iter().flat_map(|(pitch, length)| {
+            let count = (FORMAT.rate * length / 1000) as usize;
+            (0..count).map(move |index| sample(f32::from(*pitch), index, count))
+        });
+        Sound {
+            format: FORMAT,
+            bytes: samples.flat_map(i16::to_le_bytes).collect(),
+        }
+    }
+}
+
+fn sample(pitch: f32, index: usize, count: usize) -> i16 {
+    let edge = index.min(count - 1 - index).min(RAMP) as f32 / RAMP as f32;
+    let wave = (TAU * pitch * index as f32 / FORMAT.rate as f32).sin();
+    (AMPLITUDE * edge * wave) as i16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tone_is_short_and_neither_clicks_nor_shouts() {
+        for tone in [Tone::Wake, Tone::Working, Tone::Error, Tone::Ready] {
+            let sound = tone.sound();
+            let samples: Vec<i16> = sound
+                .bytes
+                .chunks_exact(2)
+                .map(|sample| i16::from_le_bytes([sample[0], sample[1]]))
+                .collect();
+            let milliseconds = samples.len() * 1000 / FORMAT.rate as usize;
+            assert!(
+                (50..=300).contains(&milliseconds),
+                "{tone:?} {milliseconds}"
+            );
+            let loudest = samples.iter().map(|sample| sample.unsigned_abs()).max();
+            assert!((7_000..9_000).contains(&loudest.unwrap()), "{tone:?}");
+            let steepest = samples
+                .windows(2)
+                .map(|pair| (pair[0] - pair[1]).unsigned_abs());
+            assert!(steepest.max().unwrap() < 2_500, "{tone:?} clicks");
+            assert_eq!(
+                (samples.first(), samples.last()),
+                (Some(&0), Some(&0)),
+                "{tone:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Says one speech: prepares a sentence while the one before it is played.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::player::Player;
+use super::script::Script;
+use super::sentences::Piece;
+use super::slices::Slices;
+use super::{Loudness, Output, Spoken, Synthesize, Tone, speakable};
+use crate::EngineError;
+use crate::audio::Sound;
+
+/// How many slices of the next sentence may wait: ten seconds.
+const AHEAD: usize = 250;
+
+/// No sentence sounds for longer, in slices: two minutes. What does is an engine gone mad.
+const LONGEST: usize = 3000;
+
+/// How long an engine that failed has to come back.
+const BREATH: Duration = Duration::from_millis(250);
+
+/// What all speeches of one voice share.
+pub(super) struct Mouth {
+    pub(super) engine: Arc<dyn Synthesize>,
+    pub(super) output: Arc<dyn Output>,
+    pub(super) loudness: Loudness,
+    /// Held by whoever sounds.
+    pub(super) turn: Arc<Mutex<()>>,
+}
+
+impl Mouth {
+    pub(super) fn new(
+        engine: Arc<dyn Synthesize>,
+        output: Arc<dyn Output>,
+        loudness: Loudness,
+    ) -> Self {
+        Self {
+            engine,
+            output,
+            loudness,
+            turn: Arc::default(),
+        }
+    }
+}
+
+/// A sentence on its way from the engine to the player. Without sound it is passed over in silence.
+pub(super) struct Prepared {
+    pub(super) words: String,
+    pub(super) sound: Option<mpsc::Receiver<Result<Sound, EngineError>>>,
+}
+
+/// Says everything in the script, until it ends or is stopped.
+pub(super) async fn speak(
+    mouth: Arc<Mouth>,
+    script: Arc<Script>,
+    stop: CancellationToken,
+    tell: watch::Sender<Option<Instant>>,
+) -> Spoken {
+    let mut player = Player::new(mouth.clone(), tell);
+    // One sentence waits here while another is played.
+    let (prepared, sentences) = mpsc::channel(1);
+    let work = async {
+        let (result, ()) = tokio::join!(player.play(sentences), prepare(&mouth, &script, prepared));
+        result
+    };
+    let result = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        result = work => Some(result),
+    };
+    player.fall_silent().await;
+    let problem = result
+        .as_ref()
+        .and_then(|result| result.as_ref().err().cloned());
+    if let Some(problem) = &problem {
+        warn!(%problem, "the answer was not spoken to its end");
+    }
+    player.spoken(matches!(result, Some(Ok(()))) && script.is_whole(), problem)
+}
+
+/// Plays a tone, unless something sounds.
+pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationToken) {
+    let Ok(_turn) = mouth.turn.clone().try_lock_owned() else {
+        return;
+    };
+    if mouth.loudness.is_silent() {
+        return;
+    }
+    let mut player = Player::holding_the_turn(mouth.clone());
+    let played = tokio::select! {
+        biased;
+        () = stop.cancelled() => Ok(()),
+        played = player.play_alone(tone.sound()) => played,
+    };
+    player.fall_silent().await;
+    if let Err(problem) = played {
+        debug!(%problem, "a tone was not played");
+    }
+}
+
+/// Gives sentence after sentence to the engine, one ahead of the player.
+async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared>) {
+    while let Some(piece) = script.next().await {
+        let text = text_of(&piece, &mouth.loudness);
+        if text.is_empty() {
+            let words = piece.words;
+            if prepared
+                .send(Prepared { words, sound: None })
+                .await
+                .is_err()
+            {
+                return;
+            }
+            continue;
+        }
+        let (slices, sound) = mpsc::channel(AHEAD);
+        let sentence = Prepared {
+            words: piece.words,
+            sound: Some(sound),
+        };
+        if prepared.send(sentence).await.is_err() {
+            return;
+        }
+        if let Err(problem) = synthesize(mouth, &text, &slices).await {
+            // The player goes away with the news.
+            let _told = slices.send(Err(problem)).await.is_ok();
+            return;
+        }
+    }
+}
+
+fn text_of(piece: &Piece, loudness: &Loudness) -> String {
+    if piece.code || loudness.is_silent() {
+        return String::new();
+    }
+    speakable(&piece.words)
+}
+
+/// Once more if it fails: half a sentence and then the whole of it is better than half of it.
+async fn synthesize(
+    mouth: &Mouth,
+    text: &str,
+    slices: &mpsc::Sender<Result<Sound, EngineError>>,
+) -> Result<(), EngineError> {
+    let Err(problem) = attempt(mouth, text, slices).await else {
+        return Ok(());
+    };
+    debug!(%problem, "the speech engine failed; once more");
+    sleep(BREATH).await;
+    attempt(mouth, text, slices).await
+}
+
+async fn attempt(
+    mouth: &Mouth,
+    text: &str,
+    slices: &mpsc::Sender<Result<Sound, EngineError>>,
+) -> Result<(), EngineError> {
+    let mut stream = mouth.engine.synthesize(text).await?;
+    let unplayable = |why: String| EngineError::Program {
+        program: "the speech engine".to_owned(),
+        why,
+    };
+    let Some(mut cut) = Slices::new(stream.format) else {
+        return Err(unplayable(format!("nobody can play {:?}", stream.format)));
+    };
+    let mut count = 0;
+    while let Some(chunk) = stream.chunks.next().await {
+        for slice in cut.cut(&chunk?) {
+            count += 1;
+            if count > LONGEST {
+                return Err(unplayable(
+                    "a sentence takes more than two minutes".to_owned(),
+                ));
+            }
+            if slices.send(Ok(slice)).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    if let Some(rest) = cut.rest() {
+        // Nobody listens any more: then there is nothing left to do.
+        let _heard = slices.send(Ok(rest)).await.is_ok();
+    }
+    Ok(())
+}
