@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolgate_core::{Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, escape, nearest};
+use tracing::Instrument;
 
 use super::cut;
 use super::offering::remember;
@@ -258,7 +259,7 @@ impl Work {
         let work = async move { (place, work.await) };
         match self {
             Self::Alone(alone) => *alone = Some(Box::pin(work)),
-            Self::Many(tasks) => drop(tasks.spawn(work)),
+            Self::Many(tasks) => drop(tasks.spawn(work.in_current_span())),
         }
     }
 

@@ -24,12 +24,12 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as HttpBody;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use toolgate_core::Scope;
-use tracing::debug;
+use tracing::{Instrument, debug, error_span};
 
 use admit::{Entry, Site, refuse};
 pub(crate) use body::Answer;
@@ -170,6 +170,24 @@ impl Guard {
             + 'static,
     {
         let id = self.ids.of(request.headers());
+        // Whatever the level of the log is: a warning has to say which request it is about.
+        let span = error_span!("request", id = id.to_str().unwrap_or_default());
+        self.answer(ends, watch, request, id).instrument(span).await
+    }
+
+    async fn answer<B>(
+        &self,
+        ends: Ends,
+        watch: &Arc<Watch>,
+        request: Request<B>,
+        id: HeaderValue,
+    ) -> http::Response<Answer>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+            + Send
+            + Unpin
+            + 'static,
+    {
         let (parts, body) = request.into_parts();
         let is_get = parts.method == Method::GET;
         let mut page = Page::None;
@@ -178,7 +196,7 @@ impl Guard {
             Err(refused) => *refused,
         };
         let (response, stream) = self.bounded(response, is_get);
-        let (mut parts, body) = response.into_parts();
+        let (mut parts, body) = Problem::named(response, &id).into_parts();
         headers::finish(&mut parts.headers, id, &page);
         http::Response::from_parts(parts, Answer::new(body, stream, Arc::clone(watch)))
     }
@@ -228,7 +246,7 @@ impl Guard {
             false => refuse(status, self.wrong_with(fault, limit)),
         };
         *response.status_mut() = status;
-        let close = http::HeaderValue::from_static("close");
+        let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
         response
     }

@@ -136,6 +136,7 @@ pub(super) async fn as_problem(response: Response) -> Response {
     let (problem, body) = problem.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.extend(problem.headers);
+    parts.extensions.extend(problem.extensions);
     Response::from_parts(parts, Body::new(body))
 }
 

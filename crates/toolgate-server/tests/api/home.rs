@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_core::{
-    Annotations, CallContext, Limits, Pattern, Policy, Redactor, Source, Tool, ToolDefinition,
-    ToolError, ToolExecutor, ToolFuture, ToolManager, ToolOutput, ValidArguments,
+    Annotations, CallContext, Limits, LogObserver, Pattern, Policy, Redactor, Source, Tool,
+    ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
 use toolgate_journal::{Journal, JournalSettings};
 use toolgate_mcp::{Servers, ServersOptions};
@@ -181,6 +181,7 @@ impl Home {
             executor = executor.observer(journal.observer());
         }
         let executor = executor
+            .observer(LogObserver::new(Duration::from_secs(5)))
             .observer(stats.clone())
             .observer(metrics.clone())
             .observer(feed.clone())

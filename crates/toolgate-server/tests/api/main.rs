@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod home;
 mod mcp;
+mod requests;
 mod scope;
 mod servers;
 mod status;

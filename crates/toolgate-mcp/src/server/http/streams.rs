@@ -10,6 +10,7 @@ use http::{HeaderMap, Response, StatusCode};
 use rmcp::model::{ProgressNotificationParam, RequestId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::body::HttpBody;
 use super::changes::UNASKED;
@@ -142,12 +143,13 @@ impl McpHttp {
             stop: Some(stop.clone()),
             _session: None,
         };
-        self.shared.calls.spawn(async move {
+        let work = async move {
             run(&catalogue, id, call, modern, &stop, &log).await;
             if let Some((session, _begun)) = session {
                 shared.keep(&session);
             }
-        });
+        };
+        self.shared.calls.spawn(work.in_current_span());
         delivery.into_response()
     }
 

@@ -17,6 +17,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
 use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
+use tracing::Instrument;
 use utoipa::ToSchema;
 
 pub(crate) use events::ChatEvent;
@@ -84,7 +85,7 @@ pub(crate) async fn say(
     };
     let (sender, events) = mpsc::channel(WAITING);
     let teller = Teller::new(sender, gateway.parts().redactor.clone());
-    let turn = tokio::spawn(turn(chat, conversation, said.message, teller));
+    let turn = tokio::spawn(turn(chat, conversation, said.message, teller).in_current_span());
     Ok(response(stream::unfold(
         Answering {
             events,

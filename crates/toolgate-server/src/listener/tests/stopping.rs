@@ -24,7 +24,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
     let served = Served::start(json!({})).await;
     let mut idle = served.connect().await;
     assert!(served.is_well().await);
-    let mut calls = under_way(&served, r#"{"ms":500}"#, 100).await;
+    let mut calls = under_way(&served, r#"{"ms":2000}"#, 100).await;
     // A request after all of them has been answered: so they have all arrived.
     assert!(served.is_well().await);
     served.stop.cancel();
