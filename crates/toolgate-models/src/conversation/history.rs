@@ -7,7 +7,7 @@ use super::window::{Size, size};
 use crate::{AssistantMessage, Message, ModelCall, Part, ToolResult};
 
 /// In place of an answer that never came.
-const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
+pub(super) const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
 
 /// In place of a result that never came.
 const NO_RESULT: &str = "interrupted: the turn was stopped while this call ran, its outcome is unknown. Look before you call it again.";

@@ -2,7 +2,7 @@
 //!
 //! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
 //! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
-//! `window` says how much of it is sent, `saved` is its form in a file.
+//! `window` says how much of it is sent, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
 
 mod asking;
 mod calls;
@@ -11,6 +11,7 @@ mod history;
 mod offering;
 mod running;
 mod saved;
+mod spoken;
 #[cfg(test)]
 mod tests;
 mod window;

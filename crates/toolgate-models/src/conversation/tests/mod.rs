@@ -9,6 +9,7 @@ mod orders;
 mod property;
 mod results;
 mod rounds;
+mod spoken;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
