@@ -63,10 +63,7 @@ pub(crate) struct Spoken<'a> {
 
 impl Spoken<'_> {
     fn words(&self, text: &str) -> Vec<String> {
-        plain_words(text)
-            .iter()
-            .map(|word| self.numbers.as_digits(word))
-            .collect()
+        self.numbers.in_digits(&plain_words(text))
     }
 
     fn set(&self, words: &[String]) -> Vec<String> {
@@ -179,8 +176,7 @@ impl Names {
         spoken: &Spoken<'_>,
         near: Option<&mut NearWords>,
     ) -> Option<(Found, Vec<&Entry>)> {
-        let digits = words.iter().map(|word| spoken.numbers.as_digits(word));
-        let words: Vec<String> = digits.collect();
+        let words = spoken.numbers.in_digits(words);
         if let Some(found) = self.exact.get(&words.concat()) {
             return Some((Found::Whole, self.entries(found)));
         }
@@ -283,8 +279,7 @@ impl Names {
 
     /// All that have these words in their names: a `light` and a `kitchen light` are lights.
     pub(crate) fn with_words(&self, words: &[String], spoken: &Spoken<'_>) -> Vec<&Entry> {
-        let digits = words.iter().map(|word| spoken.numbers.as_digits(word));
-        let set = spoken.set(&digits.collect::<Vec<_>>());
+        let set = spoken.set(&spoken.numbers.in_digits(words));
         let found = self.having(&set).unwrap_or_default();
         found.iter().map(|index| &self.entries[*index]).collect()
     }
@@ -359,7 +354,7 @@ mod tests {
         };
         let result = json!({ "devices": [
             { "name": "Kitchen Light", "location": "Kitchen" }, { "name": "Kitchen Lamp", "location": "Kitchen" },
-            { "name": "Switch 1" }, { "name": "Switch 2" }, { "name": "Light", "location": "Bedroom" },
+            { "name": "Switch 1" }, { "name": "Switch 2" }, { "name": "Fan Three" }, { "name": "Socket 21" }, { "name": "Light", "location": "Bedroom" },
             { "name": "Light", "location": "Bath" }, { "name": "Café Machine", "location": "" }, { "name": 7 }, { "id": 3 }, null,
         ] });
         let names = Names::live(
@@ -372,6 +367,11 @@ mod tests {
             ("light in the kitchen", "Whole Kitchen Light"),
             ("switch one", "Whole Switch 1"),
             ("switch two", "Whole Switch 2"),
+            ("fan 3", "Whole Fan Three"),
+            ("fan three", "Whole Fan Three"),
+            ("socket twenty-one", "Whole Socket 21"),
+            ("socket twenty", "nothing"),
+            ("socket one", "nothing"),
             ("switch", "Part Switch 1/Switch 2"),
             ("kitchen", "Part Kitchen Light/Kitchen Lamp"),
             ("lamp", "Part Kitchen Lamp"),

@@ -63,12 +63,24 @@ impl Numbers {
         Some((if sign == 1 { -value } else { value }, at))
     }
 
-    /// A single word as digits, so that `Switch One` and `switch 1` are the same name.
-    pub(crate) fn as_digits(&self, word: &str) -> String {
-        match self.words.get(word) {
-            Some(value) => value.to_string(),
-            None => word.to_owned(),
+    /// Words with their numbers as digits, so that `Switch One` is `switch 1` and `Lamp Twenty One` is `lamp 21`.
+    pub(crate) fn in_digits(&self, words: &[String]) -> Vec<String> {
+        let value = |word: &String| self.words.get(word).copied();
+        let mut told = Vec::with_capacity(words.len());
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            told.push(match value(word) {
+                Some(tens) if (20..100).contains(&tens) && tens.is_multiple_of(10) => {
+                    let is_unit =
+                        |next: &&String| value(next).is_some_and(|one| (1..10).contains(&one));
+                    let unit = words.next_if(is_unit).and_then(value).unwrap_or(0);
+                    (tens + unit).to_string()
+                }
+                Some(number) => number.to_string(),
+                None => word.clone(),
+            });
         }
+        told
     }
 
     fn digit(&self, word: &str) -> Option<u64> {

@@ -65,6 +65,7 @@ fn people_are_understood() {
         ("switch 1", "2"),
         ("Switch_One", "2"),
         ("the switch one.", "2"),
+        ("switch number 1", "2"),
         ("kids lamp two", "7"),
         ("heizung", "8"),
         // Name and location, in any order.
