@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const CHECK: Duration = Duration::from_secs(5);
 
 /// How a variable is looked up.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// A model, and why it is this one.
 pub struct Chosen {

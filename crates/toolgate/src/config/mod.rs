@@ -2,12 +2,14 @@
 
 mod document;
 mod find;
+mod mqtt;
 #[cfg(test)]
 mod schema;
 pub(crate) mod servers;
 mod strange;
 mod uses;
 mod variables;
+mod voice;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,10 +25,13 @@ use toolgate_server::{ServeSettings, TelemetrySettings};
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
+use toolgate_voice::VoiceSettings;
 
 pub(crate) use document::Document;
 pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
+pub(crate) use mqtt::MqttSettings;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
+pub(crate) use voice::is_loopback;
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -46,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) serve: ServeSettings,
     pub(crate) telemetry: TelemetrySettings,
     pub(crate) journal: JournalSettings,
+    pub(crate) voice: VoiceSettings,
+    pub(crate) mqtt: MqttSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
     /// In the order of the file, disabled ones too.
@@ -97,13 +104,14 @@ impl fmt::Display for ConfigError {
 }
 
 /// Every key at the root.
-const ROOT_KEYS: [&str; 13] = [
+const ROOT_KEYS: [&str; 15] = [
     "$schema",
     "documents",
     "journal",
     "limits",
     "mcpServers",
     "model",
+    "mqtt",
     "policy",
     "retry",
     "search",
@@ -111,6 +119,7 @@ const ROOT_KEYS: [&str; 13] = [
     "servers",
     "telemetry",
     "tools",
+    "voice",
 ];
 
 impl Config {
@@ -149,6 +158,8 @@ impl Config {
         config.serve = sections.read("serve")?;
         config.telemetry = sections.read("telemetry")?;
         config.journal = sections.read("journal")?;
+        config.voice = sections.read("voice")?;
+        config.mqtt = sections.read("mqtt")?;
         config.unset = sections.unset;
         let read = servers::read(&document, environment)?;
         config.servers = read.servers;
@@ -158,6 +169,10 @@ impl Config {
         let paths = paths.chain(&mut config.model.intents);
         for path in paths.chain(&mut config.journal.file) {
             *path = resolved(path, folder, environment);
+        }
+        if is_wav(&config.voice.output) {
+            let file = resolved(Path::new(&config.voice.output), folder, environment);
+            config.voice.output = file.to_string_lossy().into_owned();
         }
         config.document = Some(document);
         Ok(config)
@@ -338,6 +353,7 @@ fn in_plain_words(problem: &str) -> String {
         ("u32", "a whole number"),
         ("i64", "a whole number"),
         ("f64", "a number"),
+        ("f32", "a number"),
     ];
     // The line of a value read from memory says nothing.
     let problem = problem.split(" at line ").next().unwrap_or(problem);
@@ -346,6 +362,11 @@ fn in_plain_words(problem: &str) -> String {
         .fold(problem.to_owned(), |text, (rust, json)| {
             text.replace(&format!("expected {rust}"), &format!("expected {json}"))
         })
+}
+
+/// True if speech goes to a file.
+fn is_wav(output: &str) -> bool {
+    output.ends_with(".wav") && !output.contains("://")
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.

@@ -12,8 +12,9 @@ use toolgate_models::ModelSettings;
 use toolgate_server::{ServeSettings, TelemetrySettings};
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
+use toolgate_voice::VoiceSettings;
 
-use super::{Document, ROOT_KEYS};
+use super::{Document, MqttSettings, ROOT_KEYS};
 
 fn section<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().into()
@@ -32,6 +33,8 @@ fn schema() -> Value {
     let serve = section::<ServeSettings>(&mut generator);
     let telemetry = section::<TelemetrySettings>(&mut generator);
     let journal = section::<JournalSettings>(&mut generator);
+    let voice = section::<VoiceSettings>(&mut generator);
+    let mqtt = section::<MqttSettings>(&mut generator);
     let server = ServerSettings::entry_schema();
     let implementation = |kind: &str, key: &str, value: Value| json!({ "properties": { "type": { "const": kind }, key: value }, "required": ["type", key] });
     let name = json!({ "type": "string", "description": "Name of the handler" });
@@ -67,6 +70,8 @@ fn schema() -> Value {
             "serve": serve,
             "telemetry": telemetry,
             "journal": journal,
+            "voice": voice,
+            "mqtt": mqtt,
         },
     })
 }

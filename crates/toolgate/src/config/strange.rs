@@ -1,5 +1,5 @@
 //! What a file that lies in the working folder must not do to the gateway. It may have come from anybody with the folder: it
-//! may make the gateway narrower, never wider.
+//! may make the gateway narrower, never wider. What it must not do to the voice gateway stands in `voice`.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl Config {
 const OPEN: &str = "open the gateway to others";
 const SEND: &str = "say where traces are sent";
 
-fn refused(file: &Path, what: &str) -> String {
+pub(super) fn refused(file: &Path, what: &str) -> String {
     let file = escape(&file.to_string_lossy());
     format!(
         "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"

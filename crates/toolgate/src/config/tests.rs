@@ -270,3 +270,37 @@ fn the_journal_lies_beside_the_file_or_in_the_home_folder() {
     let wrong = read(r#"{ "journal": { "keepday": 1 } }"#).unwrap_err();
     assert!(wrong.contains("did you mean 'keepDays'?"), "{wrong}");
 }
+
+#[test]
+fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
+    let config = read(
+        r#"{ "voice": { "silence": "1s", "output": "spoken.wav" },
+             "mqtt": { "url": "mqtt://h", "username": "house", "password": "${KEY}" } }"#,
+    )
+    .unwrap();
+    assert_eq!(config.voice.silence, Duration::from_secs(1));
+    assert_eq!(config.voice.output, "/etc/spoken.wav");
+    assert_eq!(config.secrets(), ["s3cret-key"]);
+    let kept = read(r#"{ "voice": { "output": "tcp://h:1/x.wav" } }"#).unwrap();
+    assert_eq!(kept.voice.output, "tcp://h:1/x.wav");
+    let config = read(r#"{ "mqtt": { "password": "${NOPE}" } }"#).unwrap();
+    let text = config.unset_for_voice().map(ToString::to_string);
+    let expected = "/etc/t.json:1: mqtt.password: the variable NOPE is not set";
+    assert_eq!(text.as_deref(), Some(expected));
+    assert_eq!(
+        (config.unset_for_model(), config.unset_for_serve()),
+        (None, None)
+    );
+    for (text, expected) in [
+        (
+            r#"{ "voice": { "asrs": "x" } }"#,
+            "/etc/t.json:1: unknown key 'voice.asrs'; did you mean 'asr'?",
+        ),
+        (
+            r#"{ "voice": { "sensitivity": "high" } }"#,
+            "/etc/t.json:1: voice.sensitivity: invalid type: string \"high\", expected a number",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err(), expected);
+    }
+}

@@ -10,6 +10,8 @@ use super::{Config, ConfigError};
 const OF_TOOLS: [&str; 2] = ["documents", "search"];
 /// Sections that only the gateway reads.
 const OF_SERVE: [&str; 2] = ["serve", "telemetry"];
+/// Sections that only the voice gateway reads.
+const OF_VOICE: [&str; 2] = ["mqtt", "voice"];
 /// May read a file besides its owner.
 const OTHERS_MAY_READ: u32 = 0o044;
 
@@ -30,6 +32,11 @@ impl Config {
     /// An unset variable that matters to the gateway.
     pub(crate) fn unset_for_serve(&self) -> Option<&ConfigError> {
         self.unset_in(|section| OF_SERVE.contains(&section)).next()
+    }
+
+    /// An unset variable that matters to the voice gateway.
+    pub(crate) fn unset_for_voice(&self) -> Option<&ConfigError> {
+        self.unset_in(|section| OF_VOICE.contains(&section)).next()
     }
 
     /// An unset variable that matters where calls are recorded.
@@ -62,6 +69,8 @@ impl Config {
             password(&self.search.url),
             password(&self.telemetry.otlp),
             Some(self.serve.token.as_str()),
+            Some(self.mqtt.password.as_str()),
+            password(&self.mqtt.url),
         ];
         // What is not started says nothing.
         let servers = self
@@ -102,6 +111,7 @@ impl Config {
             ("serve.token", &self.section("serve")["token"]),
             ("model.key", &self.section("model")["key"]),
             ("search.key", &self.section("search")["key"]),
+            ("mqtt.password", &self.section("mqtt")["password"]),
         ];
         let mut servers = self.servers.iter();
         if let Some((key, _)) = one_of.into_iter().find(|(_, value)| is_literal(value)) {

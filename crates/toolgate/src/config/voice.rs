@@ -1,0 +1,176 @@
+//! What a file that lies in the working folder must not do to the voice gateway: whoever put it there must not learn what is
+//! said in a room, have a command run there, or let others use the tools.
+
+use std::net::IpAddr;
+
+use toolgate_voice::VoiceSettings;
+
+use super::strange::refused;
+use super::{Config, ConfigError};
+
+/// Programs that such a file may name: each does one thing.
+const PROGRAMS: [&str; 11] = [
+    "none",
+    "pw-record",
+    "parecord",
+    "arecord",
+    "pw-play",
+    "paplay",
+    "aplay",
+    "espeak-ng",
+    "piper",
+    "flite",
+    "say",
+];
+
+const SEND: &str = "say where what is heard and said is sent";
+const RUN: &str = "say which command is run or which file is written";
+const OPEN: &str = "let others use the tools or the voice";
+const LOGIN: &str = "say what is sent as your login";
+
+impl Config {
+    /// What is wrong with what such a file says of voices. What the command line says instead, in `used`, is not the file's.
+    pub(crate) fn misleads_voice(&self, used: &VoiceSettings) -> Option<ConfigError> {
+        let file = self.stranger()?;
+        let own = &self.voice;
+        let engine = |address: &str| misleading_engine(address);
+        let service = |address: &str| (!is_loopback(address)).then_some(SEND);
+        let offered = |address: &str| {
+            let is_private = is_loopback(address) && !address.starts_with("unix://");
+            (!is_private).then_some(OPEN)
+        };
+        let judged: [(&str, &str, &str, Judge<'_>); 7] = [
+            ("input", &own.input, &used.input, &engine),
+            ("output", &own.output, &used.output, &engine),
+            ("tts", &own.tts, &used.tts, &engine),
+            ("asr", &own.asr, &used.asr, &service),
+            ("wake", &own.wake, &used.wake, &service),
+            ("handle", &own.handle, &used.handle, &offered),
+            ("serveTts", &own.serve_tts, &used.serve_tts, &offered),
+        ];
+        let mut wrong = judged.into_iter().filter_map(|(key, own, used, judge)| {
+            let is_used = !own.is_empty() && own == used;
+            let what = is_used.then(|| judge(own))??;
+            Some(("voice", key, what))
+        });
+        let (section, key, what) = wrong.next().or_else(|| self.misleading_broker())?;
+        self.error_about(section, key, &refused(file, what))
+    }
+
+    fn misleading_broker(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        // An address that is none is told of where it is used.
+        let broker = self.mqtt.broker().ok()??;
+        let address = broker.address();
+        if !toolgate_models::is_this_machine(&address) {
+            Some(("mqtt", "url", SEND))
+        } else if !self.mqtt.password.is_empty() || !self.mqtt.username.is_empty() {
+            Some(("mqtt", "password", LOGIN))
+        } else if broker.username.is_some() {
+            Some(("mqtt", "url", LOGIN))
+        } else {
+            None
+        }
+    }
+}
+
+/// What is wrong with a value, if anything is.
+type Judge<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
+
+/// Sound may come from, and go to, services of this machine and programs that are known.
+fn misleading_engine(value: &str) -> Option<&'static str> {
+    if PROGRAMS.contains(&value) || is_loopback(value) {
+        None
+    } else if value.contains("://") {
+        Some(SEND)
+    } else {
+        Some(RUN)
+    }
+}
+
+/// True if a Wyoming address is one that only this machine can reach.
+pub(crate) fn is_loopback(address: &str) -> bool {
+    let Some(place) = address.strip_prefix("tcp://") else {
+        return address.starts_with("unix://");
+    };
+    let host = place.rsplit_once(':').map_or(place, |(host, _port)| host);
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Document, Place};
+    use super::*;
+
+    fn read(text: &str, place: Place) -> Config {
+        let document = Document::parse(Path::new("t.json"), text.as_bytes()).unwrap();
+        let mut config = Config::resolve(document, &|_| None).unwrap();
+        config.place = place;
+        config
+    }
+
+    #[test]
+    fn a_file_in_the_working_folder_sends_no_voice_elsewhere_and_runs_nothing() {
+        let (send, run, open, login) = (Some(SEND), Some(RUN), Some(OPEN), Some(LOGIN));
+        for (section, key, value, expected) in [
+            ("voice", "asr", "tcp://127.0.0.1:10300", None),
+            ("voice", "asr", "tcp://[::1]:1", None),
+            ("voice", "asr", "unix:///run/asr", None),
+            ("voice", "asr", "tcp://10.0.0.7:10300", send),
+            ("voice", "asr", "tcp://localhost:1@evil.example:80", send),
+            ("voice", "asr", "tcp://0.0.0.0:80", send),
+            ("voice", "wake", "tcp://evil.example:80", send),
+            ("voice", "input", "arecord", None),
+            ("voice", "input", "tcp://localhost:10700", None),
+            ("voice", "input", "arecord -D hw:1", run),
+            ("voice", "input", "./arecord", run),
+            ("voice", "input", "tcp://evil.example:1", send),
+            ("voice", "output", "none", None),
+            ("voice", "output", "spoken.wav", run),
+            ("voice", "output", "tcp://evil.example:1", send),
+            ("voice", "tts", "espeak-ng", None),
+            ("voice", "tts", "sh -c 'curl evil.example'", run),
+            ("voice", "handle", "tcp://127.0.0.1:10800", None),
+            ("voice", "handle", "tcp://0.0.0.0:10800", open),
+            ("voice", "handle", "unix:///home/ada/.profile", open),
+            ("voice", "serveTts", "tcp://192.168.1.2:1", open),
+            ("mqtt", "url", "mqtt://localhost", None),
+            ("mqtt", "url", "localhost:1883", None),
+            ("mqtt", "url", "mqtt://evil.example", send),
+            ("mqtt", "url", "mqtt://me:word@localhost", login),
+        ] {
+            let text = serde_json::json!({ section: { key: value } }).to_string();
+            let config = read(&text, Place::Here);
+            let error = config.misleads_voice(&config.voice);
+            let error = error.map(|error| error.to_string());
+            let expected = expected.map(|what| {
+                format!(
+                    "t.json:1: {section}.{key}: {}",
+                    refused(Path::new("t.json"), what)
+                )
+            });
+            assert_eq!(error, expected, "{text}");
+            for place in [Place::Named, Place::User] {
+                let config = read(&text, place);
+                assert_eq!(config.misleads_voice(&config.voice), None, "{text}");
+            }
+        }
+        let login = read(
+            r#"{ "mqtt": { "url": "localhost", "password": "x" } }"#,
+            Place::Here,
+        );
+        assert!(login.misleads_voice(&login.voice).is_some());
+    }
+
+    #[test]
+    fn what_the_command_line_says_instead_is_not_the_files() {
+        let text = r#"{ "voice": { "asr": "tcp://evil.example:1" } }"#;
+        let config = read(text, Place::Here);
+        let mut used = config.voice.clone();
+        assert!(config.misleads_voice(&used).is_some());
+        used.asr = "tcp://10.0.0.7:10300".to_owned();
+        assert_eq!(config.misleads_voice(&used), None);
+    }
+}
