@@ -30,7 +30,7 @@ pub enum State {
 }
 
 /// Something that happened.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A part of the start is over, well or not.
