@@ -231,3 +231,23 @@ async fn wait_for(addr: SocketAddr) -> bool {
     }
     false
 }
+
+/// Runs a test with each broker.
+macro_rules! with_each_broker {
+    ($($test:ident),+ $(,)?) => { $(
+        mod $test {
+            #[tokio::test(flavor = "multi_thread")]
+            async fn embedded() {
+                super::$test($crate::brokers::Kind::Embedded).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn mosquitto() {
+                if $crate::brokers::mosquitto_is_there() {
+                    super::$test($crate::brokers::Kind::Mosquitto).await;
+                }
+            }
+        }
+    )+ };
+}
+pub(crate) use with_each_broker;

@@ -7,10 +7,10 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
 use toolgate_mqtt::{Client, Mqtt, PublishError, State, Version};
 
 use crate::{
-    brokers::{Kind, Running, mosquitto_is_there},
+    brokers::{Kind, Running, mosquitto_is_there, with_each_broker},
     connected,
     fake::publish_bytes,
-    in_time, offline, online, publish_again, settings, with_each_broker,
+    in_time, offline, online, publish_again, settings,
 };
 
 with_each_broker!(

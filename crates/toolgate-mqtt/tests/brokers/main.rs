@@ -22,26 +22,6 @@ use toolgate_mqtt::{Client, Mqtt, PublishError, Settings, State};
 /// Ten times what is promised for a broker that is back: only a hang takes longer.
 const HANG: Duration = Duration::from_secs(100);
 
-/// Runs a test with each broker.
-macro_rules! with_each_broker {
-    ($($test:ident),+ $(,)?) => { $(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread")]
-            async fn embedded() {
-                super::$test($crate::brokers::Kind::Embedded).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn mosquitto() {
-                if $crate::brokers::mosquitto_is_there() {
-                    super::$test($crate::brokers::Kind::Mosquitto).await;
-                }
-            }
-        }
-    )+ };
-}
-pub(crate) use with_each_broker;
-
 async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(HANG, future)
         .await

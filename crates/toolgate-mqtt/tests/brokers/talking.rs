@@ -7,8 +7,8 @@ use toolgate_mqtt::{
 };
 
 use crate::{
-    brokers::{Kind, Running},
-    connected, in_time, offline, online, settings, with_each_broker,
+    brokers::{Kind, Running, with_each_broker},
+    connected, in_time, offline, online, settings,
 };
 
 with_each_broker!(

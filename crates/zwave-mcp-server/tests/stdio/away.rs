@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::brokers::{Kind, mosquitto_is_there};
+use crate::brokers::{Kind, mosquitto_is_there, with_each_broker};
 use crate::client::Client;
-use crate::stage::{GUARD, Stage, told, well, with_each_broker};
+use crate::stage::{GUARD, Stage, told, well};
 
 const LIGHT: u16 = 2;
 

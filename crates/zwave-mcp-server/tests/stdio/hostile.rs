@@ -4,8 +4,8 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use zwave::sim::{Options, Plan};
 
-use crate::brokers::Kind;
-use crate::stage::{Stage, Witness, eventually, told, well, with_each_broker};
+use crate::brokers::{Kind, with_each_broker};
+use crate::stage::{Stage, Witness, eventually, told, well};
 
 const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 

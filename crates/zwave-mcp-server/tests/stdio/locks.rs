@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use zwave::sim::Faults;
 
-use crate::brokers::Kind;
-use crate::stage::{Stage, Witness, told, well, with_each_broker};
+use crate::brokers::{Kind, with_each_broker};
+use crate::stage::{Stage, Witness, told, well};
 
 /// The lock of the demo.
 const LOCK: u16 = 9;

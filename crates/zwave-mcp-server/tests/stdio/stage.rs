@@ -24,26 +24,6 @@ pub(crate) fn kinds() -> Vec<Kind> {
     kinds
 }
 
-/// Runs a test with each broker.
-macro_rules! with_each_broker {
-    ($($test:ident),+ $(,)?) => { $(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread")]
-            async fn embedded() {
-                super::$test($crate::brokers::Kind::Embedded).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn mosquitto() {
-                if $crate::brokers::mosquitto_is_there() {
-                    super::$test($crate::brokers::Kind::Mosquitto).await;
-                }
-            }
-        }
-    )+ };
-}
-pub(crate) use with_each_broker;
-
 pub(crate) struct Stage {
     pub(crate) broker: Running,
     pub(crate) house: Option<House>,
