@@ -1,6 +1,16 @@
 //! Sound: formats, samples, and what is made of them.
 
+mod convert;
+mod level;
+mod wav;
+
+use std::time::Duration;
+
 use bytes::Bytes;
+
+pub use self::convert::ToHeard;
+pub use self::level::level;
+pub use self::wav::{WavError, WavStream};
 
 /// Samples per second of everything that is heard.
 pub const RATE: u32 = 16_000;
@@ -23,6 +33,47 @@ impl Format {
         width: 2,
         channels: 1,
     };
+
+    /// That sound of this format can be used. Whoever sends sound may write anything into its head.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn check(self) -> Result<Self, FormatError> {
+        match self {
+            Self { rate, .. } if !(8_000..=192_000).contains(&rate) => Err(FormatError::Rate(rate)),
+            Self { width, .. } if !(1..=4).contains(&width) => Err(FormatError::Width(width)),
+            Self { channels, .. } if !(1..=8).contains(&channels) => {
+                Err(FormatError::Channels(channels))
+            }
+            usable => Ok(usable),
+        }
+    }
+
+    /// How many bytes one sample of all channels has.
+    pub fn frame_bytes(self) -> usize {
+        usize::from(self.width) * usize::from(self.channels)
+    }
+
+    /// How long this many bytes sound.
+    pub fn duration(self, bytes: usize) -> Duration {
+        let a_second = self.frame_bytes().max(1) as f64 * f64::from(self.rate.max(1));
+        Duration::from_secs_f64(bytes as f64 / a_second)
+    }
+}
+
+/// Why sound of some format cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// Too slow or too fast.
+    #[error("sound at {0} Hz cannot be used: it must be from 8000 to 192000 Hz")]
+    Rate(u32),
+    /// Too narrow or too wide.
+    #[error("sound with {0} bytes per sample cannot be used: there must be 1 to 4")]
+    Width(u16),
+    /// Too few or too many.
+    #[error("sound with {0} channels cannot be used: there must be 1 to 8")]
+    Channels(u16),
 }
 
 /// A piece of sound on its way out, in the format of whoever made it.
@@ -32,4 +83,46 @@ pub struct Sound {
     pub format: Format,
     /// Whole frames.
     pub bytes: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(rate: u32, width: u16, channels: u16) -> Format {
+        Format {
+            rate,
+            width,
+            channels,
+        }
+    }
+
+    #[test]
+    fn a_format_nobody_could_play_is_refused_with_what_it_must_be() {
+        for (given, problem) in [
+            (format(16_000, 2, 1), None),
+            (format(8_000, 1, 8), None),
+            (format(192_000, 4, 2), None),
+            (format(0, 2, 1), Some(FormatError::Rate(0))),
+            (format(7_999, 2, 1), Some(FormatError::Rate(7_999))),
+            (format(192_001, 2, 1), Some(FormatError::Rate(192_001))),
+            (format(u32::MAX, 0, 0), Some(FormatError::Rate(u32::MAX))),
+            (format(16_000, 0, 1), Some(FormatError::Width(0))),
+            (format(16_000, 5, 1), Some(FormatError::Width(5))),
+            (format(16_000, 2, 0), Some(FormatError::Channels(0))),
+            (format(16_000, 2, 9), Some(FormatError::Channels(9))),
+        ] {
+            assert_eq!(given.check().err(), problem, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_sound_is_known_even_for_a_senseless_format() {
+        assert_eq!(Format::HEARD.duration(32_000), Duration::from_secs(1));
+        assert_eq!(
+            format(48_000, 4, 2).duration(38_400),
+            Duration::from_millis(100)
+        );
+        assert_eq!(format(0, 0, 0).duration(3), Duration::from_secs(3));
+    }
 }

@@ -1,8 +1,13 @@
 //! From sound to an utterance: wake words, and the beginning and end of speech.
 
+mod rules;
+mod segmenter;
+
 use std::sync::Arc;
 
 use tokio::time::Instant;
+
+pub use self::segmenter::{Listening, Notice, Segmenter};
 
 /// Something somebody said: 16-bit mono at 16 kHz, with what came just before.
 #[derive(Debug, Clone)]

@@ -1,0 +1,345 @@
+//! Where speech begins and ends.
+//!
+//! Time is counted in sound, not by a clock: a file that is read at once is cut as a microphone would be.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use earshot::Detector;
+use tokio::time::Instant;
+
+use super::Utterance;
+use super::rules::{FRAME, Rules};
+use crate::VoiceSettings;
+use crate::audio::{RATE, level};
+
+/// The level is told once for this many frames, about eight times a second.
+const METER: usize = 8;
+const NOTHING_SAID: &str = "nothing was said after the wake word";
+const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the rest was left out";
+
+/// Whether everything that is said counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    /// Everything.
+    Always,
+    /// Only what follows [`Segmenter::arm`].
+    WhenWoken,
+}
+
+/// What the segmenter found.
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// Somebody speaks.
+    Began,
+    /// How loud it is, from 0 to 1.
+    Level(f32),
+    /// A request is complete.
+    Over(Utterance),
+    /// Something came to nothing; the text says what.
+    Dropped(&'static str),
+}
+
+/// Cuts a stream of sound into utterances, by Home Assistant's rules but one: a short pause is forgotten as soon as speech goes
+/// on, so that somebody who halts twice in a sentence is not cut off.
+pub struct Segmenter {
+    detector: Box<Detector>,
+    sensitivity: f32,
+    rules: Rules,
+    listening: Listening,
+    room: Option<String>,
+    phase: Phase,
+    /// The wake word that allows the request, and when it was heard.
+    woken: Option<(Option<String>, Instant)>,
+    /// Less than a frame.
+    rest: Vec<i16>,
+    /// What was heard last.
+    recent: VecDeque<Frame>,
+    /// What is being said. Kept between requests, so that it grows only once.
+    samples: Vec<i16>,
+    meter: Vec<i16>,
+}
+
+/// The smallest piece of sound, with how much it is like speech and when it ended.
+#[derive(Clone, Copy)]
+struct Frame {
+    samples: [i16; FRAME],
+    score: f32,
+    at: Instant,
+}
+
+/// What is counted in each phase are frames.
+enum Phase {
+    Asleep,
+    Waiting {
+        /// Until the wake word is worth nothing any more; none: for ever.
+        left: Option<usize>,
+        start: Option<Start>,
+    },
+    Hearing {
+        length: usize,
+        quiet: usize,
+        /// Speech without a break.
+        resumed: usize,
+        began: Instant,
+    },
+    /// The request was cut: what is said until it is quiet belongs to it.
+    Overlong {
+        quiet: usize,
+        spoken: usize,
+    },
+}
+
+/// What may become a request.
+#[derive(Clone, Copy)]
+struct Start {
+    began: Instant,
+    /// All frames since.
+    length: usize,
+    /// Those that are speech, less those that are not.
+    spoken: usize,
+}
+
+impl Segmenter {
+    /// Hears nothing yet. `room` is where its microphone is.
+    pub fn new(settings: &VoiceSettings, listening: Listening, room: Option<String>) -> Self {
+        let rules = Rules::new(settings);
+        let mut segmenter = Self {
+            detector: Detector::default_boxed(),
+            sensitivity: settings.sensitivity,
+            rules,
+            listening,
+            room,
+            phase: Phase::Asleep,
+            woken: None,
+            rest: Vec::with_capacity(FRAME),
+            recent: VecDeque::with_capacity(rules.recent),
+            samples: Vec::new(),
+            meter: Vec::with_capacity(METER * FRAME),
+        };
+        segmenter.reset();
+        segmenter
+    }
+
+    /// Hears more; its last sample was heard at `now`.
+    pub fn hear(&mut self, samples: &[i16], now: Instant) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        let mut samples = samples;
+        while self.rest.len() + samples.len() >= FRAME {
+            let (part, after) = samples.split_at(FRAME - self.rest.len());
+            samples = after;
+            self.rest.extend_from_slice(part);
+            let mut frame = [0; FRAME];
+            frame.copy_from_slice(&self.rest);
+            self.rest.clear();
+            let frame = Frame {
+                samples: frame,
+                score: self.detector.predict_i16(&frame),
+                at: before(now, samples.len()),
+            };
+            self.step(&frame, &mut notices);
+        }
+        self.rest.extend_from_slice(samples);
+        notices
+    }
+
+    /// A wake word, or a key: what is said after `heard` counts, if it begins soon. What was said before is forgotten, even a
+    /// request that has begun.
+    pub fn arm(&mut self, wake_word: Option<String>, heard: Instant) -> Vec<Notice> {
+        self.woken = Some((wake_word, heard));
+        self.phase = Phase::Waiting {
+            left: Some(self.rules.patience),
+            start: None,
+        };
+        // The news may be late, and whoever speaks does not wait for it.
+        let behind: Vec<Frame> = self
+            .recent
+            .iter()
+            .filter(|frame| frame.at > heard)
+            .copied()
+            .collect();
+        self.recent.clear();
+        let mut notices = Vec::new();
+        for frame in &behind {
+            self.step_quietly(frame, &mut notices);
+        }
+        notices
+    }
+
+    /// Whatever is being said is over now: the key was released, or no more sound will come.
+    pub fn end(&mut self, now: Instant) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        match self.phase {
+            Phase::Hearing { began, .. } => self.over(began, now, &mut notices),
+            Phase::Waiting { left: Some(_), .. } => self.give_up(&mut notices),
+            _ => {}
+        }
+        notices
+    }
+
+    /// Starts anew: the next sound has nothing to do with what was heard before.
+    pub fn reset(&mut self) {
+        self.detector.reset();
+        self.rest.clear();
+        self.recent.clear();
+        self.meter.clear();
+        self.sleep();
+    }
+
+    fn step(&mut self, frame: &Frame, notices: &mut Vec<Notice>) {
+        self.meter.extend_from_slice(&frame.samples);
+        if self.meter.len() >= METER * FRAME {
+            notices.push(Notice::Level(level(&self.meter)));
+            self.meter.clear();
+        }
+        self.step_quietly(frame, notices);
+    }
+
+    fn step_quietly(&mut self, frame: &Frame, notices: &mut Vec<Notice>) {
+        if self.recent.len() == self.rules.recent {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(*frame);
+        let speech = frame.score > self.sensitivity;
+        match self.phase {
+            Phase::Asleep => {}
+            Phase::Waiting { .. } => self.wait(frame, speech, notices),
+            Phase::Hearing { .. } => self.listen(frame, speech, notices),
+            Phase::Overlong { .. } => self.pass_over(speech, notices),
+        }
+    }
+
+    fn wait(&mut self, frame: &Frame, speech: bool, notices: &mut Vec<Notice>) {
+        let Phase::Waiting { left, start } = &mut self.phase else {
+            return;
+        };
+        let so_far = start.unwrap_or(Start {
+            began: before(frame.at, FRAME),
+            length: 0,
+            spoken: 0,
+        });
+        let now = Start {
+            length: so_far.length + 1,
+            spoken: if speech {
+                so_far.spoken + 1
+            } else {
+                so_far.spoken.saturating_sub(1)
+            },
+            ..so_far
+        };
+        *start = (now.spoken > 0).then_some(now);
+        if now.spoken >= self.rules.min_speech {
+            self.begin(now, notices);
+        } else if let Some(left) = left {
+            *left = left.saturating_sub(1);
+            // Somebody may just be beginning.
+            if *left == 0 && now.spoken == 0 {
+                self.give_up(notices);
+            }
+        }
+    }
+
+    fn begin(&mut self, start: Start, notices: &mut Vec<Notice>) {
+        let kept = start.length + self.rules.pre_roll;
+        let first = self.recent.len().saturating_sub(kept);
+        self.samples.clear();
+        for frame in self.recent.range(first..) {
+            self.samples.extend_from_slice(&frame.samples);
+        }
+        self.phase = Phase::Hearing {
+            length: start.length,
+            quiet: 0,
+            resumed: 0,
+            began: start.began,
+        };
+        notices.push(Notice::Began);
+    }
+
+    fn listen(&mut self, frame: &Frame, speech: bool, notices: &mut Vec<Notice>) {
+        let Phase::Hearing {
+            length,
+            quiet,
+            resumed,
+            began,
+        } = &mut self.phase
+        else {
+            return;
+        };
+        self.samples.extend_from_slice(&frame.samples);
+        *length += 1;
+        if speech {
+            *resumed += 1;
+            if *resumed >= self.rules.resumed {
+                *quiet = 0;
+            }
+        } else {
+            *resumed = 0;
+            *quiet += 1;
+        }
+        let (length, quiet, began) = (*length, *quiet, *began);
+        if quiet >= self.rules.silence && length >= self.rules.min_command {
+            self.over(began, frame.at, notices);
+        } else if length >= self.rules.max_command {
+            self.over(began, frame.at, notices);
+            self.phase = Phase::Overlong { quiet, spoken: 0 };
+        }
+    }
+
+    fn over(&mut self, began: Instant, ended: Instant, notices: &mut Vec<Notice>) {
+        let (wake_word, began) = self.woken.take().unwrap_or((None, began));
+        notices.push(Notice::Over(Utterance {
+            samples: Arc::from(self.samples.as_slice()),
+            began,
+            wake_word,
+            ended,
+            room: self.room.clone(),
+        }));
+        self.sleep();
+    }
+
+    fn pass_over(&mut self, speech: bool, notices: &mut Vec<Notice>) {
+        let Phase::Overlong { quiet, spoken } = &mut self.phase else {
+            return;
+        };
+        if speech {
+            *quiet = 0;
+            *spoken += 1;
+            return;
+        }
+        *quiet += 1;
+        if *quiet >= self.rules.silence {
+            if *spoken >= self.rules.min_speech {
+                notices.push(Notice::Dropped(TOO_LONG));
+            }
+            self.sleep();
+        }
+    }
+
+    fn give_up(&mut self, notices: &mut Vec<Notice>) {
+        notices.push(Notice::Dropped(NOTHING_SAID));
+        self.sleep();
+    }
+
+    /// As it is without a wake word and before anything is said.
+    fn sleep(&mut self) {
+        self.woken = None;
+        self.samples.clear();
+        self.phase = match self.listening {
+            Listening::Always => Phase::Waiting {
+                left: None,
+                start: None,
+            },
+            Listening::WhenWoken => Phase::Asleep,
+        };
+    }
+}
+
+/// When the sample was heard that came so many samples before.
+fn before(now: Instant, samples: usize) -> Instant {
+    let time = Duration::from_secs_f64(samples as f64 / f64::from(RATE));
+    now.checked_sub(time).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! The counting, with scores that are made up; `sound` has the detector too.
+
+mod sound;
+
+use super::*;
+
+/// A name, pairs of speech and silence in milliseconds, and what is told.
+type Case = (
+    &'static str,
+    &'static [(usize, usize)],
+    &'static [&'static str],
+);
+
+fn always() -> Segmenter {
+    Segmenter::new(&VoiceSettings::default(), Listening::Always, None)
+}
+
+fn when_woken() -> Segmenter {
+    Segmenter::new(
+        &VoiceSettings::default(),
+        Listening::WhenWoken,
+        Some("kitchen".to_owned()),
+    )
+}
+
+/// What happens, as text: `begin`, `over` with its length in milliseconds, or why it was dropped.
+fn story(notices: &[Notice]) -> Vec<String> {
+    let told = notices.iter().filter_map(|notice| match notice {
+        Notice::Began => Some("began".to_owned()),
+        Notice::Level(_) => None,
+        Notice::Over(utterance) => Some(format!("over {}", utterance.samples.len() / 16)),
+        Notice::Dropped(why) => Some((*why).to_owned()),
+    });
+    told.collect()
+}
+
+/// Time in a script of scores.
+struct Script {
+    segmenter: Segmenter,
+    now: Instant,
+    notices: Vec<Notice>,
+}
+
+impl Script {
+    fn new(segmenter: Segmenter) -> Self {
+        Self {
+            segmenter,
+            now: Instant::now(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// So many milliseconds of speech, or of none.
+    fn play(&mut self, speech: bool, milliseconds: usize) {
+        for _ in 0..milliseconds / 16 {
+            self.now += Duration::from_millis(16);
+            let frame = Frame {
+                samples: [i16::from(speech); FRAME],
+                score: if speech { 0.9 } else { 0.1 },
+                at: self.now,
+            };
+            self.segmenter.step(&frame, &mut self.notices);
+        }
+    }
+
+    fn utterance(&self) -> &Utterance {
+        let found = self.notices.iter().find_map(|notice| match notice {
+            Notice::Over(utterance) => Some(utterance),
+            _ => None,
+        });
+        found.expect("something was said")
+    }
+}
+
+#[test]
+fn speech_begins_and_ends_by_the_settings() {
+    // What is heard has 304 ms of pre-roll and 704 ms of silence.
+    let cases: [Case; 9] = [
+        ("silence", &[(0, 5_000)], &[]),
+        ("a cough", &[(240, 2_000)], &[]),
+        (
+            "clicks",
+            &[(64, 240), (64, 240), (64, 240), (64, 240), (64, 2_000)],
+            &[],
+        ),
+        (
+            "a sentence",
+            &[(0, 480), (1_600, 2_000)],
+            &["began", "over 2608"],
+        ),
+        (
+            "one word lasts as long as the shortest request",
+            &[(0, 480), (320, 2_000)],
+            &["began", "over 1328"],
+        ),
+        (
+            "no pre-roll is there yet",
+            &[(1_600, 2_000)],
+            &["began", "over 2304"],
+        ),
+        (
+            "a halting sentence",
+            &[(0, 480), (400, 640), (400, 640), (400, 2_000)],
+            &["began", "over 3488"],
+        ),
+        (
+            "a click does not end the silence",
+            &[(0, 480), (800, 400), (48, 2_000)],
+            &["began", "over 1856"],
+        ),
+        (
+            "two sentences",
+            &[(0, 480), (1_600, 2_000), (800, 2_000)],
+            &["began", "over 2608", "began", "over 1808"],
+        ),
+    ];
+    for (name, script, expected) in cases {
+        let mut played = Script::new(always());
+        for (speech, silence) in script {
+            played.play(true, *speech);
+            played.play(false, *silence);
+        }
+        assert_eq!(story(&played.notices), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_request_that_is_too_long_is_cut_and_its_rest_is_left_out() {
+    let mut script = Script::new(always());
+    script.play(true, 40_000);
+    assert_eq!(story(&script.notices), ["began", "over 15008"]);
+    script.play(false, 400);
+    script.play(true, 400);
+    assert_eq!(
+        story(&script.notices).len(),
+        2,
+        "a short pause does not end it"
+    );
+    script.play(false, 800);
+    script.play(true, 800);
+    script.play(false, 800);
+    let told = story(&script.notices);
+    assert_eq!(told[2..], [TOO_LONG, "began", "over 1808"]);
+}
+
+#[test]
+fn a_cut_that_left_nothing_out_is_not_mentioned() {
+    let mut script = Script::new(always());
+    script.play(true, 15_008);
+    script.play(false, 2_000);
+    assert_eq!(story(&script.notices), ["began", "over 15008"]);
+}
+
+#[test]
+fn without_a_wake_word_nothing_counts() {
+    let mut script = Script::new(when_woken());
+    script.play(true, 3_000);
+    script.play(false, 3_000);
+    assert!(story(&script.notices).is_empty());
+}
+
+#[test]
+fn a_wake_word_is_good_for_one_request_and_comes_with_it() {
+    let mut script = Script::new(when_woken());
+    script.play(true, 800);
+    let heard = script.now;
+    assert!(
+        script
+            .segmenter
+            .arm(Some("hey_jarvis".to_owned()), heard)
+            .is_empty()
+    );
+    script.play(false, 480);
+    script.play(true, 800);
+    script.play(false, 2_000);
+    script.play(true, 800);
+    script.play(false, 2_000);
+    assert_eq!(story(&script.notices), ["began", "over 1808"]);
+    let utterance = script.utterance();
+    assert_eq!(utterance.wake_word.as_deref(), Some("hey_jarvis"));
+    assert_eq!(utterance.room.as_deref(), Some("kitchen"));
+    assert_eq!(utterance.began, heard);
+    assert_eq!(
+        utterance.ended,
+        heard + Duration::from_millis(480 + 800 + 704)
+    );
+}
+
+#[test]
+fn the_end_of_the_wake_word_is_not_part_of_the_request() {
+    let mut script = Script::new(when_woken());
+    script.play(true, 800);
+    script.segmenter.arm(None, script.now);
+    script.play(false, 96);
+    script.play(true, 800);
+    script.play(false, 2_000);
+    // The pre-roll begins behind the wake word.
+    assert_eq!(story(&script.notices), ["began", "over 1600"]);
+}
+
+#[test]
+fn what_was_said_while_the_news_of_the_wake_word_was_under_way_counts() {
+    let mut script = Script::new(when_woken());
+    script.play(true, 800);
+    let heard = script.now;
+    script.play(false, 96);
+    script.play(true, 400);
+    assert_eq!(story(&script.segmenter.arm(None, heard)), ["began"]);
+    script.play(true, 400);
+    script.play(false, 2_000);
+    assert_eq!(story(&script.notices), ["over 1600"]);
+}
+
+#[test]
+fn a_wake_word_after_which_nobody_speaks_is_told_once() {
+    let mut script = Script::new(when_woken());
+    script.segmenter.arm(None, script.now);
+    script.play(false, 4_992);
+    assert!(story(&script.notices).is_empty());
+    script.play(false, 10_000);
+    script.play(true, 1_000);
+    assert_eq!(story(&script.notices), [NOTHING_SAID]);
+}
+
+#[test]
+fn somebody_who_begins_at_the_last_moment_is_heard() {
+    let mut script = Script::new(when_woken());
+    script.segmenter.arm(None, script.now);
+    script.play(false, 4_896);
+    script.play(true, 800);
+    script.play(false, 2_000);
+    assert_eq!(story(&script.notices), ["began", "over 1808"]);
+}
+
+#[test]
+fn a_second_wake_word_begins_the_request_anew() {
+    let mut script = Script::new(when_woken());
+    script.segmenter.arm(Some("one".to_owned()), script.now);
+    script.play(true, 1_600);
+    script.segmenter.arm(Some("two".to_owned()), script.now);
+    script.play(true, 800);
+    script.play(false, 2_000);
+    assert_eq!(story(&script.notices), ["began", "began", "over 1504"]);
+    assert_eq!(script.utterance().wake_word.as_deref(), Some("two"));
+}
+
+#[test]
+fn a_key_that_is_released_ends_it_at_once() {
+    let mut script = Script::new(when_woken());
+    assert!(script.segmenter.end(script.now).is_empty());
+    script.segmenter.arm(None, script.now);
+    assert_eq!(story(&script.segmenter.end(script.now)), [NOTHING_SAID]);
+    script.segmenter.arm(None, script.now);
+    script.play(true, 480);
+    assert_eq!(story(&script.segmenter.end(script.now)), ["over 480"]);
+    assert!(script.segmenter.end(script.now).is_empty());
+}
+
+#[test]
+fn after_a_reset_nothing_is_left_of_before() {
+    let mut script = Script::new(always());
+    script.play(true, 800);
+    script.segmenter.reset();
+    script.play(false, 2_000);
+    script.play(true, 800);
+    script.play(false, 800);
+    assert_eq!(story(&script.notices), ["began", "began", "over 1808"]);
+}
+
+#[test]
+fn speech_without_a_wake_word_began_when_it_began() {
+    let mut script = Script::new(always());
+    script.play(false, 800);
+    let began = script.now;
+    script.play(true, 800);
+    script.play(false, 800);
+    assert_eq!(script.utterance().began, began);
+}
+
+#[test]
+fn ten_thousand_utterances_need_no_more_memory_than_a_hundred() {
+    let mut script = Script::new(always());
+    let mut held = None;
+    for round in 0..10_000 {
+        script.notices.clear();
+        script.play(round % 7 != 0, 400);
+        script.play(true, 400);
+        script.play(false, 960);
+        assert_eq!(story(&script.notices).len(), 2, "round {round}");
+        if round % 100 == 99 {
+            let Segmenter {
+                rest,
+                recent,
+                samples,
+                meter,
+                ..
+            } = &script.segmenter;
+            let holds = [
+                rest.capacity(),
+                recent.capacity(),
+                samples.capacity(),
+                meter.capacity(),
+            ];
+            assert_eq!(*held.get_or_insert(holds), holds, "round {round}");
+        }
+    }
+}
