@@ -1,0 +1,112 @@
+//! Events as bytes, plainly.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+
+/// An event a double got.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Got {
+    /// The type.
+    pub kind: String,
+    /// The data, `{}` if there was none.
+    pub data: Value,
+    /// The bytes after it.
+    pub payload: Vec<u8>,
+}
+
+/// Reads one event; `None` is the end of the connection.
+pub(crate) async fn read(
+    stream: &mut BufReader<impl AsyncRead + Unpin>,
+) -> io::Result<Option<Got>> {
+    let mut line = Vec::new();
+    if stream.read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
+    }
+    let header: Value = serde_json::from_slice(&line)?;
+    let kind = header["type"].as_str().ok_or(io::ErrorKind::InvalidData)?;
+    let mut data = header["data"].as_object().cloned().unwrap_or_default();
+    let extra = block(stream, &header["data_length"]).await?;
+    if !extra.is_empty() {
+        data.extend(serde_json::from_slice::<Map<String, Value>>(&extra)?);
+    }
+    let payload = block(stream, &header["payload_length"]).await?;
+    Ok(Some(Got {
+        kind: kind.to_owned(),
+        data: Value::Object(data),
+        payload,
+    }))
+}
+
+async fn block(stream: &mut (impl AsyncRead + Unpin), length: &Value) -> io::Result<Vec<u8>> {
+    let mut block = Vec::new();
+    let length = length.as_u64().unwrap_or(0);
+    stream.take(length).read_to_end(&mut block).await?;
+    match block.len() as u64 == length {
+        true => Ok(block),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// An event as bytes.
+pub(crate) fn event(kind: &str, data: &Value, payload: &[u8]) -> Vec<u8> {
+    let block = match data {
+        Value::Object(object) if object.is_empty() => String::new(),
+        data => data.to_string(),
+    };
+    let header = json!({
+        "type": kind,
+        "version": "1.9.0",
+        "data_length": block.len(),
+        "payload_length": payload.len(),
+    });
+    let mut bytes = format!("{header}\n{block}").into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Sound as events: a start, chunks of so many bytes, a stop.
+pub(crate) fn sound(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
+    let format = format_of(rate);
+    let mut events = vec![event("audio-start", &format, &[])];
+    events.extend(chunks(rate, pcm, chunk));
+    events.push(event("audio-stop", &json!({ "timestamp": null }), &[]));
+    events
+}
+
+/// Sound as chunks without an end.
+pub(crate) fn chunks(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
+    let format = format_of(rate);
+    pcm.chunks(chunk)
+        .map(|piece| event("audio-chunk", &format, piece))
+        .collect()
+}
+
+/// 16-bit mono.
+pub(crate) fn format_of(rate: u32) -> Value {
+    json!({ "rate": rate, "width": 2, "channels": 1, "timestamp": 0 })
+}
+
+/// Samples as little-endian bytes.
+pub(crate) fn pcm(samples: &[i16]) -> Vec<u8> {
+    samples
+        .iter()
+        .flat_map(|sample| sample.to_le_bytes())
+        .collect()
+}
+
+/// Name and origin in `info`; readers insist on all of them.
+pub(crate) fn artifact(name: &str, more: Value) -> Value {
+    let mut artifact = json!({
+        "name": name,
+        "attribution": { "name": "tests", "url": "" },
+        "installed": true,
+        "description": name,
+        "version": "1",
+    });
+    if let (Value::Object(artifact), Value::Object(more)) = (&mut artifact, more) {
+        artifact.extend(more);
+    }
+    artifact
+}

@@ -1,0 +1,116 @@
+//! A microphone and a loudspeaker in a room.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::fake::{Part, Reply, Session, is_a_fake, lock};
+use crate::frame::{artifact, chunks, event, pcm};
+use crate::mic::{CHUNK, RATE};
+use crate::{Fake, Got};
+
+/// A satellite: it sends nothing before `run-satellite`, keeps the speech it is given, and says `played` after it.
+pub struct FakeSatellite {
+    fake: Fake,
+    room: Arc<Room>,
+}
+
+struct Room {
+    area: String,
+    heard: Mutex<Vec<Vec<u8>>>,
+}
+
+impl FakeSatellite {
+    /// One in a room.
+    ///
+    /// # Panics
+    /// If there is no free port on the loopback.
+    pub async fn start(area: &str) -> Self {
+        let room = Arc::new(Room {
+            area: area.to_owned(),
+            heard: Mutex::default(),
+        });
+        let fake = Fake::start(Arc::clone(&room)).await;
+        Self { fake, room }
+    }
+
+    /// Its own wake word was heard: a pipeline is to run from there on, and sound follows.
+    pub fn wake(&self, name: &str) {
+        let detection = json!({ "name": name, "timestamp": 0, "speaker": null });
+        let pipeline = json!({
+            "start_stage": "asr",
+            "end_stage": "tts",
+            "restart_on_end": false,
+            "wake_word_name": name,
+        });
+        self.fake.push(vec![
+            event("detection", &detection, &[]),
+            event("run-pipeline", &pipeline, &[]),
+            event("streaming-started", &json!({}), &[]),
+        ]);
+    }
+
+    /// It has no wake word: everything it hears is to go through a pipeline.
+    pub fn stream(&self) {
+        let pipeline = json!({ "start_stage": "wake", "end_stage": "tts", "restart_on_end": true });
+        self.fake.push(vec![
+            event("run-pipeline", &pipeline, &[]),
+            event("streaming-started", &json!({}), &[]),
+        ]);
+    }
+
+    /// Sends sound.
+    pub fn hear(&self, samples: &[i16]) {
+        self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
+    }
+
+    /// Asks for a sign of life.
+    pub fn ping(&self, text: &str) {
+        self.fake
+            .push(vec![event("ping", &json!({ "text": text }), &[])]);
+    }
+
+    /// Sends any bytes.
+    pub fn raw(&self, bytes: &[u8]) {
+        self.fake.push(vec![bytes.to_vec()]);
+    }
+
+    /// What its loudspeaker was given so far, start to stop, as bytes.
+    pub fn heard(&self) -> Vec<Vec<u8>> {
+        lock(&self.room.heard).clone()
+    }
+}
+
+is_a_fake!(FakeSatellite);
+
+impl Part for Arc<Room> {
+    fn info(&self) -> Value {
+        let format = json!({ "rate": RATE, "width": 2, "channels": 1 });
+        let more = json!({
+            "area": self.area,
+            "has_vad": false,
+            "active_wake_words": ["hey_jarvis"],
+            "max_active_wake_words": 1,
+            "supports_trigger": true,
+        });
+        json!({
+            "mic": [artifact("fake-mic", json!({ "mic_format": format }))],
+            "snd": [artifact("fake-snd", json!({ "snd_format": format }))],
+            "satellite": artifact("fake-satellite", more),
+        })
+    }
+
+    fn on(&self, got: &Got, session: &mut Session) -> Result<Reply, String> {
+        if let Some(speech) = session.hear(got)? {
+            lock(&self.heard).push(speech);
+            return Ok(Reply::Answer(vec![event("played", &json!({}), &[])]));
+        }
+        match got.kind.as_str() {
+            "run-satellite" => Ok(Reply::Join),
+            "audio-start" | "audio-chunk" | "pause-satellite" | "detection" | "not-detected"
+            | "transcribe" | "transcript" | "synthesize" | "voice-started" | "voice-stopped"
+            | "detect" | "error" | "pong" | "handled" | "not-handled" => Ok(Reply::Nothing),
+            other => Err(format!("'{other}' is nothing for a satellite")),
+        }
+    }
+}

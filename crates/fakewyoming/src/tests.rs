@@ -1,0 +1,187 @@
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::frame::{self, event, pcm, sound};
+use crate::{FakeAsr, FakeMic, FakeSatellite, FakeTts, FakeWake, Fault, Got};
+
+/// A client that knows nothing.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    async fn connect(address: &str) -> Self {
+        let address = address.strip_prefix("tcp://").unwrap();
+        Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
+    }
+
+    async fn send(&mut self, events: Vec<Vec<u8>>) {
+        self.0.write_all(&events.concat()).await.unwrap();
+    }
+
+    async fn next(&mut self) -> Got {
+        frame::read(&mut self.0).await.unwrap().unwrap()
+    }
+
+    async fn until(&mut self, kind: &str) -> Vec<Got> {
+        let mut events = Vec::new();
+        loop {
+            events.push(self.next().await);
+            if events.last().unwrap().kind == kind {
+                return events;
+            }
+        }
+    }
+}
+
+fn bare(kind: &str) -> Vec<Vec<u8>> {
+    vec![event(kind, &json!({}), &[])]
+}
+
+#[tokio::test]
+async fn an_asr_gives_the_texts_of_its_script_and_keeps_the_sound() {
+    let asr = FakeAsr::streaming(["turn it on"]).await;
+    asr.then("off");
+    let mut client = Client::connect(&asr.address()).await;
+    client.send(sound(16_000, &pcm(&[1, 2, 3]), 4)).await;
+    let events = client.until("transcript-stop").await;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    let expected = "transcript-start transcript-chunk transcript-chunk transcript-chunk transcript transcript-stop";
+    assert_eq!(kinds.join(" "), expected);
+    for text in ["off", ""] {
+        client.send(sound(16_000, &pcm(&[4]), 4)).await;
+        let events = client.until("transcript").await;
+        assert_eq!(events.last().unwrap().data["text"], text);
+        client.until("transcript-stop").await;
+    }
+    assert_eq!(asr.utterances()[0], pcm(&[1, 2, 3]));
+    assert!(asr.complaints().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_client_does_wrong_is_kept_and_answered_with_error() {
+    let asr = FakeAsr::start([]).await;
+    for (wrong, complaint) in [
+        (bare("audio-stop"), "'audio-stop' came before 'audio-start'"),
+        (bare("audio-start"), "'audio-start' has no format"),
+        (
+            bare("detect"),
+            "'detect' is nothing for a transcription service",
+        ),
+        (
+            vec![
+                event("audio-start", &frame::format_of(16_000), &[]),
+                event("audio-chunk", &frame::format_of(16_000), &[0; 3]),
+            ],
+            "'audio-chunk' ends within a sample",
+        ),
+    ] {
+        let mut client = Client::connect(&asr.address()).await;
+        client.send(wrong).await;
+        assert_eq!(client.next().await.data["text"], complaint);
+    }
+    assert_eq!(asr.complaints().len(), 4);
+}
+
+#[tokio::test]
+async fn a_tts_says_whole_texts_and_pieces() {
+    let tts = FakeTts::start().await;
+    let mut client = Client::connect(&tts.address()).await;
+    let say = |kind: &str, text: &str| event(kind, &json!({ "text": text }), &[]);
+    client.send(vec![say("synthesize", "hello")]).await;
+    let events = client.until("audio-stop").await;
+    let heard: Vec<u8> = events.into_iter().flat_map(|event| event.payload).collect();
+    assert_eq!(heard, pcm(&FakeTts::samples_of("hello")));
+    let mut pieces = bare("synthesize-start");
+    pieces.extend(["one ", "two"].map(|text| say("synthesize-chunk", text)));
+    pieces.push(say("synthesize", "one two"));
+    pieces.extend(bare("synthesize-stop"));
+    client.send(pieces).await;
+    client.until("synthesize-stopped").await;
+    assert_eq!(tts.texts(), ["hello", "one two"]);
+}
+
+#[tokio::test]
+async fn faults_are_taken_in_turn_and_only_answers_suffer() {
+    let tts = FakeTts::start().await;
+    tts.fault(Fault::Refuse("no voice".to_owned()));
+    tts.fault(Fault::CloseAfter(2));
+    let mut client = Client::connect(&tts.address()).await;
+    let say = || vec![event("synthesize", &json!({ "text": "hello" }), &[])];
+    client.send(bare("describe")).await;
+    assert_eq!(client.next().await.data["tts"][0]["name"], "fake-tts");
+    client.send(say()).await;
+    assert_eq!(client.next().await.data["text"], "no voice");
+    client.send(say()).await;
+    client.until("audio-chunk").await;
+    assert_eq!(frame::read(&mut client.0).await.unwrap(), None);
+    tts.always(Fault::Giant);
+    let mut client = Client::connect(&tts.address()).await;
+    client.send(say()).await;
+    let mut line = [0; 57];
+    client.0.read_exact(&mut line).await.unwrap();
+    assert!(line.ends_with(b"1099511627776}\n"));
+}
+
+#[tokio::test]
+async fn a_wake_word_is_heard_when_told_by_those_who_send_sound() {
+    let wake = FakeWake::start().await;
+    wake.detect("hey_jarvis");
+    let mut client = Client::connect(&wake.address()).await;
+    client.send(sound(16_000, &pcm(&[0; 8]), 16)).await;
+    assert_eq!(client.next().await.data["name"], "hey_jarvis");
+    assert_eq!(client.next().await.kind, "not-detected");
+    wake.detect("ok_nabu");
+    assert_eq!(client.next().await.data["name"], "ok_nabu");
+}
+
+#[tokio::test]
+async fn a_microphone_keeps_its_sound_for_the_first_who_connects() {
+    let mut mic = FakeMic::start().await;
+    mic.hear(&[7; 1025]);
+    mic.stop();
+    mic.restart().await;
+    let mut client = Client::connect(&mic.address()).await;
+    let events = client.until("audio-stop").await;
+    let lengths: Vec<_> = events.iter().map(|event| event.payload.len()).collect();
+    assert_eq!(lengths, [0, 2048, 2, 0]);
+}
+
+#[tokio::test]
+async fn a_satellite_waits_for_its_server_and_says_when_it_has_played() {
+    let satellite = FakeSatellite::start("kitchen").await;
+    satellite.wake("hey_jarvis");
+    satellite.hear(&[1, 2]);
+    let mut client = Client::connect(&satellite.address()).await;
+    client.send(bare("describe")).await;
+    assert_eq!(client.next().await.data["satellite"]["area"], "kitchen");
+    client.send(bare("run-satellite")).await;
+    let events = client.until("audio-chunk").await;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    let expected = "detection run-pipeline streaming-started audio-chunk";
+    assert_eq!(kinds.join(" "), expected);
+    client.send(sound(22_050, &[1, 2, 3, 4], 2)).await;
+    client.until("played").await;
+    assert_eq!(satellite.heard(), [[1, 2, 3, 4]]);
+}
+
+#[tokio::test]
+async fn a_killed_double_comes_back_on_its_port() {
+    let mut asr = FakeAsr::start(["one"]).await;
+    let address = asr.address();
+    let mut client = Client::connect(&address).await;
+    client.send(bare("describe")).await;
+    client.next().await;
+    asr.kill().await;
+    assert!(matches!(
+        frame::read(&mut client.0).await,
+        Ok(None) | Err(_)
+    ));
+    let port = address.strip_prefix("tcp://").unwrap();
+    assert!(TcpStream::connect(port).await.is_err());
+    asr.restart().await;
+    let mut client = Client::connect(&address).await;
+    client.send(sound(16_000, &[0; 2], 2)).await;
+    assert_eq!(client.next().await.data["text"], "one");
+    assert_eq!(asr.connections(), 2);
+    asr.until("audio-stop", 1).await;
+}
