@@ -60,26 +60,8 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
 }
 
 /// The folder where `./test.sh` installs real MCP servers. If it has not: none, which is said; with `CI=true` a panic.
-///
-/// # Panics
-/// With `CI=true`, if they are not there.
-#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 pub fn real_servers() -> Option<PathBuf> {
-    let folder = |name| {
-        let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
-        Some(PathBuf::from(value))
-    };
-    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let mcp = folder("TOOLGATE_TEST_CACHE")
-        .or_else(|| Some(cache()?.join("toolgate-tests")))?
-        .join("mcp");
-    if mcp.join("npm.txt").is_file() && mcp.join("pypi.txt").is_file() {
-        return Some(mcp);
-    }
-    let why = "real MCP servers are not installed: ./test.sh does it";
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-    eprintln!("skipped: {why}");
-    None
+    thirdparty::installed("mcp", &["npm.txt", "pypi.txt"])
 }
 
 /// The Node that `./test.sh` installs beside the servers.
