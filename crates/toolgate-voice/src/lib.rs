@@ -27,6 +27,7 @@ pub mod wyoming;
 pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
 pub use listen::{Listening, Notice, Segmenter, Utterance};
+pub use services::{Answered, Asked, HandleService, Respond, TtsService};
 pub use settings::VoiceSettings;
 pub use speak::{
     Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Sentences, SoundStream, Speaker, Speech,

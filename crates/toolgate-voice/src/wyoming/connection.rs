@@ -16,6 +16,9 @@ use crate::EngineError;
 const SEND: Duration = Duration::from_secs(10);
 /// How long an event may take to arrive, from its first byte.
 const ARRIVE: Duration = Duration::from_secs(10);
+/// How long, and for how much, a peer is listened to that has been told good-bye.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 4 << 20;
 /// How much is read at once.
 const READ: usize = 16 << 10;
 
@@ -73,6 +76,24 @@ impl Connection {
     /// The next event of a peer that has yet to answer. See [`Receiver::answer`].
     pub async fn answer(&mut self) -> Result<Event, EngineError> {
         self.receiver.answer().await
+    }
+
+    /// Ends the connection so that what was sent last arrives: a socket that is closed while the peer still sends would throw it away.
+    pub async fn close(mut self) {
+        let draining = async {
+            self.sender.write.shutdown().await?;
+            let mut left = LINGER_BYTES;
+            let mut rest = [0; 4096];
+            while left > 0 {
+                match self.receiver.read.read(&mut rest).await? {
+                    0 => break,
+                    read => left = left.saturating_sub(read),
+                }
+            }
+            io::Result::Ok(())
+        };
+        // A peer that is gone, or does not stop, has had its chance.
+        drop(timeout(LINGER, draining).await);
     }
 
     /// Both directions, each for a task of its own.

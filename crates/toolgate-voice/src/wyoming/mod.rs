@@ -15,6 +15,8 @@ mod connection;
 mod event;
 mod frame;
 mod info;
+mod listener;
+mod server;
 mod sound;
 
 pub use address::{Address, AddressError};
@@ -27,3 +29,4 @@ pub use info::{
     Artifact, AsrProgram, Attribution, HandleProgram, Info, IntentProgram, MicProgram, Model,
     Satellite, SndProgram, Speaker, TtsProgram, TtsVoice, WakeModel, WakeProgram,
 };
+pub use server::{BindError, Guest, Server, Service};

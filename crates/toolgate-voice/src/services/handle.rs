@@ -1,0 +1,187 @@
+//! `handle`: a request in text, its answer in text. Home Assistant offers it as a conversation agent.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::{artifact, or_english};
+use crate::EngineError;
+use crate::wyoming::{Context, Event, Guest, HandleProgram, Info, Model, Service};
+
+/// The longest request, in bytes. Nobody says more in one breath.
+const LONGEST: usize = 4096;
+
+/// A request that came over Wyoming.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// What somebody said, without blanks around it.
+    pub text: String,
+    /// Its language.
+    pub language: Option<String>,
+    /// Requests with the same id belong together.
+    pub conversation_id: Option<String>,
+    /// The device somebody spoke to.
+    pub device_id: Option<String>,
+    /// The satellite somebody spoke to.
+    pub satellite_id: Option<String>,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// What somebody is told.
+    pub text: String,
+    /// False if the request was not carried out.
+    pub ok: bool,
+}
+
+/// Answers requests. It bounds its own time.
+pub trait Respond: Send + Sync {
+    /// The answer; a failure is told in words.
+    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered>;
+}
+
+/// The Wyoming service `handle`.
+pub struct HandleService {
+    respond: Arc<dyn Respond>,
+    languages: Vec<String>,
+}
+
+impl HandleService {
+    /// Offers what `respond` says, for requests in these languages; without any, in English.
+    pub fn new(respond: Arc<dyn Respond>, languages: Vec<String>) -> Self {
+        Self {
+            respond,
+            languages: or_english(languages),
+        }
+    }
+
+    async fn answer(&self, guest: &mut Guest, request: Request) -> Result<(), EngineError> {
+        let Request {
+            text,
+            language,
+            context,
+            streaming,
+        } = request;
+        if text.len() > LONGEST {
+            let text = format!("a request has at most {LONGEST} bytes");
+            let code = Some("too-long".to_owned());
+            return guest.send(&Event::Error { text, code }).await;
+        }
+        let id = |key: &str| match context.as_ref().and_then(|context| context.get(key)) {
+            Some(Value::String(id)) => Some(id.clone()),
+            _ => None,
+        };
+        let asked = Asked {
+            text: text.trim().to_owned(),
+            language,
+            conversation_id: id("conversation_id"),
+            device_id: id("device_id"),
+            satellite_id: id("satellite_id"),
+        };
+        let Answered { text, ok } = self.respond.respond(asked).await;
+        let whole = match ok {
+            true => Event::Handled {
+                text: Some(text.clone()),
+                context: context.clone(),
+            },
+            false => Event::NotHandled {
+                text: Some(text.clone()),
+                context: context.clone(),
+            },
+        };
+        if !(streaming && ok) {
+            return guest.send(&whole).await;
+        }
+        guest.send(&Event::HandledStart { context }).await?;
+        guest.send(&Event::HandledChunk { text }).await?;
+        guest.send(&whole).await?;
+        guest.send(&Event::HandledStop).await
+    }
+}
+
+/// What a client has said so far.
+#[derive(Default)]
+struct Request {
+    text: String,
+    language: Option<String>,
+    context: Option<Context>,
+    /// A client that sends pieces understands pieces.
+    streaming: bool,
+}
+
+impl Service for HandleService {
+    fn info(&self) -> Info {
+        let model = Model {
+            artifact: artifact("toolgate", "The model and the tools of this Toolgate"),
+            languages: self.languages.clone(),
+        };
+        let program = HandleProgram {
+            artifact: artifact(
+                "toolgate",
+                "Answers requests and switches things with tools",
+            ),
+            models: vec![model],
+            supports_handled_streaming: true,
+            supports_home_control: true,
+        };
+        Info {
+            handle: vec![program],
+            ..Info::default()
+        }
+    }
+
+    fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>> {
+        async move {
+            let mut pieces: Option<Request> = None;
+            while let Some(event) = guest.receive().await? {
+                match event {
+                    Event::TranscriptStart { language, context } => {
+                        pieces = Some(Request {
+                            text: String::new(),
+                            language,
+                            context,
+                            streaming: true,
+                        });
+                    }
+                    Event::TranscriptChunk { text } => {
+                        if let Some(pieces) = &mut pieces
+                            && pieces.text.len() <= LONGEST
+                        {
+                            pieces.text.push_str(&text);
+                        }
+                    }
+                    Event::Transcript {
+                        text,
+                        language,
+                        context,
+                    } => {
+                        let streaming = pieces.take().is_some();
+                        let request = Request {
+                            text,
+                            language,
+                            context,
+                            streaming,
+                        };
+                        self.answer(guest, request).await?;
+                    }
+                    // The whole text did not come: the pieces are it.
+                    Event::TranscriptStop => {
+                        if let Some(pieces) = pieces.take() {
+                            self.answer(guest, pieces).await?;
+                        }
+                    }
+                    // Servers ignore what is not for them.
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

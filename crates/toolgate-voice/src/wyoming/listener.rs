@@ -1,0 +1,109 @@
+//! Where connections come in: a port or a socket file.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+
+use super::server::BindError;
+use super::{Address, Connection};
+
+#[derive(Debug)]
+pub(super) struct Listener {
+    address: Address,
+    socket: Socket,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    pub(super) async fn bind(address: &Address) -> Result<Self, BindError> {
+        open(address).await.map_err(|error| BindError {
+            at: address.to_string(),
+            why: match error.kind() {
+                io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+                _ => error.to_string(),
+            },
+        })
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// True if only programs of this machine can connect.
+    pub(super) fn is_private(&self) -> bool {
+        match &self.socket {
+            Socket::Tcp(listener) => listener
+                .local_addr()
+                .is_ok_and(|address| address.ip().to_canonical().is_loopback()),
+            Socket::Unix(_) => true,
+        }
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<Connection> {
+        match &self.socket {
+            Socket::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                let (read, write) = stream.into_split();
+                Ok(Connection::over(read, write, &format!("tcp://{peer}")))
+            }
+            Socket::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let (read, write) = stream.into_split();
+                Ok(Connection::over(read, write, &self.address.to_string()))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            // Somebody else may have removed it before.
+            drop(fs::remove_file(path));
+        }
+    }
+}
+
+async fn open(address: &Address) -> io::Result<Listener> {
+    match address {
+        Address::Tcp { host, port } => {
+            let listener = TcpListener::bind((host.as_str(), *port)).await?;
+            let address = Address::Tcp {
+                host: host.clone(),
+                port: listener.local_addr()?.port(),
+            };
+            Ok(Listener {
+                address,
+                socket: Socket::Tcp(listener),
+            })
+        }
+        Address::Unix(path) => {
+            remove_stale(path).await?;
+            Ok(Listener {
+                address: address.clone(),
+                socket: Socket::Unix(UnixListener::bind(path)?),
+            })
+        }
+    }
+}
+
+/// A program that was killed leaves its socket file. Only a socket is removed, and only if nobody answers.
+async fn remove_stale(path: &Path) -> io::Result<()> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if !is_socket {
+        return Ok(());
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,179 @@
+//! Services of this program: connections taken in, bounded, and ended in an orderly way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info, warn};
+
+use super::listener::Listener;
+use super::{Address, Connection, Event, Info};
+use crate::EngineError;
+
+/// Connections at a time.
+const MOST: usize = 64;
+/// How long a client may be silent. Clients of these services connect for each request.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long what is under way may take once the server was told to stop.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the one that is turned away is told so.
+const TURN_AWAY: Duration = Duration::from_millis(100);
+/// How long to leave a system alone that has no more connections to give.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// Such a system is reported this often.
+const REPORT: Duration = Duration::from_secs(60);
+
+/// What a server offers.
+pub trait Service: Send + Sync {
+    /// What it tells of itself.
+    fn info(&self) -> Info;
+
+    /// Talks with one client. The connection ends with it; an error is told to the client.
+    fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>>;
+}
+
+/// A listener for one service.
+#[derive(Debug)]
+pub struct Server {
+    listener: Listener,
+}
+
+/// Why there is no listener.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot listen on {at}: {why}")]
+pub struct BindError {
+    pub(super) at: String,
+    pub(super) why: String,
+}
+
+impl Server {
+    /// Listens. A socket file that nobody listens on any more is replaced.
+    pub async fn bind(address: &Address) -> Result<Self, BindError> {
+        let listener = Listener::bind(address).await?;
+        if !listener.is_private() {
+            let address = listener.address();
+            warn!(%address, "Wyoming knows no passwords: everybody who reaches this address can use the service");
+        }
+        Ok(Self { listener })
+    }
+
+    /// Where it listens; with the port it got, if it was left to the system.
+    pub fn address(&self) -> &Address {
+        self.listener.address()
+    }
+
+    /// Takes connections in until `stop`. What goes wrong with one is no matter for the others.
+    pub async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
+        let mut open = JoinSet::new();
+        let mut reported = None;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok(connection) if open.len() < MOST => {
+                        open.spawn(host(connection, Arc::clone(&service), stop.clone()));
+                    }
+                    Ok(connection) => turn_away(connection).await,
+                    Err(problem) => rest(&problem, open.len(), &mut reported).await,
+                },
+                Some(ended) = open.join_next() => {
+                    if let Err(problem) = ended {
+                        error!(%problem, "a Wyoming connection ended by a fault of this program");
+                    }
+                }
+            }
+        }
+        drop(self.listener);
+        let emptied = async { while open.join_next().await.is_some() {} };
+        if timeout(GRACE, emptied).await.is_err() {
+            info!(
+                connections = open.len(),
+                "Wyoming connections that did not end are cut"
+            );
+        }
+    }
+}
+
+async fn turn_away(mut connection: Connection) {
+    debug!("a Wyoming connection was turned away: there is no room");
+    let full = Event::Error {
+        text: "too many connections; try again later".to_owned(),
+        code: Some("overloaded".to_owned()),
+    };
+    // A new connection has room for this; one that has not is not waited for.
+    drop(timeout(TURN_AWAY, connection.send(&full)).await);
+}
+
+async fn rest(problem: &std::io::Error, open: usize, reported: &mut Option<Instant>) {
+    if reported.is_none_or(|at| at.elapsed() >= REPORT) {
+        *reported = Some(Instant::now());
+        warn!(error = %problem, open, "no new Wyoming connections can be accepted");
+    }
+    tokio::time::sleep(BACK_OFF).await;
+}
+
+/// A client, as a service sees it.
+#[derive(Debug)]
+pub struct Guest {
+    connection: Connection,
+    info: Info,
+    stop: CancellationToken,
+}
+
+impl Guest {
+    /// The next event that is for the service: `describe` and `ping` have their answers. `None` is the end: the client has closed,
+    /// was silent for a minute, or the server stops.
+    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+        loop {
+            let event = tokio::select! {
+                () = self.stop.cancelled() => return Ok(None),
+                event = timeout(IDLE, self.connection.receive()) => event,
+            };
+            match event {
+                Ok(Ok(Some(Event::Ping { text }))) => self.send(&Event::Pong { text }).await?,
+                Ok(Ok(Some(Event::Describe))) => {
+                    let info = Event::Info(Box::new(self.info.clone()));
+                    self.send(&info).await?;
+                }
+                Ok(event) => return event,
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Sends an event.
+    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+        self.connection.send(event).await
+    }
+}
+
+/// One connection, from its first event to its end.
+async fn host(connection: Connection, service: Arc<dyn Service>, stop: CancellationToken) {
+    let mut guest = Guest {
+        connection,
+        info: service.info(),
+        stop,
+    };
+    let Err(problem) = service.attend(&mut guest).await else {
+        return guest.connection.close().await;
+    };
+    debug!(%problem, "a Wyoming connection ended");
+    let (text, code) = match &problem {
+        EngineError::Protocol { why, .. } => (why.clone(), "protocol"),
+        EngineError::TimedOut { .. } => ("the event took too long".to_owned(), "timeout"),
+        _ => return,
+    };
+    let told = Event::Error {
+        text,
+        code: Some(code.to_owned()),
+    };
+    if guest.send(&told).await.is_ok() {
+        guest.connection.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
