@@ -26,6 +26,7 @@ pub mod wyoming;
 
 pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
+pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};
 pub use listen::{Listening, Notice, Segmenter, Utterance};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};
 pub use settings::VoiceSettings;

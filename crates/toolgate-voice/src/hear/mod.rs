@@ -1,1 +1,80 @@
 //! Where sound comes from.
+//!
+//! ```text
+//!  Input ──▶ open ──▶ Source     stdin, WAV files, a program, a command: `stream`, and `decode` for their bytes
+//!                     Source     a Wyoming microphone or satellite: `service`, and `link` for the way back
+//! ```
+
+mod decode;
+mod input;
+mod link;
+mod paced;
+pub(crate) mod program;
+mod recorder;
+mod service;
+mod stream;
+pub(crate) mod words;
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+pub use self::input::{Input, InputError};
+pub use self::link::SatelliteLink;
+pub use self::paced::paced;
+pub use self::recorder::Recorder;
+use crate::EngineError;
+use crate::audio::RATE;
+
+/// How long a microphone may give nothing at all, not even silence.
+const SILENT: Duration = Duration::from_secs(10);
+/// What follows sound that ends by itself, so that the end of speech is found in it.
+const QUIET: usize = RATE as usize * 5 / 2;
+
+/// Something that gives sound. It has to be asked all the time: what nobody takes is lost, not kept.
+pub trait Source: Send {
+    /// What is heard next, or `None` once there will be no more. May be dropped and asked again: nothing is lost.
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Heard>, EngineError>>;
+}
+
+/// What a source gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// Sound, 16-bit mono at 16 kHz.
+    Sound(Vec<i16>),
+    /// The satellite heard its wake word itself, or was asked to listen: what follows is a request.
+    Woken(Option<String>),
+}
+
+/// A source that is ready.
+pub struct Opened {
+    /// Gives the sound.
+    pub source: Box<dyn Source>,
+    /// What it is, for the journal.
+    pub name: &'static str,
+    /// Where it is, if that is known.
+    pub room: Option<String>,
+    /// The way back to a satellite.
+    pub link: Option<SatelliteLink>,
+}
+
+/// Opens an input. One that fails later is opened again by whoever needs it.
+///
+/// # Errors
+///
+/// If there is no sound to be had there.
+pub async fn open(input: &Input) -> Result<Opened, EngineError> {
+    let (source, name): (Box<dyn Source>, _) = match input {
+        Input::Stdin { rate } => (stream::stdin(*rate)?, "stdin"),
+        Input::Wav(files) => (stream::files(files).await?, "wav"),
+        Input::Program(program) => (stream::recorder(&program.command().await)?, "microphone"),
+        Input::Command(words) => (stream::command(words)?, "microphone"),
+        Input::Wyoming(address) => return service::open(address).await,
+    };
+    Ok(Opened {
+        source,
+        name,
+        room: None,
+        link: None,
+    })
+}

@@ -1,0 +1,252 @@
+//! Programs that work for the gateway, and never outlive it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolgate_core::escape;
+
+use crate::EngineError;
+
+/// How much of what a program says on stderr is kept: the end says why it failed.
+const TAIL: usize = 1024;
+/// How long a program that closed its output may take to end, and its last words to arrive.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// Where the program is. Relative folders of the PATH do not count: what lies in the working directory is nobody's microphone.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    find_on(&env::var_os("PATH")?, program)
+}
+
+fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
+    let executable = |file: &PathBuf| {
+        let data = file.metadata();
+        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(executable)
+}
+
+/// A program at work, in a process group of its own. Dropping it kills the whole group.
+pub(crate) struct Running {
+    name: String,
+    child: Child,
+    group: Option<Pid>,
+    tail: Arc<Mutex<Vec<u8>>>,
+    stderr: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts it: the first of `words` is the program, the others are its arguments, as they are. Also gives what it reads and
+    /// what it writes.
+    pub(crate) fn start(words: &[String]) -> Result<(Self, ChildStdin, ChildStdout), EngineError> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(failed("command", "it has no words: name a program"));
+        };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| failed(program, &format!("cannot be started: {error}")))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(failed(program, "has no pipes"));
+        };
+        let tail = Arc::default();
+        let running = Self {
+            name: program.clone(),
+            group: child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)),
+            child,
+            stderr: tokio::spawn(keep_tail(stderr, Arc::clone(&tail))),
+            tail,
+        };
+        Ok((running, stdin, stdout))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// After its output ended: nothing if it did its work, else why it did not.
+    pub(crate) async fn end(&mut self) -> Result<(), EngineError> {
+        let status = timeout(ENDING, self.child.wait()).await;
+        // What it started may hold stderr open.
+        self.kill();
+        timeout(ENDING, &mut self.stderr).await.ok();
+        match status {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(self.failed(&format!("ended ({status})"))),
+            Ok(Err(error)) => Err(self.failed(&error.to_string())),
+            Err(_) => Err(self.failed("closed its output but did not end")),
+        }
+    }
+
+    /// An error of this program, with the end of what it said.
+    pub(crate) fn failed(&self, why: &str) -> EngineError {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = String::from_utf8_lossy(&tail);
+        match escape(words.trim()) {
+            said if said.is_empty() => failed(&self.name, why),
+            said => failed(&self.name, &format!("{why}: {said}")),
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Gone already is as good as reached.
+            let _gone = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+        self.stderr.abort();
+    }
+}
+
+fn failed(program: &str, why: &str) -> EngineError {
+    EngineError::Program {
+        program: program.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+/// Reads all there is, so that the program never waits for it, and keeps the end.
+async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = [0; TAIL];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(&buffer[..read]);
+        let surplus = tail.len().saturating_sub(TAIL);
+        tail.drain(..surplus);
+    }
+}
+
+/// Up to `limit` bytes of what is there to read.
+pub(crate) async fn read_some(from: impl AsyncRead + Unpin, limit: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What came before an error is all there is.
+    from.take(limit).read_to_end(&mut bytes).await.ok();
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn shell(script: &str) -> Vec<String> {
+        ["sh", "-c", script].map(str::to_owned).to_vec()
+    }
+
+    fn lives(pid: i32) -> bool {
+        // A zombie has been killed; who reaps it is not our concern.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    }
+
+    #[test]
+    fn programs_are_found_in_absolute_folders_of_the_path_if_they_can_be_run() {
+        let home = tempfile::tempdir().unwrap();
+        for (name, mode) in [("plain", 0o644), ("tool", 0o755)] {
+            let file = home.path().join(name);
+            fs::write(&file, "").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = env::join_paths(["relative".as_ref(), home.path()]).unwrap();
+        assert_eq!(find_on(&path, "tool"), Some(home.path().join("tool")));
+        assert_eq!(find_on(&path, "plain"), None);
+        assert_eq!(find_on(&path, "absent"), None);
+        assert_eq!(find_on(OsStr::new(""), "tool"), None);
+    }
+
+    #[tokio::test]
+    async fn what_a_program_says_last_is_in_the_error() {
+        for (script, expected) in [
+            ("exit 0", None),
+            ("echo warning >&2", None),
+            (
+                "echo no such device >&2; exit 3",
+                Some("sh: ended (exit status: 3): no such device"),
+            ),
+            ("exit 3", Some("sh: ended (exit status: 3)")),
+            ("kill -9 $$", Some("sh: ended (signal: 9 (SIGKILL))")),
+            (
+                "printf '\\033[2Jx' >&2; exit 1",
+                Some("sh: ended (exit status: 1): \\u{1b}[2Jx"),
+            ),
+        ] {
+            let (mut running, _stdin, stdout) = Running::start(&shell(script)).unwrap();
+            read_some(stdout, 10).await;
+            let end = running.end().await.map_err(|error| error.to_string());
+            assert_eq!(end.err().as_deref(), expected, "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flood_on_stderr_is_read_and_only_its_end_kept() {
+        let script = "yes no | head -c 5000000 >&2; echo the end >&2; exit 1";
+        let (mut running, _stdin, stdout) = Running::start(&shell(script)).unwrap();
+        read_some(stdout, 10).await;
+        let text = running.end().await.unwrap_err().to_string();
+        assert!(text.ends_with("the end") && text.len() < 3 * TAIL, "{text}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_started_is_named() {
+        for (words, expected) in [
+            (vec![], "command: it has no words: name a program"),
+            (
+                vec!["/no/such/program".to_owned()],
+                "/no/such/program: cannot be started: No such file",
+            ),
+        ] {
+            let error = Running::start(&words).err().unwrap().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_dropped_takes_its_children_along() {
+        let (running, _stdin, mut stdout) =
+            Running::start(&shell("sleep 600 & echo $! $$; wait")).unwrap();
+        let mut said = Vec::new();
+        while !said.ends_with(b"\n") {
+            stdout.read_buf(&mut said).await.unwrap();
+        }
+        let said = String::from_utf8(said).unwrap();
+        let pids: Vec<i32> = said
+            .split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect();
+        assert!(pids.len() == 2 && pids.iter().all(|pid| lives(*pid)));
+        drop(running);
+        let gone = async {
+            while pids.iter().any(|pid| lives(*pid)) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(10), gone)
+            .await
+            .expect("all of them end");
+    }
+}

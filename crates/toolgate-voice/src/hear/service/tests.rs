@@ -1,0 +1,362 @@
+//! A microphone or a satellite that is played by the test, over a real socket or, where time matters, without one.
+
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::wyoming::{MicProgram, Satellite};
+
+const HANG: Duration = Duration::from_secs(60);
+
+fn microphone() -> Info {
+    Info {
+        mic: vec![MicProgram::default()],
+        ..Info::default()
+    }
+}
+
+fn satellite() -> Info {
+    Info {
+        satellite: Some(Satellite {
+            area: Some("Kitchen".to_owned()),
+            ..Satellite::default()
+        }),
+        ..Info::default()
+    }
+}
+
+fn chunk(rate: u32, sample: i16, count: usize) -> Event {
+    Event::AudioChunk {
+        format: Format {
+            rate,
+            ..Format::HEARD
+        },
+        timestamp: None,
+        bytes: sample.to_le_bytes().repeat(count).into(),
+    }
+}
+
+/// The side of the test: what the gateway is connected to.
+struct Peer(Connection);
+
+impl Peer {
+    async fn expect(&mut self) -> Event {
+        loop {
+            let event = timeout(HANG, self.0.receive())
+                .await
+                .expect("no hang")
+                .unwrap();
+            match event.expect("still connected") {
+                Event::Ping { .. } => {}
+                event => return event,
+            }
+        }
+    }
+
+    async fn send(&mut self, event: Event) {
+        self.0.send(&event).await.unwrap();
+    }
+}
+
+/// A service on the loopback that says this about itself, and the gateway's source of it.
+async fn opened(info: Info) -> (Peer, Opened) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let serving = async {
+        let (read, write) = listener.accept().await.unwrap().0.into_split();
+        let mut peer = Peer(Connection::over(read, write, "the gateway"));
+        assert_eq!(peer.expect().await, Event::Describe);
+        // A microphone does not wait to be asked.
+        peer.send(chunk(16_000, 9, 10)).await;
+        peer.send(Event::Info(Box::new(info))).await;
+        peer
+    };
+    let (peer, opened) = tokio::join!(serving, open(&address));
+    (peer, opened.unwrap())
+}
+
+async fn next(opened: &mut Opened) -> Result<Option<Heard>, EngineError> {
+    timeout(HANG, opened.source.next()).await.expect("no hang")
+}
+
+#[tokio::test]
+async fn a_microphone_is_heard_in_whatever_format_it_sends() {
+    let (mut peer, mut opened) = opened(microphone()).await;
+    assert_eq!((opened.name, opened.room.as_deref()), ("microphone", None));
+    assert!(opened.link.is_none());
+    peer.send(Event::AudioStart {
+        format: Format::HEARD,
+        timestamp: None,
+    })
+    .await;
+    peer.send(chunk(16_000, 7, 1_024)).await;
+    assert_eq!(
+        next(&mut opened).await,
+        Ok(Some(Heard::Sound(vec![7; 1_024])))
+    );
+    peer.send(chunk(48_000, 7, 4_800)).await;
+    let Ok(Some(Heard::Sound(sound))) = next(&mut opened).await else {
+        panic!("no sound");
+    };
+    assert!((1_400..=1_600).contains(&sound.len()), "{}", sound.len());
+    peer.send(chunk(16_000, 8, 3)).await;
+    assert_eq!(next(&mut opened).await, Ok(Some(Heard::Sound(vec![8; 3]))));
+}
+
+#[tokio::test]
+async fn a_satellite_is_run_and_says_when_it_woke() {
+    let (mut peer, mut opened) = opened(satellite()).await;
+    assert_eq!(
+        (opened.name, opened.room.as_deref()),
+        ("satellite", Some("Kitchen"))
+    );
+    assert_eq!(peer.expect().await, Event::RunSatellite);
+    let run = |start_stage, wake_word_name: Option<&str>| Event::RunPipeline {
+        start_stage,
+        end_stage: Stage::Tts,
+        restart_on_end: false,
+        wake_word_name: wake_word_name.map(str::to_owned),
+        wake_word_names: None,
+        announce_text: None,
+    };
+    let detection = |name: &str| Event::Detection {
+        name: Some(name.to_owned()),
+        timestamp: None,
+        speaker: None,
+    };
+    // The wake word is for us to hear: nothing to tell.
+    peer.send(run(Stage::Wake, None)).await;
+    peer.send(detection("ok_nabu")).await;
+    peer.send(run(Stage::Asr, None)).await;
+    peer.send(run(Stage::Asr, None)).await;
+    peer.send(detection("ok_nabu")).await;
+    peer.send(run(Stage::Asr, Some("hey_jarvis"))).await;
+    peer.send(chunk(16_000, 3, 2)).await;
+    peer.send(Event::AudioStop { timestamp: None }).await;
+    for expected in [
+        Heard::Woken(Some("ok_nabu".to_owned())),
+        Heard::Woken(None),
+        Heard::Woken(Some("hey_jarvis".to_owned())),
+        Heard::Sound(vec![3; 2]),
+        Heard::Sound(vec![0; QUIET]),
+    ] {
+        assert_eq!(next(&mut opened).await, Ok(Some(expected)));
+    }
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_with_its_text() {
+    let (mut peer, _opened) = opened(satellite()).await;
+    assert_eq!(peer.expect().await, Event::RunSatellite);
+    let text = Some("x".to_owned());
+    peer.send(Event::Ping { text: text.clone() }).await;
+    assert_eq!(peer.expect().await, Event::Pong { text });
+}
+
+#[tokio::test]
+async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
+    let (mut peer, opened) = opened(satellite()).await;
+    assert_eq!(peer.expect().await, Event::RunSatellite);
+    let link = opened.link.clone().unwrap();
+    let start = Event::AudioStart {
+        format: Format::HEARD,
+        timestamp: None,
+    };
+    link.send(start.clone()).await.unwrap();
+    assert_eq!(peer.expect().await, start);
+    let playing = tokio::spawn(async move { link.finish(HANG).await });
+    assert_eq!(peer.expect().await, Event::AudioStop { timestamp: None });
+    assert!(!playing.is_finished());
+    peer.send(Event::Played).await;
+    assert_eq!(playing.await.unwrap(), Ok(true));
+
+    let link = opened.link.clone().unwrap();
+    assert_eq!(link.finish(Duration::from_millis(1)).await, Ok(false));
+    let transcript = Event::Transcript {
+        text: "turn on switch one".to_owned(),
+        language: None,
+        context: None,
+    };
+    link.tell(transcript.clone());
+    let mut seen = [peer.expect().await, peer.expect().await];
+    seen.sort_by_key(|event| *event == transcript);
+    assert_eq!(seen[1], transcript);
+}
+
+#[tokio::test]
+async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
+    for (what, expected) in [
+        ("close", "closed the connection"),
+        ("garbage", "does not speak Wyoming as it should"),
+        ("error", "says: no microphone"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
+        let serving = async {
+            let (read, mut write) = listener.accept().await.unwrap().0.into_split();
+            let (out, mut pipe) = tokio::io::duplex(1 << 16);
+            let mut peer = Connection::over(read, out, "the gateway");
+            assert_eq!(peer.receive().await.unwrap(), Some(Event::Describe));
+            peer.send(&Event::Info(Box::new(satellite())))
+                .await
+                .unwrap();
+            match what {
+                "error" => {
+                    let text = "no microphone".to_owned();
+                    peer.send(&Event::Error { text, code: None }).await.unwrap();
+                }
+                "garbage" => {
+                    let mut bytes = vec![];
+                    drop(peer);
+                    tokio::io::AsyncReadExt::read_to_end(&mut pipe, &mut bytes)
+                        .await
+                        .unwrap();
+                    bytes.extend(b"no json at all\n");
+                    tokio::io::AsyncWriteExt::write_all(&mut write, &bytes)
+                        .await
+                        .unwrap();
+                    return write;
+                }
+                _ => {}
+            }
+            drop(peer);
+            tokio::io::copy(&mut pipe, &mut write).await.unwrap();
+            write
+        };
+        let (write, opened) = tokio::join!(serving, open(&address));
+        let mut opened = opened.unwrap();
+        if what == "close" {
+            drop(write);
+        }
+        let error = next(&mut opened).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{what}: {error}");
+        assert_eq!(next(&mut opened).await, Ok(None), "{what}");
+        let link = opened.link.unwrap();
+        let lost = link.send(Event::Played).await;
+        assert!(matches!(lost, Err(EngineError::Closed { .. })), "{what}");
+        assert!(link.finish(HANG).await.is_err(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn what_gives_no_sound_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: Address = format!("tcp://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let serving = async {
+        let (read, write) = listener.accept().await.unwrap().0.into_split();
+        let mut peer = Peer(Connection::over(read, write, "the gateway"));
+        peer.expect().await;
+        peer.send(Event::Info(Box::default())).await;
+        peer
+    };
+    let (_peer, opened) = tokio::join!(serving, open(&address));
+    let error = opened.err().unwrap().to_string();
+    assert!(
+        error.ends_with(
+            "offers neither a microphone nor a satellite: set 'input' of 'voice' to one that does"
+        ),
+        "{error}"
+    );
+    drop(listener);
+    assert!(matches!(
+        open(&address).await,
+        Err(EngineError::Unreachable { .. })
+    ));
+}
+
+#[tokio::test]
+async fn the_connection_ends_with_the_source() {
+    let (mut peer, opened) = opened(microphone()).await;
+    drop(opened);
+    let end = timeout(HANG, peer.0.receive()).await.expect("no hang");
+    assert!(
+        matches!(end, Ok(None) | Err(EngineError::Closed { .. })),
+        "{end:?}"
+    );
+}
+
+/// A service over a pipe, so that time can be paused.
+fn piped(is_satellite: bool) -> (Peer, mpsc::Receiver<Result<Heard, EngineError>>) {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let (read, write) = tokio::io::split(theirs);
+    let peer = Peer(Connection::over(read, write, "the gateway"));
+    let (read, write) = tokio::io::split(ours);
+    let (link, outgoing, played) = SatelliteLink::new("here");
+    let (heard, source) = mpsc::channel(WAITING);
+    let service = Service::new("here".to_owned(), is_satellite, heard, link, played);
+    tokio::spawn(service.run(Connection::over(read, write, "here"), outgoing));
+    (peer, source)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_gives_no_sign_of_life_is_given_up() {
+    for (is_satellite, after) in [(true, LIFELESS), (false, SILENT)] {
+        let began = Instant::now();
+        let (_peer, mut source) = piped(is_satellite);
+        let at = "here".to_owned();
+        assert_eq!(
+            source.recv().await,
+            Some(Err(EngineError::TimedOut { at, after }))
+        );
+        assert_eq!(began.elapsed(), after);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_satellite_that_answers_pings_lives_for_hours() {
+    let (mut peer, mut source) = piped(true);
+    tokio::spawn(async move {
+        while let Ok(Some(Event::Ping { text })) = peer.0.receive().await {
+            peer.send(Event::Pong { text }).await;
+        }
+    });
+    let hours = Duration::from_secs(2 * 3600);
+    assert!(timeout(hours, source.recv()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
+    let (mut peer, mut source) = piped(true);
+    for _ in 0..10 * WAITING {
+        peer.send(chunk(16_000, 1, 10)).await;
+        sleep(Duration::from_millis(1)).await;
+    }
+    peer.send(Event::Ping { text: None }).await;
+    assert_eq!(peer.expect().await, Event::Pong { text: None });
+    let mut kept = 0;
+    while let Ok(heard) = source.try_recv() {
+        assert_eq!(heard, Ok(Heard::Sound(vec![1; 10])));
+        kept += 1;
+    }
+    assert_eq!(kept, WAITING);
+    peer.send(chunk(16_000, 2, 1)).await;
+    assert_eq!(source.recv().await, Some(Ok(Heard::Sound(vec![2]))));
+}
+
+#[test]
+fn bytes_of_a_chunk_may_end_anywhere() {
+    let (link, _outgoing, played) = SatelliteLink::new("here");
+    let (heard, mut source) = mpsc::channel(WAITING);
+    let mut service = Service::new("here".to_owned(), false, heard, link, played);
+    for bytes in [&[1_u8][..], &[0, 2, 0, 3], &[0]] {
+        let bytes = Bytes::copy_from_slice(bytes);
+        let event = Event::AudioChunk {
+            format: Format::HEARD,
+            timestamp: None,
+            bytes,
+        };
+        service.take(event).unwrap();
+    }
+    let mut sound = Vec::new();
+    while let Ok(Ok(Heard::Sound(samples))) = source.try_recv() {
+        sound.extend(samples);
+    }
+    assert_eq!(sound, [1, 2, 3]);
+}

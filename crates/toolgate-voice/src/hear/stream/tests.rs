@@ -1,0 +1,157 @@
+use std::fs;
+use std::io::Write;
+use std::time::Duration;
+
+use super::super::{Input, open};
+use super::*;
+
+/// Everything it gives.
+async fn all(source: &mut dyn Source) -> Result<Vec<i16>, EngineError> {
+    let mut sound = Vec::new();
+    let listening = async {
+        while let Some(heard) = source.next().await? {
+            match heard {
+                Heard::Sound(samples) => sound.extend(samples),
+                Heard::Woken(_) => panic!("a stream has no wake word"),
+            }
+        }
+        Ok(())
+    };
+    timeout(Duration::from_secs(60), listening)
+        .await
+        .expect("it ends")?;
+    Ok(sound)
+}
+
+fn shell(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(str::to_owned).to_vec()
+}
+
+fn wav(folder: &Path, name: &str, rate: u32, samples: &[i16]) -> PathBuf {
+    let path = folder.join(name);
+    let spec = hound::WavSpec {
+        channels: 2,
+        sample_rate: rate,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut writer = hound::WavWriter::create(&path, spec).unwrap();
+    for sample in samples {
+        writer.write_sample(*sample).unwrap();
+        writer.write_sample(*sample).unwrap();
+    }
+    writer.finalize().unwrap();
+    path
+}
+
+#[tokio::test]
+async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
+    let home = tempfile::tempdir().unwrap();
+    let one = wav(home.path(), "one.wav", 16_000, &[1; 20_000]);
+    let two = wav(home.path(), "two.wav", 48_000, &[0; 4_800]);
+    let mut opened = open(&Input::Wav(vec![one, two])).await.unwrap();
+    assert_eq!(opened.name, "wav");
+    let sound = all(&mut *opened.source).await.unwrap();
+    assert_eq!(sound[..20_000], [1; 20_000]);
+    assert!(sound[20_000..].iter().all(|sample| *sample == 0));
+    assert_eq!(sound.len(), 20_000 + QUIET + 1_600 + QUIET);
+    assert_eq!(opened.source.next().await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_or_no_wav_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let missing = home.path().join("missing.wav");
+    let error = open(&Input::Wav(vec![missing]))
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("missing.wav: No such file"), "{error}");
+
+    let text = home.path().join("text.wav");
+    fs::File::create(&text)
+        .unwrap()
+        .write_all(b"hello")
+        .unwrap();
+    let good = wav(home.path(), "good.wav", 16_000, &[5]);
+    let mut opened = open(&Input::Wav(vec![text, good])).await.unwrap();
+    let error = opened.source.next().await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("text.wav: this is not WAV: it does not begin as one"),
+        "{error}"
+    );
+    // The next one is heard all the same.
+    assert_eq!(all(&mut *opened.source).await.unwrap()[0], 5);
+}
+
+#[tokio::test]
+async fn a_command_is_heard_until_it_ends() {
+    let mut source = command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'")).unwrap();
+    assert_eq!(all(&mut *source).await, Ok(vec![1, 2, 3]));
+    assert_eq!(source.next().await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_command_that_fails_says_why() {
+    for (script, lasts, expected) in [
+        (
+            "printf '\\1\\0'; echo device is busy >&2; exit 1",
+            false,
+            "sh: ended (exit status: 1): device is busy",
+        ),
+        ("printf '\\1\\0'", true, "sh: ended by itself"),
+        (
+            "printf 'RIFFxxxxAVI '",
+            false,
+            "sh: this is not WAV: it does not begin as one",
+        ),
+    ] {
+        let command = shell(script);
+        let started = if lasts {
+            recorder(&command)
+        } else {
+            super::command(&command)
+        };
+        let mut source = started.unwrap();
+        let error = all(&mut *source).await.unwrap_err().to_string();
+        assert_eq!(error, expected, "{script}");
+        assert_eq!(source.next().await, Ok(None), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn asking_again_after_giving_up_loses_nothing() {
+    let mut source = command(&shell(
+        "for i in 1 2 3 4 5; do printf '\\1\\0'; sleep 0.02; done",
+    ))
+    .unwrap();
+    let mut sound = Vec::new();
+    loop {
+        match timeout(Duration::from_millis(3), source.next()).await {
+            Err(_) => {}
+            Ok(Ok(Some(Heard::Sound(samples)))) => sound.extend(samples),
+            Ok(end) => break assert_eq!(end, Ok(None)),
+        }
+    }
+    assert_eq!(sound, [1; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_that_gives_nothing_is_given_up() {
+    let (ours, _theirs) = tokio::io::duplex(64);
+    let (running, ..) = Running::start(&shell("sleep 600")).unwrap();
+    let mut source = Program {
+        stream: Stream::new(
+            "sh",
+            Box::new(ours),
+            Decoder::raw_or_wav(Format::HEARD).unwrap(),
+        ),
+        running,
+        lasts: true,
+        over: false,
+    };
+    let error = source.next().await.unwrap_err().to_string();
+    assert_eq!(error, "sh: gave no sound for 10 s");
+    assert_eq!(source.next().await, Ok(None));
+}
