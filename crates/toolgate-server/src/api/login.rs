@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tracing::{info, warn};
+use tracing::info;
 use utoipa::ToSchema;
 
 use crate::guard::{Ends, Keys};
@@ -35,17 +35,12 @@ pub(crate) struct Credentials {
               (status = 413, description = "The body is too large", body = Problem),
               (status = 415, description = "Neither a form nor JSON", body = Problem),
               (status = 422, description = "There is no token in it", body = Problem),
-              (status = 429, description = "Too many attempts", body = Problem)))]
+              (status = 429, description = "Too many wrong tokens", body = Problem)))]
 pub(crate) async fn sign_in(
     Extension(keys): Extension<Arc<Keys>>,
     Extension(ends): Extension<Ends>,
     request: Request,
 ) -> Response {
-    if let Err(seconds) = keys.attempt(ends.peer) {
-        let detail = format!("that were too many attempts to sign in; try again in {seconds} s");
-        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
-        return problem.retry_after(seconds).into_response();
-    }
     let token = match token_of(request).await {
         Ok(token) => token,
         Err(refused) => return refused,
@@ -54,11 +49,9 @@ pub(crate) async fn sign_in(
         return home(None);
     }
     let Some(caller) = keys.tokens.find(token.trim().as_bytes()) else {
-        warn!(from = %ends.peer, "somebody tried to sign in with a wrong token");
-        return page(
-            StatusCode::UNAUTHORIZED,
-            Some("That is not a token of this gateway."),
-        );
+        let message = "That is not a token of this gateway.";
+        let wrong = || page(StatusCode::UNAUTHORIZED, Some(message));
+        return keys.wrong(ends.peer).unwrap_or_else(wrong);
     };
     let Some(cookie) = keys.sessions.open(caller.number) else {
         let detail = "this system has no random numbers to give; send the token as 'Authorization: Bearer …' instead";

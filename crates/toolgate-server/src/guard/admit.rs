@@ -50,6 +50,9 @@ impl Guard {
             let place = None;
             return Ok(Entry { caller, place });
         }
+        if caller.is_none() && parts.headers.contains_key(header::AUTHORIZATION) {
+            self.keys.wrong(ends.peer).map_or(Ok(()), Err)?;
+        }
         let caller = match (caller, site) {
             (Some(caller), _) => caller,
             (None, Site::SignIn) => Caller::default(),

@@ -12,6 +12,7 @@ mod refusal;
 mod room;
 mod session;
 mod token;
+mod wrong;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -42,6 +43,7 @@ use refusal::Refusal;
 use room::Room;
 use session::Sessions;
 use token::Tokens;
+use wrong::{SLOW, Slowly, WrongTokens};
 
 use crate::listener::{Fault, Watch};
 use crate::problem::Problem;
@@ -55,8 +57,6 @@ const SMALL_BODY: usize = 64 << 10;
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a route may take to answer after its calls were cancelled.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Attempts to sign in from one address, at once and per minute.
-const ATTEMPTS: f64 = 10.0;
 
 /// Who asks, once the guard has let it in.
 #[derive(Debug, Clone, Default)]
@@ -93,13 +93,13 @@ pub(crate) struct Ends {
 pub(crate) struct Keys {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Sessions,
-    attempts: Rate,
+    wrong: WrongTokens,
 }
 
 impl Keys {
-    /// Counts an attempt to sign in; an error is the number of seconds to wait.
-    pub(crate) fn attempt(&self, peer: IpAddr) -> Result<(), u32> {
-        self.attempts.take(peer.into())
+    /// Counts a wrong token. If there were too many, this is the answer.
+    pub(crate) fn wrong(&self, peer: IpAddr) -> Option<Response> {
+        self.wrong.note(peer)
     }
 }
 
@@ -133,7 +133,7 @@ impl Guard {
             keys: Arc::new(Keys {
                 tokens: Tokens::new(settings),
                 sessions: Sessions::default(),
-                attempts: Rate::new(ATTEMPTS, ATTEMPTS / 60.0),
+                wrong: WrongTokens::default(),
             }),
             rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
             requests: Room::new(settings.concurrency),
@@ -195,6 +195,13 @@ impl Guard {
             Ok(entry) => self.pass(entry, ends, watch, parts, body).await,
             Err(refused) => *refused,
         };
+        if response.extensions().get::<Slowly>().is_some() {
+            let slowly = tokio::time::sleep(SLOW);
+            tokio::select! {
+                () = slowly => {}
+                () = self.gateway.stopping().cancelled() => {}
+            }
+        }
         let (response, stream) = self.bounded(response, is_get);
         let (mut parts, body) = Problem::named(response, &id).into_parts();
         headers::finish(&mut parts.headers, id, &page);

@@ -5,8 +5,9 @@ mod pages;
 mod routes;
 mod signing_in;
 
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -157,4 +158,41 @@ async fn ask(
 ) -> Back {
     let with_host = [headers, &[("host", BIND)]].concat();
     send(guard, bare(method, path, &with_host, body)).await
+}
+
+/// What all tests of this binary log. A subscriber of one thread would miss what others have made cheap to leave out.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    pub(crate) fn listen() -> &'static Self {
+        static LOG: LazyLock<Log> = LazyLock::new(|| {
+            let log = Log::default();
+            let writer = log.clone();
+            let subscriber = tracing_subscriber::fmt()
+                .with_ansi(false)
+                .with_writer(move || writer.clone());
+            tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
+            log
+        });
+        &LOG
+    }
+
+    /// The lines that say this.
+    pub(crate) fn lines(&self, text: &str) -> Vec<String> {
+        let written = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let lines = written.lines().filter(|line| line.contains(text));
+        lines.map(str::to_owned).collect()
+    }
 }

@@ -131,32 +131,86 @@ async fn a_session_has_the_tools_of_its_token() {
     assert_eq!(hidden.json()["error"], "Tool 'nap' not found");
 }
 
+/// Wrong tokens from an address, as a bearer and at the sign-in page.
+async fn guesses(guard: &Guard, peer: [u8; 4]) -> [Back; 2] {
+    let bearer = ("authorization", "Bearer wrong-wrong-wrong-wrong");
+    let host = ("host", BIND);
+    let ends = Ends {
+        peer: peer.into(),
+        ..ends()
+    };
+    let form = "token=wrong-wrong";
+    let requests = [
+        bare("GET", "/api/tools", &[host, bearer], ""),
+        bare("POST", "/login", &[host, OWN, FORM], form),
+    ];
+    let [call, page] = requests
+        .map(async |request| read(guard.handle(ends, &Watch::of_a_test(), request).await).await);
+    [call.await, page.await]
+}
+
 #[tokio::test(start_paused = true)]
-async fn after_ten_attempts_one_has_to_wait() {
+async fn after_ten_wrong_tokens_the_wrong_ones_wait_and_a_right_one_never_does() {
     let guard = guard(locked());
-    for _ in 0..10 {
-        let back = ask(&guard, "POST", "/login", &[OWN, FORM], "token=wrong").await;
-        assert_eq!(back.status, 401);
-        assert!(
-            back.text.contains("role=\"alert\">That is not a token"),
-            "{}",
-            back.text
-        );
+    for _ in 0..5 {
+        let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
+        assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
+        let message = "role=\"alert\">That is not a token";
+        assert!(page.text.contains(message), "{}", page.text);
     }
-    let back = ask(
+    let before = tokio::time::Instant::now();
+    for back in guesses(&guard, [127, 0, 0, 1]).await {
+        assert_eq!(back.status, 429, "{back:?}");
+        let seconds: u32 = back.header("retry-after").unwrap().parse().unwrap();
+        assert!((4..=6).contains(&seconds), "{seconds}");
+    }
+    assert_eq!(before.elapsed(), Duration::from_secs(2), "one second each");
+    let right = format!("Bearer {TOKEN}");
+    let right = ask(
         &guard,
-        "POST",
-        "/login",
-        &[OWN, FORM],
-        &format!("token={TOKEN}"),
+        "GET",
+        "/api/tools",
+        &[("authorization", &right)],
+        "",
     )
     .await;
-    assert_eq!(
-        (back.status.as_u16(), back.header("retry-after")),
-        (429, Some("6"))
-    );
-    tokio::time::advance(Duration::from_secs(6)).await;
+    assert_eq!(right.status, 200);
     signed_in(&guard, TOKEN).await;
+    assert_eq!(before.elapsed(), Duration::from_secs(2), "at once");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
+    assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
+    // Somebody without any token guesses nothing.
+    for _ in 0..20 {
+        assert_eq!(ask(&guard, "GET", "/api/tools", &[], "").await.status, 401);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_tokens_are_told_once_a_minute_with_their_number_and_never_themselves() {
+    let log = Log::listen();
+    let guard = guard(locked());
+    let peer = [10, 9, 8, 7];
+    for _ in 0..3 {
+        guesses(&guard, peer).await;
+    }
+    let told = || log.lines("from=10.9.8.7");
+    assert!(
+        told().len() == 1 && told()[0].contains("count=1"),
+        "{:?}",
+        told()
+    );
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert!(
+        told().len() == 2 && told()[1].contains("count=5"),
+        "{:?}",
+        told()
+    );
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(told().len(), 2, "who has stopped is not told of");
+    guesses(&guard, peer).await;
+    assert_eq!(told().len(), 3);
+    assert!(log.lines("wrong-wrong").is_empty());
 }
 
 #[tokio::test]
