@@ -37,7 +37,11 @@ impl Guard {
     ) -> Result<Entry, Refused> {
         if watch.had_two_lengths() {
             let detail = "a request says by Content-Length or by Transfer-Encoding how long it is, not by both";
-            return Err(refuse(StatusCode::BAD_REQUEST, detail.to_owned()).into());
+            return Err(closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into());
+        }
+        if watch.was_unseen() {
+            let detail = "this came on the connection of a request whose body was sent in chunks; open another one";
+            return Err(closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into());
         }
         let host = self.expect_our_host(parts, ends.reached)?; // 1 host
         *page = self.expect_our_page(parts, host, ends.reached)?; // 2 origin
@@ -175,6 +179,13 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
     debug!(status = status.as_u16(), detail, "a request was refused");
     Problem::new(status, detail).into_response()
+}
+
+/// Ends the connection with the answer.
+pub(super) fn closing(mut response: Response) -> Response {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
 }
 
 fn unauthorized() -> Response {

@@ -32,7 +32,7 @@ use hyper_util::service::TowerToHyperService;
 use toolgate_core::Scope;
 use tracing::{Instrument, debug, error_span};
 
-use admit::{Entry, Site, refuse};
+use admit::{Entry, Site, closing, refuse};
 pub(crate) use body::Answer;
 use body::{Bounded, Stream};
 use headers::RequestIds;
@@ -190,6 +190,7 @@ impl Guard {
     {
         let (parts, body) = request.into_parts();
         let is_get = parts.method == Method::GET;
+        let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let mut page = Page::None;
         let response = match self.admit(ends, watch, &parts, &mut page) {
             Ok(entry) => self.pass(entry, ends, watch, parts, body).await,
@@ -202,7 +203,11 @@ impl Guard {
                 () = self.gateway.stopping().cancelled() => {}
             }
         }
-        let (response, stream) = self.bounded(response, is_get);
+        let (mut response, stream) = self.bounded(response, is_get);
+        if is_chunked {
+            // Where the next request begins is known to the parser alone, and it hides what it should refuse.
+            response = closing(response);
+        }
         let (mut parts, body) = Problem::named(response, &id).into_parts();
         headers::finish(&mut parts.headers, id, &page);
         http::Response::from_parts(parts, Answer::new(body, stream, Arc::clone(watch)))
@@ -253,9 +258,7 @@ impl Guard {
             false => refuse(status, self.wrong_with(fault, limit)),
         };
         *response.status_mut() = status;
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
-        response
+        closing(response)
     }
 
     /// How long a body may be.

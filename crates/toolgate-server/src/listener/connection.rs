@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::head::Head;
+use super::head::Heads;
 use super::watch::{End, Watch};
 use crate::guard::{Ends, Guard};
 
@@ -90,13 +90,13 @@ pub(super) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
 struct Watched<I> {
     io: I,
     watch: Arc<Watch>,
-    head: Head,
+    heads: Heads,
 }
 
 impl<I> Watched<I> {
     fn new(io: I, watch: Arc<Watch>) -> Self {
-        let head = Head::default();
-        Self { io, watch, head }
+        let heads = Heads::default();
+        Self { io, watch, heads }
     }
 
     fn wrote<T>(&self, written: Poll<T>) -> Poll<T> {
@@ -114,14 +114,11 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
         let new = &buffer.filled()[before..];
-        if !new.is_empty()
-            && let Some(first) = self.watch.is_reading()
-        {
-            if first {
-                self.head = Head::default();
-            }
-            self.head.read(new);
-            self.watch.has_two_lengths(self.head.has_two_lengths());
+        if !new.is_empty() {
+            self.watch.is_reading();
+            self.heads.read(new);
+            self.watch
+                .sees_heads(self.heads.count(), self.heads.has_two_lengths());
         }
         read
     }

@@ -47,6 +47,9 @@ pub(crate) struct Watch {
     /// The tick at which the peer stopped reading, plus one; 0: it reads.
     blocked: AtomicU32,
     end: AtomicU8,
+    /// Requests that were begun, and heads that were looked at.
+    requests: AtomicU64,
+    heads: AtomicU64,
     two_lengths: AtomicBool,
     body_fault: AtomicU8,
     body_unread: AtomicBool,
@@ -60,6 +63,8 @@ impl Watch {
             since: AtomicU32::new(clock.load(Relaxed)),
             blocked: AtomicU32::new(0),
             end: AtomicU8::new(0),
+            requests: AtomicU64::new(0),
+            heads: AtomicU64::new(0),
             two_lengths: AtomicBool::new(false),
             body_fault: AtomicU8::new(0),
             body_unread: AtomicBool::new(false),
@@ -78,25 +83,19 @@ impl Watch {
         self.phase.store(phase, Relaxed);
     }
 
-    /// Bytes of a head arrive; true if they are its first.
-    pub(super) fn is_reading(&self) -> Option<bool> {
+    /// Bytes arrive: of a head, unless a request is under way.
+    pub(super) fn is_reading(&self) {
         match self.phase.load(Relaxed) {
-            BUSY => None,
-            READING => Some(false),
-            phase => {
-                // The first bytes of a fresh connection are due since it began.
-                if phase == WAITING {
-                    self.enter(READING);
-                } else {
-                    self.phase.store(READING, Relaxed);
-                }
-                Some(true)
-            }
+            WAITING => self.enter(READING),
+            // The first bytes of a fresh connection are due since it began.
+            FRESH => self.phase.store(READING, Relaxed),
+            _ => {}
         }
     }
 
     /// A request is being answered.
     pub(super) fn is_busy(&self) {
+        self.requests.fetch_add(1, Relaxed);
         self.enter(BUSY);
     }
 
@@ -105,11 +104,18 @@ impl Watch {
         self.enter(WAITING);
     }
 
-    pub(super) fn has_two_lengths(&self, it_has: bool) {
-        self.two_lengths.store(it_has, Relaxed);
+    /// How many heads were seen so far, and whether one of them said twice how long its request is.
+    pub(super) fn sees_heads(&self, count: u64, has_two_lengths: bool) {
+        self.heads.store(count, Relaxed);
+        self.two_lengths.store(has_two_lengths, Relaxed);
     }
 
-    /// True if the request says twice how long it is. Smugglers do.
+    /// True if the head of the request at hand was not looked at, since it came behind a body in chunks.
+    pub(crate) fn was_unseen(&self) -> bool {
+        self.requests.load(Relaxed) > self.heads.load(Relaxed)
+    }
+
+    /// True if a request says twice how long it is. Smugglers do.
     pub(crate) fn had_two_lengths(&self) -> bool {
         self.two_lengths.load(Relaxed)
     }

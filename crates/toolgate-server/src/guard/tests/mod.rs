@@ -6,7 +6,7 @@ mod routes;
 mod signing_in;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -135,7 +135,12 @@ fn bare(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reque
 }
 
 async fn send(guard: &Guard, request: Request<Full<Bytes>>) -> Back {
-    read(guard.handle(ends(), &Watch::of_a_test(), request).await).await
+    send_from(ends().peer, guard, request).await
+}
+
+async fn send_from(peer: IpAddr, guard: &Guard, request: Request<Full<Bytes>>) -> Back {
+    let ends = Ends { peer, ..ends() };
+    read(guard.handle(ends, &Watch::of_a_test(), request).await).await
 }
 
 async fn read(response: http::Response<Answer>) -> Back {

@@ -119,6 +119,7 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
         &[host, ("cookie", "toolgate_session=0")],
         &[("host", "[::1]:7460"), ("x-forwarded-for", "127.0.0.1")],
     ];
+    let mut peer = 0_u32;
     for path in &targets {
         for method in METHODS {
             for (headers, status) in refused {
@@ -127,7 +128,14 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
                 has_the_usual_headers(&back);
             }
             for headers in unknown.iter().filter(|_| !is_open(method, path)) {
-                let back = send(&guard, bare(method, path, headers, "")).await;
+                // Everybody from elsewhere: many wrong tokens from one address are answered otherwise.
+                peer += 1;
+                let back = send_from(
+                    peer.to_be_bytes().into(),
+                    &guard,
+                    bare(method, path, headers, ""),
+                )
+                .await;
                 assert_eq!(back.status.as_u16(), 401, "{method} {path} {headers:?}");
                 assert!(!back.text.contains("secret"));
                 has_the_usual_headers(&back);

@@ -135,17 +135,12 @@ async fn a_session_has_the_tools_of_its_token() {
 async fn guesses(guard: &Guard, peer: [u8; 4]) -> [Back; 2] {
     let bearer = ("authorization", "Bearer wrong-wrong-wrong-wrong");
     let host = ("host", BIND);
-    let ends = Ends {
-        peer: peer.into(),
-        ..ends()
-    };
     let form = "token=wrong-wrong";
     let requests = [
         bare("GET", "/api/tools", &[host, bearer], ""),
         bare("POST", "/login", &[host, OWN, FORM], form),
     ];
-    let [call, page] = requests
-        .map(async |request| read(guard.handle(ends, &Watch::of_a_test(), request).await).await);
+    let [call, page] = requests.map(|request| send_from(peer.into(), guard, request));
     [call.await, page.await]
 }
 

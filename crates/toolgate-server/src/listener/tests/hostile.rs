@@ -252,3 +252,36 @@ async fn a_system_without_files_is_left_alone_for_a_moment_and_reported_once() {
     hall.rest(&too_many).await;
     assert_ne!(hall.reported, first, "it is said again after a while");
 }
+
+#[tokio::test]
+async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
+    let served = Served::start(json!({})).await;
+    let both = "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
+    let ask = "GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n";
+    let nap = call("nap", r#"{"ms":1}"#);
+    let chunks = "POST /api/tools/nap/call HTTP/1.1\r\nhost: HOST\r\ntransfer-encoding: chunked\r\n\r\n8\r\n{\"ms\":1}\r\n0\r\n\r\n";
+    for (before, is_answered) in [
+        (String::new(), false),
+        ("\r\n\r\n".to_owned(), false),
+        (ask.to_owned(), false),
+        (format!("{nap}{ask}"), false),
+        (chunks.to_owned(), true),
+    ] {
+        let answers = served.exchange(&format!("{before}{both}")).await;
+        assert_eq!(
+            answers.contains(r#""success":true"#),
+            is_answered,
+            "{before:?}: {answers}"
+        );
+        // Behind a body in chunks the connection ends; else the whole lot is refused with one answer.
+        let refused = answers.matches("HTTP/1.1 400").count();
+        assert_eq!(refused, usize::from(!is_answered), "{before:?}: {answers}");
+        assert_eq!(
+            answers.matches("HTTP/1.1").count(),
+            1,
+            "{before:?}: {answers}"
+        );
+        assert!(answers.contains("connection: close"), "{answers}");
+    }
+    served.ended().await;
+}
