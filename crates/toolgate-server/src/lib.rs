@@ -25,6 +25,7 @@ mod router;
 mod settings;
 mod sight;
 mod stats;
+mod tool_key;
 mod traces;
 
 pub use approvals::Approvals;

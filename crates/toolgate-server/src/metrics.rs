@@ -1,10 +1,10 @@
 //! Figures for Prometheus.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
+use indexmap::IndexMap;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,6 +14,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use toolgate_core::{CallRecord, ErrorKind, Observer, Source};
 use toolgate_mcp::{ServerState, ServerStatus};
+
+use crate::tool_key::{ToolKey, ToolKeyRef};
 
 /// Seconds; from a call inside of the program to one that waits for a slow device.
 const BUCKETS: [f64; 14] = [
@@ -60,8 +62,8 @@ struct Inner {
     duration: Family<OfTool, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     unknown: Counter,
-    /// A call finds its figures by the tool's name, without making labels anew.
-    tools: Mutex<HashMap<String, Arc<Tool>>>,
+    /// A call finds its figures by the tool, without making labels anew.
+    tools: Mutex<IndexMap<ToolKey, Arc<Tool>>>,
 }
 
 struct Tool {
@@ -130,27 +132,26 @@ impl Metrics {
     fn tool(&self, record: &CallRecord) -> Option<Arc<Tool>> {
         let definition = record.definition()?;
         let mut tools = self.0.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tool) = tools.get(definition.name()) {
+        let key = ToolKeyRef::of(definition);
+        if let Some(tool) = tools.get(&key) {
             return Some(Arc::clone(tool));
         }
-        let labels = match tools.len() < MOST_TOOLS {
-            true => OfTool {
-                tool: definition.name().to_owned(),
-                server: match definition.source() {
-                    Source::Mcp(server) => server.clone(),
-                    local => local.to_string(),
-                },
-            },
-            false => OfTool {
-                tool: OTHERS.to_owned(),
-                server: String::new(),
+        let key = match tools.len() < MOST_TOOLS {
+            true => key.to_key(),
+            false => ToolKey {
+                name: OTHERS.to_owned(),
+                source: Source::Custom,
             },
         };
-        let name = match labels.tool == OTHERS {
-            true => OTHERS,
-            false => definition.name(),
+        let labels = OfTool {
+            tool: key.name.clone(),
+            server: match &key.source {
+                _ if key.name == OTHERS => String::new(),
+                Source::Mcp(server) => server.clone(),
+                local => local.to_string(),
+            },
         };
-        let made = tools.entry(name.to_owned()).or_insert_with(|| {
+        let made = tools.entry(key).or_insert_with(|| {
             Arc::new(Tool {
                 duration: self.0.duration.get_or_create(&labels).clone(),
                 calls: Mutex::default(),
@@ -276,5 +277,48 @@ mod tests {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
         assert!(!page.contains("evil"));
+    }
+    struct Of(toolgate_core::ToolDefinition);
+
+    impl toolgate_core::Tool for Of {
+        fn definition(&self) -> &toolgate_core::ToolDefinition {
+            &self.0
+        }
+
+        fn invoke<'a>(
+            &'a self,
+            _: toolgate_core::ValidArguments,
+            _: &'a toolgate_core::CallContext,
+        ) -> toolgate_core::ToolFuture<'a> {
+            Box::pin(async { Ok(toolgate_core::ToolOutput::text("on")) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_moves_to_another_server_is_counted_there() {
+        let (metrics, stats) = (Metrics::default(), crate::Stats::default());
+        for server in ["old", "new"] {
+            let source = Source::Mcp(server.to_owned());
+            let tool =
+                toolgate_core::ToolDefinition::builder("lamp", "Lamp", json!({ "type": "object" }));
+            let manager = ToolManager::new();
+            manager.add(Of(tool.source(source).build().unwrap()));
+            let executor = ToolExecutor::builder(Arc::new(manager))
+                .observer(metrics.clone())
+                .observer(stats.clone())
+                .build();
+            executor.execute(ToolCall::new("lamp", json!({}))).await;
+        }
+        let page = metrics.render(&[], 1, 0);
+        let report = json!(stats.snapshot(|_, _| true));
+        let mut servers = Vec::new();
+        for (index, server) in ["old", "new"].into_iter().enumerate() {
+            let line = format!(
+                r#"toolgate_calls_total{{tool="lamp",server="{server}",origin="library"}} 1"#
+            );
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+            servers.push(report["tools"][index]["server"].as_str());
+        }
+        assert_eq!(servers, [Some("old"), Some("new")], "{report}");
     }
 }

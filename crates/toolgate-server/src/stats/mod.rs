@@ -11,9 +11,10 @@ use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde::Serialize;
 use tokio::time::Instant;
-use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolError};
+use toolgate_core::{CallId, CallRecord, CallStarted, Observer, ToolDefinition, ToolError};
 use utoipa::ToSchema;
 
+use crate::tool_key::{ToolKey, ToolKeyRef};
 use series::{STEP, STEPS, Series};
 
 /// Tools with figures of their own; what comes after them is counted together with all only.
@@ -23,21 +24,23 @@ const LATELY: Duration = Duration::from_secs(300);
 
 /// Counts calls and knows which are running. Cheap to clone.
 #[derive(Clone)]
-pub struct Stats(Arc<Mutex<Inner>>);
+pub struct Stats(Arc<Shared>);
 
-struct Inner {
+struct Shared {
     /// Steps are counted from here: the wall clock may jump.
     start: Instant,
+    /// Every call needs it, so nothing that takes long is done under it.
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
     all: Series,
-    tools: IndexMap<String, Counted>,
+    tools: IndexMap<ToolKey, Counted>,
     running: HashMap<CallId, Running>,
 }
 
-struct Counted {
-    source: String,
-    server: Option<String>,
-    series: Series,
-}
+type Counted = Arc<Mutex<Series>>;
 
 /// A call that has not ended yet.
 #[derive(Debug, Clone)]
@@ -78,20 +81,18 @@ pub(crate) struct ToolStats {
 
 impl Default for Stats {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Inner {
+        Self(Arc::new(Shared {
             start: Instant::now(),
-            all: Series::default(),
-            tools: IndexMap::new(),
-            running: HashMap::new(),
-        })))
+            inner: Mutex::default(),
+        }))
     }
 }
 
 impl Stats {
     /// All calls together, lately.
     pub(crate) fn summary(&self) -> Summary {
-        let inner = self.lock();
-        let now = inner.step();
+        let inner = locked(&self.0.inner);
+        let now = self.step();
         let minute = inner.all.recent(now, steps_in(Duration::from_secs(60)));
         let lately = inner.all.recent(now, steps_in(LATELY));
         let error_rate = (lately.calls > 0).then(|| lately.failures as f64 / lately.calls as f64);
@@ -106,17 +107,19 @@ impl Stats {
 
     /// Tool by tool, the busiest first; only those that may be shown.
     pub(crate) fn snapshot(&self, may_show: impl Fn(&str, Option<&str>) -> bool) -> StatsReport {
-        let inner = self.lock();
-        let (now, wall) = (inner.step(), SystemTime::now());
-        let mut tools: Vec<ToolStats> = inner
-            .tools
-            .iter()
-            .filter(|(tool, counted)| may_show(tool, counted.server.as_deref()))
-            .map(|(tool, counted)| ToolStats {
-                tool: tool.clone(),
-                source: counted.source.clone(),
-                server: counted.server.clone(),
-                figures: counted.series.figures(now, wall),
+        let wall = SystemTime::now();
+        let mut tools = self.counted();
+        tools.retain(|(key, _)| may_show(&key.name, key.server()));
+        let mut tools: Vec<ToolStats> = tools
+            .into_iter()
+            .map(|(key, counted)| {
+                let series = locked(&counted).clone();
+                ToolStats {
+                    source: key.source.to_string(),
+                    server: key.server().map(str::to_owned),
+                    tool: key.name,
+                    figures: series.figures(self.step(), wall),
+                }
             })
             .collect();
         tools.sort_by_key(|tool| std::cmp::Reverse(tool.figures.calls));
@@ -126,9 +129,17 @@ impl Stats {
         }
     }
 
+    fn counted(&self) -> Vec<(ToolKey, Counted)> {
+        let inner = locked(&self.0.inner);
+        let tools = inner.tools.iter();
+        tools
+            .map(|(key, counted)| (key.clone(), Arc::clone(counted)))
+            .collect()
+    }
+
     /// The calls that have not ended yet, the oldest first.
     pub(crate) fn running(&self) -> Vec<(CallId, Running)> {
-        let inner = self.lock();
+        let inner = locked(&self.0.inner);
         let mut running: Vec<_> = inner
             .running
             .iter()
@@ -138,9 +149,29 @@ impl Stats {
         running
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn step(&self) -> u64 {
+        self.0.start.elapsed().as_secs() / STEP.as_secs()
     }
+
+    fn count(&self, record: &CallRecord) {
+        let elapsed = record.outcome.elapsed;
+        let failure = record.outcome.result.as_ref().err().map(ToolError::kind);
+        let counted = {
+            let mut inner = locked(&self.0.inner);
+            inner.running.remove(&record.outcome.call_id);
+            inner.all.count(self.step(), elapsed, failure);
+            // A name that means no tool could be anything.
+            record.definition().and_then(|tool| inner.counted(tool))
+        };
+        if let Some(counted) = counted {
+            let mut series = locked(&counted);
+            series.count(self.step(), elapsed, failure);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn steps_in(time: Duration) -> u64 {
@@ -148,33 +179,13 @@ fn steps_in(time: Duration) -> u64 {
 }
 
 impl Inner {
-    fn step(&self) -> u64 {
-        self.start.elapsed().as_secs() / STEP.as_secs()
-    }
-
-    fn count(&mut self, record: &CallRecord) {
-        let now = self.step();
-        let elapsed = record.outcome.elapsed;
-        let failure = record.outcome.result.as_ref().err().map(ToolError::kind);
-        self.all.count(now, elapsed, failure);
-        // A name that means no tool could be anything.
-        let Some(tool) = record.definition() else {
-            return;
-        };
-        if let Some(counted) = self.tools.get_mut(tool.name()) {
-            counted.series.count(now, elapsed, failure);
-        } else if self.tools.len() < MOST_TOOLS {
-            let mut counted = Counted {
-                source: tool.source().to_string(),
-                server: match tool.source() {
-                    Source::Mcp(server) => Some(server.clone()),
-                    _ => None,
-                },
-                series: Series::default(),
-            };
-            counted.series.count(now, elapsed, failure);
-            self.tools.insert(tool.name().to_owned(), counted);
+    fn counted(&mut self, tool: &ToolDefinition) -> Option<Counted> {
+        let key = ToolKeyRef::of(tool);
+        if let Some(counted) = self.tools.get(&key) {
+            return Some(Arc::clone(counted));
         }
+        let has_room = self.tools.len() < MOST_TOOLS;
+        has_room.then(|| Arc::clone(self.tools.entry(key.to_key()).or_default()))
     }
 }
 
@@ -184,14 +195,12 @@ impl Observer for Stats {
             tool: call.tool_name.clone(),
             since: Instant::now(),
         };
-        self.lock().running.insert(call.id, running);
+        locked(&self.0.inner).running.insert(call.id, running);
         None
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        let mut inner = self.lock();
-        inner.running.remove(&record.outcome.call_id);
-        inner.count(record);
+        self.count(record);
         None
     }
 }

@@ -15,7 +15,7 @@ pub(super) const STEP: Duration = Duration::from_secs(10);
 pub(super) const STEPS: u64 = 180;
 
 /// Counts since the start, and in steps of the last half hour. Steps without calls are not kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Series {
     calls: u64,
     failures: u64,
@@ -25,7 +25,7 @@ pub(super) struct Series {
 }
 
 /// The calls of some time.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Step {
     pub(super) calls: u64,
     pub(super) failures: u64,

@@ -104,3 +104,13 @@ async fn names_that_mean_no_tool_are_counted_together() {
     assert_eq!(stats.summary().error_rate, Some(1.0));
     assert!(stats.snapshot(|_, _| false).tools.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_while_a_report_is_made() {
+    let stats = Stats::default();
+    let executor = gate(&stats);
+    call(&executor, "wait", json!({ "ms": 1 })).await;
+    let is_free = || stats.0.inner.try_lock().is_ok();
+    let report = stats.snapshot(|_, _| is_free());
+    assert_eq!(report.tools.len(), 1);
+}
