@@ -213,3 +213,37 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
         "{asked}"
     );
 }
+
+#[tokio::test]
+async fn j1_a_turn_begins_no_tool_once_the_gateway_stops_and_says_so() {
+    let script = Script::new([Answer::call("c1", "hold", &json!({}))]).then_always(Answer::call(
+        "c2",
+        "count",
+        &json!({}),
+    ));
+    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let mut turn = say(&home, &json!({ "message": "hold, then count" })).await;
+    turn.expect("call").await;
+    until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
+    home.stop.cancel();
+    home.held.add_permits(1);
+    let told = turn.rest().await;
+    assert_eq!(names(&told), ["result", "error"], "{told:?}");
+    assert_eq!(told[0].1["success"], true);
+    let detail = told[1].1["detail"].as_str().unwrap();
+    assert!(detail.contains("stopping"), "{detail}");
+    assert_eq!(home.counted.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_for_its_model_ends_with_the_gateway() {
+    let (home, _fake) = with(
+        Script::always(Answer::black_hole()),
+        ServeSettings::default(),
+    )
+    .await;
+    let mut turn = say(&home, &json!({ "message": "hi" })).await;
+    turn.expect("conversation").await;
+    home.stop.cancel();
+    assert_eq!(names(&turn.rest().await), ["error"]);
+}

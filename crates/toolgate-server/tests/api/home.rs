@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_core::{
     Annotations, CallContext, Limits, LogObserver, Pattern, Policy, Redactor, Source, Tool,
@@ -44,6 +45,10 @@ pub(crate) struct Home {
     pub(crate) counted: Arc<AtomicUsize>,
     /// Calls of `wait` that were begun and not ended.
     pub(crate) waiting: Arc<AtomicUsize>,
+    /// Lets calls of `hold` go on.
+    pub(crate) held: Arc<Semaphore>,
+    /// Tells the gateway to stop.
+    pub(crate) stop: CancellationToken,
     document: Value,
     token: Option<&'static str>,
     _stop: DropGuard,
@@ -83,7 +88,12 @@ fn tool(
     }
 }
 
-fn add_tools(manager: &ToolManager, counted: &Arc<AtomicUsize>, waiting: &Arc<AtomicUsize>) {
+fn add_tools(
+    manager: &ToolManager,
+    counted: &Arc<AtomicUsize>,
+    waiting: &Arc<AtomicUsize>,
+    held: &Arc<Semaphore>,
+) {
     let any = || json!({ "type": "object" });
     let level = json!({
         "type": "object",
@@ -111,6 +121,15 @@ fn add_tools(manager: &ToolManager, counted: &Arc<AtomicUsize>, waiting: &Arc<At
         Box::pin(async move {
             let _begun = begun;
             std::future::pending().await
+        })
+    }));
+    let (begun, gate) = (Arc::clone(waiting), Arc::clone(held));
+    manager.add(tool("hold", any(), usual, move |_, _| {
+        let (begun, gate) = (Begun::new(&begun), Arc::clone(&gate));
+        Box::pin(async move {
+            let _begun = begun;
+            drop(gate.acquire().await);
+            Ok(ToolOutput::text("held"))
         })
     }));
     manager.add(tool("fail", any(), usual, |_, _| {
@@ -161,8 +180,9 @@ impl Home {
 
     pub(crate) async fn of(plan: Plan) -> Self {
         let (counted, waiting) = (Arc::default(), Arc::default());
+        let held = Arc::new(Semaphore::new(0));
         let manager = Arc::new(ToolManager::new());
-        add_tools(&manager, &counted, &waiting);
+        add_tools(&manager, &counted, &waiting, &held);
         let redactor = Redactor::new([SECRET.to_owned()]);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
@@ -211,6 +231,8 @@ impl Home {
             servers,
             counted,
             waiting,
+            held,
+            stop: stop.clone(),
             document: Value::Null,
             token: None,
             _stop: stop.drop_guard(),

@@ -3,7 +3,7 @@
 use axum::response::sse;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolOutcome};
 use toolgate_models::{CallArguments, Event, Listener, ModelCall, ModelError, Turn};
@@ -118,6 +118,18 @@ impl ChatEvent {
         }
     }
 
+    /// There is none because the gateway stops.
+    pub(super) fn stopping() -> Self {
+        Self::Error {
+            detail: "the gateway is stopping; say it again once it is back".to_owned(),
+        }
+    }
+
+    /// True if nothing follows.
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self, Self::Done { .. } | Self::Error { .. })
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Self::Conversation { .. } => "conversation",
@@ -142,6 +154,8 @@ pub(super) struct Teller {
     sender: mpsc::Sender<ChatEvent>,
     redactor: Redactor,
     too_slow: CancellationToken,
+    /// Tools that run.
+    running: watch::Sender<usize>,
 }
 
 impl Teller {
@@ -150,7 +164,13 @@ impl Teller {
             sender,
             redactor,
             too_slow: CancellationToken::new(),
+            running: watch::Sender::new(0),
         }
+    }
+
+    /// How many tools run.
+    pub(super) fn running(&self) -> watch::Receiver<usize> {
+        self.running.subscribe()
     }
 
     /// Cancelled when more events wait than may.
@@ -204,8 +224,15 @@ impl Listener for Teller {
                 text: text.to_owned(),
             },
             Event::Void | Event::WasThinking => ChatEvent::Void {},
-            Event::Calling { call, id } => self.call(call, id),
-            Event::Called { call, outcome } => self.result(call, outcome),
+            Event::Calling { call, id } => {
+                self.running.send_modify(|running| *running += 1);
+                self.call(call, id)
+            }
+            Event::Called { call, outcome } => {
+                self.running
+                    .send_modify(|running| *running = running.saturating_sub(1));
+                self.result(call, outcome)
+            }
             Event::Notice(text) => ChatEvent::Notice {
                 text: self.redactor.text(text).into_owned(),
             },

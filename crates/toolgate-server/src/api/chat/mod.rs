@@ -16,8 +16,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
+use tokio_util::sync::CancellationToken;
 use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
-use tracing::Instrument;
+use tracing::{Instrument, error};
 use utoipa::ToSchema;
 
 pub(crate) use events::ChatEvent;
@@ -85,12 +86,15 @@ pub(crate) async fn say(
     };
     let (sender, events) = mpsc::channel(WAITING);
     let teller = Teller::new(sender, gateway.parts().redactor.clone());
-    let turn = tokio::spawn(turn(chat, conversation, said.message, teller).in_current_span());
+    let stopping = gateway.stopping().clone();
+    let turn = turn(chat, conversation, said.message, teller, stopping);
     Ok(response(stream::unfold(
         Answering {
             events,
-            turn,
+            turn: tokio::spawn(turn.in_current_span()),
             beat: tokio::time::interval(BEAT),
+            cut: gateway.calls().clone(),
+            is_over: false,
         },
         async |mut answering| {
             let event = answering.next().await?;
@@ -146,12 +150,13 @@ async fn choose(
     toolgate_models::connect(choice, toolbox).map_err(|error| error.to_string())
 }
 
-/// One turn, told as it goes.
+/// One turn, told as it goes. When the gateway stops it goes on until its tools are done, and begins no more of them.
 async fn turn(
     chat: Arc<Chat>,
     mut conversation: OwnedMutexGuard<Conversation>,
     message: String,
     mut teller: Teller,
+    stopping: CancellationToken,
 ) {
     teller.tell(ChatEvent::Conversation {
         id: chat.id.clone(),
@@ -160,14 +165,22 @@ async fn turn(
         why: chat.why.clone(),
     });
     let too_slow = teller.too_slow();
-    let answer = tokio::select! {
-        answer = conversation.turn(&message, &mut teller) => Some(answer),
+    let mut running = teller.running();
+    let stopped = async {
+        stopping.cancelled().await;
+        // It fails only if the turn is gone.
+        drop(running.wait_for(|running| *running == 0).await);
+    };
+    let last = tokio::select! {
+        biased;
+        () = stopped => Some(ChatEvent::stopping()),
+        answer = conversation.turn(&message, &mut teller) => Some(ChatEvent::of_end(answer)),
         () = too_slow.cancelled() => None,
     };
     drop(conversation);
     chat.touch();
-    if let Some(answer) = answer {
-        teller.tell(ChatEvent::of_end(answer));
+    if let Some(last) = last {
+        teller.tell(last);
     }
 }
 
@@ -176,19 +189,103 @@ struct Answering {
     events: mpsc::Receiver<ChatEvent>,
     turn: JoinHandle<()>,
     beat: Interval,
+    /// Cancelled when calls that still run must end.
+    cut: CancellationToken,
+    is_over: bool,
 }
 
 impl Answering {
+    /// The last event is `done` or `error`, however the turn ends.
     async fn next(&mut self) -> Option<sse::Event> {
-        tokio::select! {
-            event = self.events.recv() => event.map(|event| events_of(&event)),
-            _ = self.beat.tick() => Some(beat()),
+        if self.is_over {
+            return None;
         }
+        let event = tokio::select! {
+            biased;
+            event = self.events.recv() => match event {
+                Some(event) => event,
+                None => self.broke_off().await,
+            },
+            () = self.cut.cancelled() => ChatEvent::stopping(),
+            _ = self.beat.tick() => return Some(beat()),
+        };
+        self.is_over = event.is_last();
+        Some(events_of(&event))
+    }
+
+    async fn broke_off(&mut self) -> ChatEvent {
+        let detail = match (&mut self.turn).await {
+            Err(panic) if panic.is_panic() => {
+                error!("a turn of a chat panicked: a bug of this program");
+                "something is wrong inside of the gateway; its log says what"
+            }
+            _ => "the events were read too slowly, and the turn was stopped",
+        };
+        let detail = detail.to_owned();
+        ChatEvent::Error { detail }
     }
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
         self.turn.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answering(turn: JoinHandle<()>, events: mpsc::Receiver<ChatEvent>) -> Answering {
+        Answering {
+            events,
+            turn,
+            beat: tokio::time::interval(BEAT),
+            cut: CancellationToken::new(),
+            is_over: false,
+        }
+    }
+
+    /// What an event says, without the beats before it.
+    async fn next(answering: &mut Answering) -> Option<String> {
+        loop {
+            let event = answering.next().await.map(|event| format!("{event:?}"));
+            if event.as_ref().is_none_or(|event| event.contains("event:")) {
+                return event;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_with_an_error_however_its_turn_ends() {
+        let text = || ChatEvent::Text {
+            text: "so far".to_owned(),
+        };
+        for (panics, is_cut, said) in [
+            (true, false, "its log says what"),
+            (false, true, "the gateway is stopping"),
+            (false, false, "read too slowly"),
+        ] {
+            let (sender, events) = mpsc::channel(8);
+            let turn = tokio::spawn(async move {
+                sender.send(text()).await.unwrap();
+                match (panics, is_cut) {
+                    (true, _) => panic!("a bug"),
+                    (false, true) => std::future::pending().await,
+                    (false, false) => drop(sender),
+                }
+            });
+            let mut answering = answering(turn, events);
+            assert!(next(&mut answering).await.unwrap().contains("so far"));
+            if is_cut {
+                answering.cut.cancel();
+            }
+            let last = next(&mut answering).await.unwrap();
+            assert!(
+                last.contains("event: error") && last.contains(said),
+                "{last}"
+            );
+            assert_eq!(next(&mut answering).await, None);
+        }
     }
 }
