@@ -11,10 +11,12 @@ use tokio::sync::{broadcast, oneshot, watch};
 use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source};
 use utoipa::ToSchema;
 
-use crate::calls::timestamp;
+use crate::calls::{kept, timestamp};
 
 /// More questions at once are not answered by a person.
 const MOST: usize = 100;
+/// Arguments are shown up to here; more is not read by a person either, who sees how much is missing.
+const LONGEST_ARGUMENTS: usize = 16 << 10;
 /// Events that wait for a slow dashboard.
 const KEPT: usize = 256;
 /// A page that is loaded again is away for a moment.
@@ -52,7 +54,7 @@ pub(crate) struct Question {
     /// Who asked for the call.
     #[schema(example = "chat")]
     pub(crate) origin: String,
-    /// What the tool would get.
+    /// What the tool would get; a text that says how much is missing if they are long.
     #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
     pub(crate) arguments: Value,
     /// Since when it waits, in UTC.
@@ -182,7 +184,7 @@ impl Desk {
                 _ => None,
             },
             origin: request.origin.to_string(),
-            arguments: redactor.value(request.arguments),
+            arguments: kept(redactor, request.arguments, LONGEST_ARGUMENTS).0,
             asked_at: timestamp(now),
             expires_at: timestamp(now + *patience),
         }

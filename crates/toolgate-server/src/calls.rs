@@ -358,7 +358,7 @@ impl From<toolgate_journal::CallDetail> for CallDetail {
 }
 
 /// A value without secrets; one that is too long as a text of its beginning, and true for that.
-fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool) {
+pub(crate) fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool) {
     let value = redactor.value(value);
     if json_length(&value) <= longest as u64 {
         return (value, false);

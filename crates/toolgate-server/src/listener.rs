@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 pub(crate) use watch::{Fault, Watch};
 
@@ -66,8 +66,8 @@ pub async fn serve(
                 Err(error) => hall.rest(&error).await,
             },
             _ = tick.tick() => hall.patrol.tick(),
-            Some(_) = hall.open.join_next() => {}
-            Some(_) = hall.turned_away.join_next() => {}
+            Some(ended) = hall.open.join_next() => tell_panic(ended),
+            Some(ended) = hall.turned_away.join_next() => tell_panic(ended),
         }
     }
     drop(listener);
@@ -209,8 +209,22 @@ impl Hall {
     }
 
     async fn emptied(&mut self, patience: Duration) -> bool {
-        let all = async { while self.open.join_next().await.is_some() {} };
+        let all = async {
+            while let Some(ended) = self.open.join_next().await {
+                tell_panic(ended);
+            }
+        };
         tokio::time::timeout(patience, all).await.is_ok()
+    }
+}
+
+/// What panics inside of a route is answered; what panics in the body of an answer takes its connection along.
+fn tell_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        let error = toolgate_core::escape(&error.to_string());
+        error!(%error, "a connection was lost to a panic: a bug of this program");
     }
 }
 

@@ -87,3 +87,23 @@ async fn who_comes_later_is_told_what_waits_and_who_leaves_for_good_denies() {
     let (reply, ()) = tokio::join!(home.call("lock", &nothing), told);
     assert_eq!(reply.json()["error"], "Tool 'lock' needs approval");
 }
+
+#[tokio::test]
+async fn long_arguments_are_cut_in_a_question_and_not_in_its_call() {
+    let home = Home::usual().await;
+    let mut events = home.events("/api/events?kinds=approval").await;
+    let arguments = json!({ "text": "x".repeat(500_000) });
+    let decided = async {
+        let question = events.expect("approval").await;
+        let shown = question["arguments"].as_str().unwrap();
+        assert!(
+            shown.len() < 20_000 && shown.ends_with(" more bytes)"),
+            "{}",
+            shown.len()
+        );
+        let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+        home.post(&path, &json!({ "approve": true })).await;
+    };
+    let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
+    assert_eq!(reply.json()["result"]["echo"], arguments);
+}

@@ -285,3 +285,31 @@ async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
     }
     served.ended().await;
 }
+
+#[tokio::test]
+async fn a_panic_in_the_body_of_an_answer_is_told() {
+    let log = crate::guard::tests::Log::listen();
+    let guard = crate::guard::tests::guard_with(json!({}), |routes| {
+        let breaks = || async {
+            let first =
+                futures::stream::once(async { Ok::<_, std::convert::Infallible>("so far") });
+            let rest = futures::stream::poll_fn(|_| panic!("torn-body-77"));
+            axum::body::Body::from_stream(futures::StreamExt::chain(first, rest))
+        };
+        routes.route("/breaks", axum::routing::get(breaks))
+    });
+    let mut hall = Hall::new(gateway(json!({})), guard);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (accepted, peer) = listener.accept().await.unwrap();
+    hall.welcome(accepted, peer);
+    let request = b"GET /breaks HTTP/1.1\r\nhost: localhost:7460\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    rest(&mut stream).await;
+    assert!(hall.emptied(HANG).await);
+    let told = log.lines("torn-body-77");
+    let is_told = |line: &&String| line.contains("ERROR") && line.contains("lost to a panic");
+    assert_eq!(told.iter().filter(is_told).count(), 1, "{told:?}");
+}
