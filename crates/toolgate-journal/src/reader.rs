@@ -157,7 +157,7 @@ impl Reader {
         std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
     }
 
-    fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
+    pub(crate) fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
         let runs = runs::dead(connection, &self.file)?;
         Ok(Dead(runs.into_iter().map(|run| run.seq).collect()))
     }
@@ -200,16 +200,16 @@ fn escaped(path: &Path) -> String {
 
 /// Runs that are over without having said so.
 #[derive(Default)]
-struct Dead(Vec<i64>);
+pub(crate) struct Dead(Vec<i64>);
 
 impl Dead {
-    fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         let runs: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         runs.join(", ")
     }
 }
 
-fn select(
+pub(crate) fn select(
     connection: &Connection,
     conditions: &Conditions,
     order: &str,

@@ -4,10 +4,13 @@ use rusqlite::{Connection, Row, named_params, params_from_iter};
 use serde_json::json;
 use toolgate_core::Redactor;
 
+use crate::place::{self, NEARBY};
 use crate::queue::Job;
-use crate::reader::{list, millis, number, text};
+use crate::reader::{list, millis, number, select, text};
 use crate::row::{self, bounded};
-use crate::{Journal, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn, time};
+use crate::{
+    CallSummary, Filter, Journal, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn, time,
+};
 
 /// `seq` is the time a turn was kept, moved so that it never repeats nor goes back: the order in which turns ended, over all
 /// processes. Times are microseconds, as with calls.
@@ -75,6 +78,25 @@ impl Reader {
     /// One turn by its id.
     pub fn turn(&self, id: &str) -> Result<Option<VoiceTurn>, JournalError> {
         Ok(self.some_turns("id = ?", 1, Some(id))?.pop())
+    }
+
+    /// The calls with these ids, as a turn names them; those that are not there any more are left out.
+    pub fn calls_by_id(&self, ids: &[String]) -> Result<Vec<CallSummary>, JournalError> {
+        self.ask(|connection| {
+            let dead = self.dead(connection)?;
+            let mut calls = Vec::new();
+            for id in ids {
+                let mut only = Filter::default().conditions(&dead.list());
+                let place = place::of(id);
+                only.add(
+                    "seq >= ? AND seq < ? AND id = ?",
+                    [place.into(), (place + NEARBY).into(), id.clone().into()],
+                );
+                let found = select(connection, &only, "seq", 1, &dead)?;
+                calls.extend(found.into_iter().map(|(_, call)| call));
+            }
+            Ok(calls)
+        })
     }
 
     fn some_turns(

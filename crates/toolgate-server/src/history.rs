@@ -75,7 +75,7 @@ impl<'a> History<'a> {
         }))
     }
 
-    fn reader(&self) -> Option<Reader> {
+    pub(crate) fn reader(&self) -> Option<Reader> {
         let journal = self.0.parts().journal.as_ref();
         journal.map(toolgate_journal::Journal::reader)
     }
@@ -92,7 +92,7 @@ impl Found {
 }
 
 /// Asks the journal away from the threads that answer: it reads a file.
-async fn read<T: Default + Send + 'static>(
+pub(crate) async fn read<T: Default + Send + 'static>(
     question: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, Problem> {
     let unreadable = |detail: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);

@@ -31,6 +31,8 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::calls::show))
         .routes(routes!(api::calls::replay))
         .routes(routes!(api::calls::mock))
+        .routes(routes!(api::turns::list))
+        .routes(routes!(api::turns::show))
         .routes(routes!(api::events::watch))
         .routes(routes!(api::status::show))
         .routes(routes!(api::stats::show))

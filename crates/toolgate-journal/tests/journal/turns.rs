@@ -203,6 +203,29 @@ async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
     assert_eq!(ids(&house.reader().turns(1, None).unwrap()), [id(3)]);
 }
 
+#[tokio::test]
+async fn the_calls_of_a_turn_are_found_unless_they_are_gone() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    let mut ids = Vec::new();
+    for tool in ["echo", "nope", "echo"] {
+        let call = ToolCall::new(tool, json!({}));
+        ids.push(call.id().to_string());
+        executor.execute(call).await;
+    }
+    let asked = [&ids[1], &id(0), &"no id".to_owned(), &ids[0]].map(Clone::clone);
+    let found = house.reader().calls_by_id(&asked).unwrap();
+    let found: Vec<(&str, &str)> = found
+        .iter()
+        .map(|call| (call.id.as_str(), call.outcome.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [(ids[1].as_str(), "not_found"), (ids[0].as_str(), "success")]
+    );
+}
+
 /// Says that a turn was kept so long ago.
 fn age(house: &House, n: usize, days: i64) {
     let micros = Timestamp::now().as_microsecond() - days * 86_400_000_000;

@@ -11,7 +11,7 @@ use toolgate_core::{
 };
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Asked, Named, Sent};
+use super::extract::{Asked, Named, Sent, whole_id};
 use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run};
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
@@ -65,12 +65,6 @@ impl CallsQuery {
                 ))
             })
         };
-        let is_id = |id: &str| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if self.before.as_deref().is_some_and(|id| !is_id(id)) {
-            return Err(bad(
-                "'before' is no id of a call: it has 32 digits from 0 to 9 and a to f".to_owned(),
-            ));
-        }
         if self.limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
             return Err(bad(format!("'limit' must be from 1 to {MOST}")));
         }
@@ -82,7 +76,7 @@ impl CallsQuery {
             search: self.search.filter(|text| !text.is_empty()),
             since: time("since", self.since)?,
             until: time("until", self.until)?,
-            before: self.before.map(|id| id.to_ascii_lowercase()),
+            before: whole_id("before", self.before)?,
             limit: self.limit.unwrap_or(USUAL),
         })
     }

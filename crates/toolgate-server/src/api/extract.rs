@@ -50,6 +50,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
+/// The whole id of a call or turn that is given as a parameter.
+pub(crate) fn whole_id(name: &str, id: Option<String>) -> Result<Option<String>, Problem> {
+    let is_id = |id: &str| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match id {
+        Some(id) if !is_id(&id) => Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            format!("'{name}' is no id: it has 32 digits from 0 to 9 and a to f"),
+        )),
+        id => Ok(id.map(|id| id.to_ascii_lowercase())),
+    }
+}
+
 /// A JSON object as the body.
 pub(crate) struct Sent<T>(pub(crate) T);
 

@@ -15,6 +15,7 @@ mod sse;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod tools;
+pub(crate) mod turns;
 
 use std::panic::AssertUnwindSafe;
 

@@ -1,6 +1,7 @@
 //! A gateway with small tools, to be asked.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub(crate) struct Home {
     pub(crate) address: SocketAddr,
     pub(crate) executor: ToolExecutor,
     pub(crate) servers: Servers,
+    /// The journal's file, if there is one.
+    pub(crate) journal: PathBuf,
     /// How often `count` ran.
     pub(crate) counted: Arc<AtomicUsize>,
     /// Calls of `wait` that were begun and not ended.
@@ -229,6 +232,7 @@ impl Home {
             address,
             executor,
             servers,
+            journal: file,
             counted,
             waiting,
             held,

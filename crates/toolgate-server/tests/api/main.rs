@@ -14,3 +14,4 @@ mod scope;
 mod servers;
 mod status;
 mod tools;
+mod turns;

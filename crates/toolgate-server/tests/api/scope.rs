@@ -75,7 +75,9 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             }
             let stats = home.get("/api/stats").await.json();
             assert_eq!(count(&stats["tools"]), tools, "{token}");
-            assert_eq!(home.get("/metrics").await.status, 403);
+            for path in ["/metrics", "/api/turns", "/api/turns/x"] {
+                assert_eq!(home.get(path).await.status, 403, "{path}");
+            }
         }
         assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
     }
