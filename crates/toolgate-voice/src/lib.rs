@@ -27,7 +27,7 @@ pub mod wyoming;
 pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
 pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};
-pub use listen::{Listening, Notice, Segmenter, Utterance};
+pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};
 pub use settings::VoiceSettings;
 pub use speak::{

@@ -61,7 +61,7 @@ impl Recorder {
         };
         let mut words = vec![self.name().to_owned()];
         if self == Self::PwRecord && knows(self.name(), "--raw").await {
-            // Before 1.4 it wrote raw sound without being told, and did not know the word.
+            // Older ones write raw sound to stdout without being told, and do not know the word; newer ones write a file otherwise.
             words.push("--raw".to_owned());
         }
         words.extend(plain.iter().map(|word| (*word).to_owned()));

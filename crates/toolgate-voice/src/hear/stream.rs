@@ -1,7 +1,7 @@
 //! Sound that comes as a stream of bytes: from stdin, from files, from programs.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use futures::future::BoxFuture;
@@ -28,15 +28,21 @@ pub(super) fn stdin(rate: u32) -> Result<Box<dyn Source>, EngineError> {
             "a terminal gives no sound: pipe a program into it, such as `arecord -f S16_LE -r 16000 -c 1 |`".to_owned(),
         ));
     }
+    let file = io::stdin().as_fd().try_clone_to_owned();
+    descriptor(file.map_err(|error| failed(error.to_string()))?, rate)
+}
+
+fn descriptor(file: OwnedFd, rate: u32) -> Result<Box<dyn Source>, EngineError> {
     let format = Format {
         rate,
         ..Format::HEARD
     };
-    let decoder = Decoder::raw_or_wav(format).map_err(|error| failed(error.to_string()))?;
-    let broken = |error: io::Error| failed(error.to_string());
-    let file = io::stdin().as_fd().try_clone_to_owned().map_err(broken)?;
+    let decoder =
+        Decoder::raw_or_wav(format).map_err(|error| failed("stdin", error.to_string()))?;
+    let again = file
+        .try_clone()
+        .map_err(|error| failed("stdin", error.to_string()))?;
     // A pipe is read without a thread: one that waits for stdin would keep the program from ending.
-    let again = file.try_clone().map_err(broken)?;
     let bytes: Bytes = match pipe::Receiver::from_owned_fd(file) {
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::fs::File::from_std(again.into())),

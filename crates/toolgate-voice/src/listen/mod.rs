@@ -1,13 +1,16 @@
 //! From sound to an utterance: wake words, and the beginning and end of speech.
 
+pub(crate) mod backoff;
 mod rules;
 mod segmenter;
+mod wake;
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
 pub use self::segmenter::{Listening, Notice, Segmenter};
+pub use self::wake::{Wake, WakeNotice};
 
 /// Something somebody said: 16-bit mono at 16 kHz, with what came just before.
 #[derive(Debug, Clone)]

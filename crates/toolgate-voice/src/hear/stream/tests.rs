@@ -155,3 +155,28 @@ async fn a_recorder_that_gives_nothing_is_given_up() {
     assert_eq!(error, "sh: gave no sound for 10 s");
     assert_eq!(source.next().await, Ok(None));
 }
+
+#[tokio::test]
+async fn a_pipe_and_a_file_on_stdin_are_heard_as_the_rate_or_their_header_says() {
+    let home = tempfile::tempdir().unwrap();
+    let raw = home.path().join("raw");
+    fs::write(&raw, [0; 9_600]).unwrap();
+    let wav = wav(home.path(), "one.wav", 16_000, &[3; 10]);
+    for (path, length) in [(raw, 1_600), (wav, 10)] {
+        let file = fs::File::open(&path).unwrap();
+        let mut source = descriptor(file.into(), 48_000).unwrap();
+        assert_eq!(all(&mut *source).await.unwrap().len(), length);
+
+        let (read, mut write) = io::pipe().unwrap();
+        write.write_all(&fs::read(&path).unwrap()).unwrap();
+        drop(write);
+        let mut source = descriptor(read.into(), 48_000).unwrap();
+        assert_eq!(all(&mut *source).await.unwrap().len(), length);
+    }
+    let (read, _write) = io::pipe().unwrap();
+    let error = descriptor(read.into(), 1).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "stdin: sound at 1 Hz cannot be used: it must be from 8000 to 192000 Hz"
+    );
+}

@@ -305,3 +305,42 @@ fn ten_thousand_utterances_need_no_more_memory_than_a_hundred() {
         }
     }
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+    #[test]
+    fn whatever_happens_every_request_begins_ends_once_and_is_bounded(
+        steps in proptest::collection::vec((0..8_u8, 0..2_000_usize), 0..60),
+        woken: bool,
+    ) {
+        let mut script = Script::new(if woken { when_woken() } else { always() });
+        for (kind, milliseconds) in steps {
+            match kind {
+                0..3 => script.play(true, milliseconds * 4),
+                3..5 => script.play(false, milliseconds),
+                5 => {
+                    let heard = script.now.checked_sub(Duration::from_millis(milliseconds as u64));
+                    let notices = script.segmenter.arm(None, heard.unwrap_or(script.now));
+                    script.notices.extend(notices);
+                }
+                6 => script.notices.extend(script.segmenter.end(script.now)),
+                _ => script.segmenter.reset(),
+            }
+        }
+        let mut begun = false;
+        for notice in &script.notices {
+            match notice {
+                Notice::Began => begun = true,
+                Notice::Over(utterance) => {
+                    proptest::prop_assert!(begun, "it ended before it began");
+                    begun = false;
+                    let longest = (938 + 19 + 125 + 2 * 19) * FRAME;
+                    proptest::prop_assert!(utterance.samples.len() <= longest);
+                    proptest::prop_assert!(utterance.began <= utterance.ended);
+                }
+                Notice::Level(level) => proptest::prop_assert!((0.0..=1.0).contains(level)),
+                Notice::Dropped(_) => {}
+            }
+        }
+    }
+}

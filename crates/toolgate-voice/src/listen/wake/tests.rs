@@ -1,0 +1,306 @@
+use tokio::net::TcpListener;
+
+use super::*;
+
+const HANG: Duration = Duration::from_secs(60);
+
+/// A wake word service that the test plays.
+struct Service {
+    listener: TcpListener,
+    address: Address,
+}
+
+impl Service {
+    async fn new() -> Self {
+        Self::at("127.0.0.1:0").await
+    }
+
+    async fn at(address: &str) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        Self {
+            listener,
+            address: address.parse().unwrap(),
+        }
+    }
+
+    /// The next connection, after it has said what it wants.
+    async fn accept(&self) -> (Connection, Option<Vec<String>>) {
+        let accepted = timeout(HANG, self.listener.accept())
+            .await
+            .expect("no hang");
+        let (read, write) = accepted.unwrap().0.into_split();
+        let mut client = Connection::over(read, write, "the gateway");
+        let Event::Detect { names } = expect(&mut client).await else {
+            panic!("first it says which words");
+        };
+        let start = Event::AudioStart {
+            format: Format::HEARD,
+            timestamp: Some(0),
+        };
+        assert_eq!(expect(&mut client).await, start);
+        (client, names)
+    }
+}
+
+async fn expect(client: &mut Connection) -> Event {
+    let event = timeout(HANG, client.receive()).await.expect("no hang");
+    event.unwrap().expect("still connected")
+}
+
+async fn news(receiver: &mut mpsc::Receiver<WakeNotice>) -> WakeNotice {
+    timeout(HANG, receiver.recv())
+        .await
+        .expect("no hang")
+        .expect("it runs")
+}
+
+fn detection(name: &str, timestamp: Option<i64>) -> Event {
+    Event::Detection {
+        name: Some(name.to_owned()),
+        timestamp,
+        speaker: None,
+    }
+}
+
+fn woken(notice: &WakeNotice) -> Option<&str> {
+    match notice {
+        WakeNotice::Woken { wake_word, .. } => wake_word.as_deref(),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn sound_goes_to_the_service_in_order_and_wake_words_come_back() {
+    let service = Service::new().await;
+    let (wake, mut receiver) = Wake::start(service.address.clone(), vec!["hey_jarvis".to_owned()]);
+    let (mut client, names) = service.accept().await;
+    assert_eq!(names, Some(vec!["hey_jarvis".to_owned()]));
+    for sample in 0..16 {
+        wake.feed(&[sample; 160]);
+    }
+    let mut heard = Vec::new();
+    for expected in [0, 64] {
+        let Event::AudioChunk {
+            format,
+            timestamp,
+            bytes,
+        } = expect(&mut client).await
+        else {
+            panic!("sound");
+        };
+        assert_eq!((format, timestamp), (Format::HEARD, Some(expected)));
+        heard.extend(
+            bytes
+                .chunks(2)
+                .map(|sample| i16::from_le_bytes([sample[0], sample[1]])),
+        );
+    }
+    let sent: Vec<i16> = (0..16).flat_map(|sample| [sample; 160]).collect();
+    assert_eq!(heard, sent[..2 * CHUNK]);
+    client
+        .send(&detection("hey_jarvis", Some(100)))
+        .await
+        .unwrap();
+    assert_eq!(woken(&news(&mut receiver).await), Some("hey_jarvis"));
+}
+
+#[tokio::test]
+async fn one_call_is_told_once() {
+    let service = Service::new().await;
+    let (_wake, mut receiver) = Wake::start(service.address.clone(), vec![]);
+    let (mut client, names) = service.accept().await;
+    assert_eq!(names, None);
+    for name in ["one", "one", "two"] {
+        client.send(&detection(name, None)).await.unwrap();
+    }
+    client.send(&Event::Ping { text: None }).await.unwrap();
+    // The ping is answered after all of them were read.
+    assert_eq!(expect(&mut client).await, Event::Pong { text: None });
+    assert_eq!(woken(&news(&mut receiver).await), Some("one"));
+    assert!(receiver.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_service_that_is_lost_is_told_once_and_found_again() {
+    let service = Service::new().await;
+    let address = service.address.clone();
+    let (wake, mut receiver) = Wake::start(address.clone(), vec![]);
+    let (client, _) = service.accept().await;
+    let place = service.listener.local_addr().unwrap().to_string();
+    drop((client, service));
+    let lost = news(&mut receiver).await;
+    assert!(matches!(lost, WakeNotice::Lost(_)), "{lost:?}");
+    wake.feed(&[1; 4 * CHUNK]);
+    // Once more it is only there for a moment.
+    let service = Service::at(&place).await;
+    drop(service.accept().await);
+    let (mut client, _) = service.accept().await;
+    assert_eq!(news(&mut receiver).await, WakeNotice::Back);
+    // What was said while nobody listened is old.
+    wake.feed(&[2; CHUNK]);
+    let Event::AudioChunk {
+        timestamp, bytes, ..
+    } = expect(&mut client).await
+    else {
+        panic!("sound");
+    };
+    assert_eq!((timestamp, &bytes[..2]), (Some(0), &[2, 0][..]));
+    client.send(&detection("again", None)).await.unwrap();
+    assert_eq!(woken(&news(&mut receiver).await), Some("again"));
+}
+
+#[tokio::test]
+async fn a_service_that_never_was_there_is_told() {
+    let Service { listener, address } = Service::new().await;
+    drop(listener);
+    let (_wake, mut receiver) = Wake::start(address, vec![]);
+    let lost = news(&mut receiver).await;
+    assert!(
+        matches!(lost, WakeNotice::Lost(EngineError::Unreachable { .. })),
+        "{lost:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_closes_again_and_again_is_told_once() {
+    let service = Service::new().await;
+    let (_wake, mut receiver) = Wake::start(service.address.clone(), vec![]);
+    for _ in 0..4 {
+        drop(service.accept().await);
+    }
+    assert!(matches!(receiver.try_recv(), Ok(WakeNotice::Lost(_))));
+    assert!(receiver.try_recv().is_err());
+}
+
+/// A conversation over a pipe, so that time can be paused.
+fn piped(lost: bool) -> (Connection, mpsc::Receiver<WakeNotice>) {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let (read, write) = tokio::io::split(theirs);
+    let service = Connection::over(read, write, "the gateway");
+    let (read, write) = tokio::io::split(ours);
+    let (news, receiver) = mpsc::channel(NEWS);
+    let mut keeper = Keeper {
+        address: "tcp://here:1".parse().unwrap(),
+        wake_words: vec![],
+        waiting: Arc::default(),
+        news,
+        lost,
+    };
+    tokio::spawn(async move { keeper.converse(Connection::over(read, write, "here")).await });
+    (service, receiver)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_call_counts_once_the_first_is_over() {
+    let (mut service, mut receiver) = piped(false);
+    for (pause, name) in [(0, "one"), (1_900, "echo"), (200, "two"), (2_100, "three")] {
+        sleep(Duration::from_millis(pause)).await;
+        service.send(&detection(name, None)).await.unwrap();
+    }
+    for expected in ["one", "two", "three"] {
+        assert_eq!(woken(&news(&mut receiver).await), Some(expected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_back_once_it_has_lasted_a_moment() {
+    let began = Instant::now();
+    let (mut service, mut receiver) = piped(true);
+    service.send(&detection("early", None)).await.unwrap();
+    assert_eq!(woken(&news(&mut receiver).await), Some("early"));
+    assert_eq!(news(&mut receiver).await, WakeNotice::Back);
+    assert_eq!(began.elapsed(), STEADY);
+    assert!(
+        timeout(HANG, receiver.recv()).await.is_err(),
+        "and that is told once"
+    );
+}
+
+#[tokio::test]
+async fn what_the_service_does_wrong_loses_it() {
+    for (sent, expected) in [
+        (&b"garbage\n"[..], "does not speak Wyoming as it should"),
+        (
+            b"{\"type\":\"error\",\"data\":{\"text\":\"no model\"}}\n",
+            "says: no model",
+        ),
+        (
+            b"{\"type\":\"detection\",\"data_length\":99999999}\n",
+            "does not speak Wyoming as it should",
+        ),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let (_wake, mut receiver) = Wake::start(address.parse().unwrap(), vec![]);
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, sent)
+            .await
+            .unwrap();
+        let WakeNotice::Lost(error) = news(&mut receiver).await else {
+            panic!("{expected}");
+        };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_connection_ends_with_the_client() {
+    let service = Service::new().await;
+    let (wake, mut receiver) = Wake::start(service.address.clone(), vec![]);
+    let (mut client, _) = service.accept().await;
+    drop(wake);
+    let end = timeout(HANG, client.receive()).await.expect("no hang");
+    assert!(
+        matches!(end, Ok(None) | Err(EngineError::Closed { .. })),
+        "{end:?}"
+    );
+    assert_eq!(receiver.recv().await, None);
+}
+
+#[test]
+fn a_slow_service_gets_the_newest_sound() {
+    let waiting = Waiting::default();
+    waiting.feed(&[1; CHUNK]);
+    assert!(waiting.lock().samples.is_empty(), "nobody listens");
+    waiting.connected(true);
+    for sample in 0..100 {
+        waiting.feed(&[sample; 1_000]);
+    }
+    waiting.feed(&[100; 3 * WAITING]);
+    waiting.feed(&[101; 10]);
+    let mut sound = waiting.lock();
+    assert_eq!(sound.samples.len(), WAITING);
+    assert_eq!(sound.samples.back(), Some(&101));
+    assert!(sound.samples.iter().all(|sample| *sample >= 100));
+    // Its clock goes on, so that what is lost is a gap and not a shift.
+    let fed = 100_000 + 3 * WAITING as u64 + 10;
+    let Some(Event::AudioChunk { timestamp, .. }) = sound.chunk() else {
+        panic!("sound");
+    };
+    assert_eq!(timestamp, Some(milliseconds(fed - WAITING as u64)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
+    let waiting = Waiting::default();
+    waiting.connected(true);
+    waiting.feed(&[0; 3 * RATE as usize]);
+    let last = Instant::now();
+    tokio::time::advance(Duration::from_millis(50)).await;
+    let now = Instant::now();
+    let sound = waiting.lock();
+    for (timestamp, expected) in [
+        (Some(2_500), last - Duration::from_millis(500)),
+        (Some(3_000), last),
+        // Other clocks: unknown, none, the future, the past, nonsense.
+        (None, now),
+        (Some(0), now),
+        (Some(3_001), now),
+        (Some(500), now),
+        (Some(i64::MAX), now),
+        (Some(i64::MIN), now),
+    ] {
+        assert_eq!(sound.heard(timestamp), expected, "{timestamp:?}");
+    }
+}
