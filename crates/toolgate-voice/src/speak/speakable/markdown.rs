@@ -1,0 +1,226 @@
+//! Takes the marks of Markdown and HTML away.
+
+/// Labels of links and tags are not longer, in bytes. It bounds how far the end of one is looked for.
+const LONGEST_LABEL: usize = 300;
+
+/// Nor are addresses.
+const LONGEST_ADDRESS: usize = 2000;
+
+/// The lines worth saying, without what marks a heading, a list, a quotation or a table. Code is left out.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut code = false;
+    text.lines().filter_map(move |line| {
+        let line = line.trim();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            code = !code;
+            return None;
+        }
+        (!code && !is_rule(line)).then(|| without_marker(line))
+    })
+}
+
+/// Lines between parts, and those between the head and the body of a table.
+fn is_rule(line: &str) -> bool {
+    line.chars().all(|letter| "-=*_|:+ \t".contains(letter))
+}
+
+fn without_marker(line: &str) -> &str {
+    let line = line.trim_start_matches(['>', ' ']);
+    let heading = line.trim_start_matches('#');
+    if heading.len() < line.len() && heading.starts_with(' ') {
+        return heading.trim().trim_end_matches('#');
+    }
+    let mut item = line;
+    for marker in ["- ", "* ", "+ ", "• ", "– "] {
+        if let Some(rest) = line.strip_prefix(marker) {
+            item = rest.trim_start();
+        }
+    }
+    for checkbox in ["[ ] ", "[x] ", "[X] "] {
+        item = item.strip_prefix(checkbox).unwrap_or(item);
+    }
+    item.trim_matches(['|', ' '])
+}
+
+/// A line without the marks inside of it: links become their labels, addresses their hosts, and emphasis goes.
+pub(super) fn inline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // The ends of labels that are being read, with where to go on after each.
+    while let Some(letter) = rest.chars().next() {
+        let after = &rest[letter.len_utf8()..];
+        let before = out.chars().next_back();
+        let within_word = before.is_some_and(char::is_alphanumeric);
+        rest = match letter {
+            '!' if after.starts_with('[') && link(after).is_some() => after,
+            '[' => match link(rest) {
+                Some((label, after)) => {
+                    out.push_str(&plain(label));
+                    after
+                }
+                None => footnote(after).unwrap_or(after),
+            },
+            '<' => tag(after, &mut out),
+            'h' | 'H' | 'w' | 'W' if !within_word => address(rest, &mut out),
+            '&' => entity(after, &mut out),
+            '*' => {
+                let is_product = after
+                    .trim_start()
+                    .starts_with(|next: char| next.is_ascii_digit())
+                    && out.trim_end().ends_with(|last: char| last.is_ascii_digit());
+                out.push_str(if is_product { "×" } else { "" });
+                after
+            }
+            '_' => {
+                let joins = within_word && after.starts_with(char::is_alphanumeric);
+                out.push_str(if joins { " " } else { "" });
+                after
+            }
+            '~' => {
+                let is_about = after.starts_with(|next: char| next.is_ascii_digit());
+                out.push_str(if is_about { "≈" } else { "" });
+                after
+            }
+            '|' => {
+                out.push_str(", ");
+                after
+            }
+            '`' | '\\' => after,
+            _ => {
+                out.push(letter);
+                after
+            }
+        };
+    }
+    out
+}
+
+/// The label of a link without marks of its own.
+fn plain(label: &str) -> String {
+    let label = match address_end(label) {
+        Some(end) => host(&label[..end]),
+        None => label,
+    };
+    let is_mark = |letter: char| "*_`~[]!<>\\".contains(letter);
+    label.chars().filter(|letter| !is_mark(*letter)).collect()
+}
+
+/// The label of the link that a text begins with, and what follows the link.
+fn link(text: &str) -> Option<(&str, &str)> {
+    let label_end = closing(text, '[', ']', LONGEST_LABEL)?;
+    let after = &text[label_end + 1..];
+    let end = match after.chars().next()? {
+        '(' => closing(after, '(', ')', LONGEST_ADDRESS)?,
+        '[' => closing(after, '[', ']', LONGEST_LABEL)?,
+        _ => return None,
+    };
+    let label = &text[1..label_end];
+    // An image that is a link: what counts is the label of the image.
+    let label = label
+        .strip_prefix("![")
+        .map_or(label, |image| image.split(']').next().unwrap_or(image));
+    Some((label, &after[end + 1..]))
+}
+
+/// Where the bracket that a text begins with is closed.
+fn closing(text: &str, open: char, close: char, within: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices().take_while(|(at, _)| *at <= within) {
+        if letter == open {
+            depth += 1;
+        } else if letter == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+/// What follows `1]` or `^note]`; none if this is no note.
+fn footnote(text: &str) -> Option<&str> {
+    let (note, after) = text.split_at_checked(text.floor_char_boundary(20).min(text.find(']')?))?;
+    let is_note = note.starts_with('^')
+        || (!note.is_empty() && note.bytes().all(|byte| byte.is_ascii_digit()));
+    is_note.then(|| after.strip_prefix(']')).flatten()
+}
+
+/// Passes over a tag, or takes the host of an address; `text` is what follows the `<`.
+fn tag<'a>(text: &'a str, out: &mut String) -> &'a str {
+    let end = text
+        .find(['>', '<', ' '])
+        .filter(|end| *end <= LONGEST_ADDRESS);
+    if let (Some(address_end), Some(end)) = (address_end(text), end) {
+        out.push_str(host(&text[..address_end.min(end)]));
+        return text[end..].trim_start_matches('>');
+    }
+    let is_tag =
+        text.starts_with(|next: char| next.is_ascii_alphabetic() || next == '/' || next == '!');
+    let window = &text[..text.floor_char_boundary(LONGEST_LABEL)];
+    match window.find('>') {
+        Some(end) if is_tag => {
+            out.push(' ');
+            &text[end + 1..]
+        }
+        _ => {
+            out.push('<');
+            text
+        }
+    }
+}
+
+/// Takes the host of the address that a text begins with, or just its first letter.
+fn address<'a>(text: &'a str, out: &mut String) -> &'a str {
+    let Some(end) = address_end(text) else {
+        let first = text.ceil_char_boundary(1);
+        out.push_str(&text[..first]);
+        return &text[first..];
+    };
+    let end = text[..end]
+        .trim_end_matches(['.', ',', ';', ':', '!', '?'])
+        .len();
+    out.push_str(host(&text[..end]));
+    &text[end..]
+}
+
+/// Where the address that a text begins with ends, if it does begin with one.
+fn address_end(text: &str) -> Option<usize> {
+    let begins = |with: &str| {
+        text.get(..with.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    if !["http://", "https://", "www."].into_iter().any(begins) {
+        return None;
+    }
+    let is_outside = |letter: char| letter.is_whitespace() || "<>\"'`|)]}".contains(letter);
+    Some(text.find(is_outside).unwrap_or(text.len()))
+}
+
+fn host(address: &str) -> &str {
+    let address = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = address.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    host.strip_prefix("www.").unwrap_or(host)
+}
+
+/// `text` is what follows the `&`.
+fn entity<'a>(text: &'a str, out: &mut String) -> &'a str {
+    for (name, letter) in [
+        ("amp;", '&'),
+        ("lt;", '<'),
+        ("gt;", '>'),
+        ("quot;", '"'),
+        ("apos;", '\''),
+        ("#39;", '\''),
+        ("nbsp;", ' '),
+        ("deg;", '°'),
+    ] {
+        if let Some(rest) = text.strip_prefix(name) {
+            out.push(letter);
+            return rest;
+        }
+    }
+    out.push('&');
+    text
+}

@@ -1,0 +1,228 @@
+//! Says numbers together with what stands around them: signs, units, money, times, dates.
+
+use super::units::{is_money, money, power_after_money, unit};
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The text with its numbers in words for the ear. The digits stay: engines read them well.
+pub(super) fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let before = out.chars().next_back();
+        // A digit inside of a word, or of a longer number, is part of a name.
+        let is_free =
+            !before.is_some_and(|before| before.is_alphanumeric() || "._/:".contains(before));
+        let said = if is_free { amount(rest, before) } else { None };
+        rest = match said {
+            Some((said, after)) => {
+                out.push_str(&said);
+                after
+            }
+            None => {
+                let end = raw_end(rest, letter);
+                out.push_str(&rest[..end]);
+                &rest[end..]
+            }
+        };
+    }
+    out
+}
+
+/// What is copied as it is: a run of digits whole, so that nothing begins in the middle of it.
+fn raw_end(text: &str, first: char) -> usize {
+    match first.is_ascii_digit() {
+        true => text
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len()),
+        false => first.len_utf8(),
+    }
+}
+
+/// The amount that a text begins with, in words, and what follows it.
+fn amount(text: &str, before: Option<char>) -> Option<(String, &str)> {
+    let unsigned = text.strip_prefix(['-', '−', '\u{2011}']);
+    let opens = before.is_none_or(|before| before.is_whitespace() || "([\"'“≈±".contains(before));
+    match unsigned {
+        Some(unsigned) if opens => {
+            let (said, after) = plain_amount(unsigned)?;
+            Some((format!("minus {said}"), after))
+        }
+        Some(_) => None,
+        None => plain_amount(text),
+    }
+}
+
+fn plain_amount(text: &str) -> Option<(String, &str)> {
+    let first = text.chars().next()?;
+    if is_money(first) {
+        let (number, after) = number(&text[first.len_utf8()..])?;
+        let said = money(first, number, after)?;
+        return Some((said, &after[power_after_money(after)..]));
+    }
+    if let Some(said) = date(text).or_else(|| time(text)) {
+        return Some(said);
+    }
+    let (mut said, after) = number(text).map(|(number, after)| (number.to_owned(), after))?;
+    let sign = after.strip_prefix(' ').unwrap_or(after);
+    if let Some(sign_letter) = sign.chars().next().filter(|sign| is_money(*sign)) {
+        let after = &sign[sign_letter.len_utf8()..];
+        let is_suffix = !after.starts_with(|next: char| next.is_ascii_digit());
+        if let Some(said) = is_suffix.then(|| money(sign_letter, &said, "")).flatten() {
+            return Some((said, after));
+        }
+    }
+    if let Some((to, after)) = range(after) {
+        said.push_str(" to ");
+        said.push_str(to.0);
+        said.push_str(&to.1);
+        return Some((said, after));
+    }
+    if let Some((name, after)) = unit(&said, after) {
+        return Some((format!("{said} {name}"), after));
+    }
+    Some((said, after))
+}
+
+/// The rest of `5–10` or `20-25 °C`: the second number, with its unit, and what follows. A mere hyphen needs the unit: without
+/// one it is a telephone number.
+fn range(text: &str) -> Option<((&str, String), &str)> {
+    let dash = text
+        .chars()
+        .next()
+        .filter(|dash| matches!(dash, '-' | '–' | '\u{2011}'))?;
+    let (to, after) = number(&text[dash.len_utf8()..])?;
+    match unit(to, after) {
+        Some((name, after)) => Some(((to, format!(" {name}")), after)),
+        None if dash == '–' => Some(((to, String::new()), after)),
+        None => None,
+    }
+}
+
+/// Digits with thousands and a fraction: `1,234.5`.
+fn number(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| {
+        bytes[from.min(bytes.len())..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let mut end = digits(0);
+    if end == 0 {
+        return None;
+    }
+    while bytes.get(end) == Some(&b',') && digits(end + 1) == 3 {
+        end += 4;
+    }
+    if bytes.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    // `192.168.1.1` and `1.2.3` are no amounts.
+    let goes_on = bytes.get(end) == Some(&b'.') && digits(end + 1) > 0;
+    (!goes_on).then(|| text.split_at(end))
+}
+
+/// `2026-11-15`, and the time in `2026-11-15T15:30:00Z`.
+fn date(text: &str) -> Option<(String, &str)> {
+    let bytes = text.as_bytes().get(..10)?;
+    let shape = bytes.iter().enumerate().all(|(at, byte)| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    let after = text.get(10..)?;
+    if !shape || after.starts_with(|next: char| next.is_ascii_digit() || next == '-') {
+        return None;
+    }
+    let month = MONTHS.get(text[5..7].parse::<usize>().ok()?.checked_sub(1)?)?;
+    let day = text[8..10]
+        .parse::<u8>()
+        .ok()
+        .filter(|day| (1..=31).contains(day))?;
+    let said = format!("{month} {day}, {}", &text[..4]);
+    let clock = after.strip_prefix('T').and_then(time);
+    Some(match clock {
+        Some((clock, rest)) => (
+            format!("{said} at {clock}"),
+            rest.strip_prefix('Z').unwrap_or(rest),
+        ),
+        None => (said, after),
+    })
+}
+
+/// `3:05 PM`, `15:30`, `07:15:30`, as people say them.
+fn time(text: &str) -> Option<(String, &str)> {
+    let (hour, rest) = text.split_once(':')?;
+    let hour: u32 = hour
+        .parse()
+        .ok()
+        .filter(|_| (1..=2).contains(&hour.len()))?;
+    let (minute, rest) = two_digits(rest)?;
+    if hour > 23 || minute > 59 {
+        return None;
+    }
+    let second = rest.strip_prefix(':').and_then(two_digits);
+    let (seconds, rest) = match second {
+        Some((second @ ..60, rest)) => (second, rest),
+        Some(_) => return None,
+        None => (0, rest),
+    };
+    if rest.starts_with(|next: char| next.is_ascii_digit() || next == ':') {
+        return None;
+    }
+    let (half, rest) = half_of_day(rest).unwrap_or(match hour {
+        13.. => (" PM", rest),
+        0 => (" AM", rest),
+        _ => ("", rest),
+    });
+    let hour = match hour {
+        0 => 12,
+        13.. => hour - 12,
+        _ => hour,
+    };
+    let mut said = match (minute, half) {
+        (0, "") => format!("{hour} o'clock"),
+        (0, _) => format!("{hour}{half}"),
+        (1..10, _) => format!("{hour} oh {minute}{half}"),
+        _ => format!("{hour} {minute}{half}"),
+    };
+    if seconds > 0 {
+        said.push_str(&format!(" and {seconds} seconds"));
+    }
+    Some((said, rest))
+}
+
+fn two_digits(text: &str) -> Option<(u32, &str)> {
+    let (digits, rest) = text.split_at_checked(2)?;
+    let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    Some((digits.parse().ok().filter(|_| are_digits)?, rest))
+}
+
+fn half_of_day(text: &str) -> Option<(&'static str, &str)> {
+    let text = text.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
+    for (written, said) in [
+        ("a.m.", " AM"),
+        ("p.m.", " PM"),
+        ("am", " AM"),
+        ("pm", " PM"),
+    ] {
+        let (start, rest) = text.split_at_checked(written.len()).unwrap_or((text, ""));
+        if start.eq_ignore_ascii_case(written) && !rest.starts_with(char::is_alphanumeric) {
+            return Some((said, rest));
+        }
+    }
+    None
+}
