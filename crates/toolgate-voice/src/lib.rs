@@ -31,6 +31,7 @@ pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};
 pub use settings::VoiceSettings;
 pub use speak::{
-    Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Sentences, SoundStream, Speaker, Speech,
-    Spoken, Synthesize, Tone, speakable,
+    CommandTts, Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Program, Sentences,
+    SoundStream, Speaker, Speech, Spoken, Synthesize, Tone, WavFile, WyomingSnd, WyomingTts,
+    engine, output, speakable,
 };

@@ -8,7 +8,10 @@
 //!
 //! Start reading in `speaker.rs`; `worker.rs` prepares one sentence while another is played.
 
+mod engine;
 mod loudness;
+mod output;
+mod pace;
 mod player;
 mod script;
 mod sentences;
@@ -19,7 +22,9 @@ mod speaker;
 mod tone;
 mod worker;
 
+pub use engine::{CommandTts, WyomingTts, engine};
 pub use loudness::Loudness;
+pub use output::{Program, WavFile, WyomingSnd, output};
 pub use sentences::{Piece, Sentences};
 pub use sound::{NoOutput, NoSpeech, Output, Playing, SoundStream, Synthesize};
 pub use speakable::speakable;

@@ -7,7 +7,6 @@ use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::loudness::Gain;
-use super::sound::length;
 use super::worker::{Mouth, Prepared};
 use super::{Playing, Spoken};
 use crate::EngineError;
@@ -153,7 +152,7 @@ impl Player {
     /// Plays a slice; if the output fails, once more with a new one if `again`.
     async fn sound(&mut self, slice: Sound, again: &mut bool) -> Result<(), EngineError> {
         let slice = self.gain.apply(slice);
-        let sounds = length(slice.format, slice.bytes.len());
+        let sounds = slice.format.duration(slice.bytes.len());
         loop {
             let open = self.open(slice.format).await?;
             match open.playing.play(slice.bytes.clone()).await {

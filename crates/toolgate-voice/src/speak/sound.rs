@@ -90,7 +90,7 @@ struct Unheard {
 
 impl Playing for Unheard {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
-        self.given += length(self.format, bytes.len());
+        self.given += self.format.duration(bytes.len());
         async { Ok(()) }.boxed()
     }
 
@@ -105,11 +105,4 @@ impl Playing for Unheard {
     fn stop(&mut self) -> BoxFuture<'_, ()> {
         async {}.boxed()
     }
-}
-
-/// How long so many bytes sound.
-pub(super) fn length(format: Format, bytes: usize) -> Duration {
-    let second = u64::from(format.rate) * u64::from(format.width) * u64::from(format.channels);
-    let nanoseconds = (bytes as u128) * 1_000_000_000 / u128::from(second.max(1));
-    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }

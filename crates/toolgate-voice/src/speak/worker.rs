@@ -167,9 +167,7 @@ async fn attempt(
         program: "the speech engine".to_owned(),
         why,
     };
-    let Some(mut cut) = Slices::new(stream.format) else {
-        return Err(unplayable(format!("nobody can play {:?}", stream.format)));
-    };
+    let mut cut = Slices::new(stream.format).map_err(|error| unplayable(error.to_string()))?;
     let mut count = 0;
     while let Some(chunk) = stream.chunks.next().await {
         for slice in cut.cut(&chunk?) {

@@ -1,0 +1,197 @@
+//! A program that speaks.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use tempfile::TempPath;
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::dialect::{self, FILE, KNOWN};
+use crate::EngineError;
+use crate::audio::WavStream;
+use crate::hear::program::{Running, find};
+use crate::speak::{SoundStream, Synthesize};
+
+/// How long a program may give nothing.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The longest text at once, in bytes: an argument may not be much longer.
+const LONGEST: usize = 32 << 10;
+
+/// How much sound a program may make of it, in bytes: twenty minutes of speech.
+const LARGEST: usize = 64 << 20;
+
+/// Speaks with a program: `espeak-ng`, `piper`, `flite`, `say`, or a whole command that writes WAV. One process per text, in a
+/// group of its own, without a shell; it gets the text on stdin, or in place of a word `{text}`.
+#[derive(Debug, Clone)]
+pub struct CommandTts {
+    words: Vec<String>,
+}
+
+impl CommandTts {
+    /// The program of this name, or this command.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be taken apart, or lacks a voice.
+    pub fn parse(setting: &str, voice: &str) -> Result<Self, EngineError> {
+        let words = dialect::command(setting.trim(), voice)?;
+        Ok(Self { words })
+    }
+
+    /// The first program that this machine has.
+    ///
+    /// # Errors
+    ///
+    /// If it has none.
+    pub fn probe(voice: &str) -> Result<Self, EngineError> {
+        let works =
+            |program: &&&str| find(program).is_some() && dialect::command(program, voice).is_ok();
+        let program = KNOWN
+            .iter()
+            .find(works)
+            .ok_or_else(|| EngineError::Program {
+                program: "tts".to_owned(),
+                why:
+                    "this machine has no program that speaks; install espeak-ng, or set `voice.tts`"
+                        .to_owned(),
+            })?;
+        Self::parse(program, voice)
+    }
+
+    /// The name of the program.
+    pub fn name(&self) -> &str {
+        self.words.first().map_or("", String::as_str)
+    }
+}
+
+impl Synthesize for CommandTts {
+    fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
+        async move {
+            let text = &text[..text.floor_char_boundary(LONGEST)];
+            let (mut words, input) = dialect::fill(&self.words, text);
+            let file = file_for(&mut words)?;
+            let (running, mut stdin, stdout) = Running::start(&words)?;
+            // One that ended already says why when its output is read.
+            let _taken = timeout(PATIENCE, stdin.write_all(input.as_bytes()))
+                .await
+                .is_ok();
+            drop(stdin);
+            let mut speaking = Speaking {
+                running,
+                output: Box::new(stdout),
+                wav: WavStream::default(),
+                total: 0,
+                file,
+            };
+            let first = speaking.first().await?;
+            let Some(format) = speaking.wav.format() else {
+                return Err(speaking.running.failed("wrote no WAV"));
+            };
+            let rest = stream::unfold(Some(speaking), Speaking::step);
+            let chunks = stream::iter([Ok(first)]).chain(rest).boxed();
+            Ok(SoundStream { format, chunks })
+        }
+        .boxed()
+    }
+}
+
+/// A file of its own for a program that can write to nothing else.
+fn file_for(words: &mut [String]) -> Result<Option<TempPath>, EngineError> {
+    let Some(place) = words.iter_mut().skip(1).find(|word| *word == FILE) else {
+        return Ok(None);
+    };
+    let made = tempfile::Builder::new().suffix(".wav").tempfile();
+    let file = made.map_err(|error| EngineError::Program {
+        program: "tts".to_owned(),
+        why: format!("cannot make a file for speech: {error}"),
+    })?;
+    *place = file.path().display().to_string();
+    Ok(Some(file.into_temp_path()))
+}
+
+/// A program at work. Dropped, it ends.
+struct Speaking {
+    running: Running,
+    output: Box<dyn AsyncRead + Send + Unpin>,
+    wav: WavStream,
+    total: usize,
+    /// Where its sound will be once it is done, if not in its output.
+    file: Option<TempPath>,
+}
+
+impl Speaking {
+    /// The first sound, once the format is known.
+    async fn first(&mut self) -> Result<Bytes, EngineError> {
+        if self.file.is_some() {
+            self.read_file_instead().await?;
+        }
+        while let Some(sound) = self.more().await? {
+            if self.wav.format().is_some() {
+                return Ok(sound);
+            }
+        }
+        Ok(Bytes::new())
+    }
+
+    async fn read_file_instead(&mut self) -> Result<(), EngineError> {
+        // What it says meanwhile is not its sound.
+        while self.read().await?.is_some() {}
+        self.running.end().await?;
+        if let Some(file) = &self.file {
+            let file = File::open(file).await;
+            self.output = Box::new(file.map_err(|error| self.running.failed(&error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    async fn step(speaking: Option<Self>) -> Option<(Result<Bytes, EngineError>, Option<Self>)> {
+        let mut speaking = speaking?;
+        match speaking.more().await {
+            Ok(Some(sound)) => Some((Ok(sound), Some(speaking))),
+            Ok(None) => None,
+            Err(problem) => Some((Err(problem), None)),
+        }
+    }
+
+    /// More sound; none at the end of a program that did its work.
+    async fn more(&mut self) -> Result<Option<Bytes>, EngineError> {
+        let Some(bytes) = self.read().await? else {
+            if self.file.is_none() {
+                self.running.end().await?;
+            }
+            return Ok(None);
+        };
+        let sound = self.wav.feed(&bytes);
+        sound
+            .map(Some)
+            .map_err(|error| self.running.failed(&error.to_string()))
+    }
+
+    async fn read(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut bytes = Vec::with_capacity(16 << 10);
+        match timeout(PATIENCE, self.output.read_buf(&mut bytes)).await {
+            Ok(Ok(0)) => return Ok(None),
+            Ok(Ok(read)) => self.total += read,
+            Ok(Err(error)) => return Err(self.running.failed(&error.to_string())),
+            Err(_) => {
+                return Err(EngineError::TimedOut {
+                    at: self.running.name().to_owned(),
+                    after: PATIENCE,
+                });
+            }
+        }
+        if self.total > LARGEST {
+            return Err(self.running.failed("writes more sound than any text has"));
+        }
+        Ok(Some(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

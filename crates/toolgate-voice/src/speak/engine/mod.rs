@@ -1,0 +1,35 @@
+//! What makes speech of text.
+
+use std::sync::Arc;
+
+use super::{NoSpeech, Synthesize};
+use crate::EngineError;
+use crate::wyoming::Address;
+
+mod command;
+mod dialect;
+mod service;
+
+pub use command::CommandTts;
+pub use service::WyomingTts;
+
+/// The engine that the setting `tts` names: an address, a program, a command, or `none`. Empty, it is the first program that this
+/// machine has. An empty `voice` is the engine's usual one.
+///
+/// # Errors
+///
+/// If the setting makes no sense, or the machine has no program that speaks.
+pub fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, EngineError> {
+    Ok(match setting.trim() {
+        "" => Arc::new(CommandTts::probe(voice)?),
+        "none" => Arc::new(NoSpeech),
+        address if address.contains("://") => {
+            let address: Address = address.parse().map_err(|error| EngineError::Program {
+                program: "tts".to_owned(),
+                why: format!("{error}"),
+            })?;
+            Arc::new(WyomingTts::new(address, voice))
+        }
+        command => Arc::new(CommandTts::parse(command, voice)?),
+    })
+}

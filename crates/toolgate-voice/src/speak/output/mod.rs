@@ -1,0 +1,55 @@
+//! Where sound is played.
+
+use std::sync::Arc;
+
+use crate::wyoming::Address;
+use crate::{EngineError, SatelliteLink};
+
+use super::{NoOutput, Output};
+use crate::hear::words::words;
+
+mod file;
+mod program;
+mod satellite;
+mod service;
+
+pub use file::WavFile;
+pub use program::Program;
+pub use service::WyomingSnd;
+
+/// The output that the setting `output` names: an address, a file that ends in `.wav`, a program, a command, or `none`. Empty, it
+/// is the satellite if one is heard, else the first program that this machine has.
+///
+/// # Errors
+///
+/// If the setting makes no sense, or the machine has no program that plays sound.
+pub fn output(
+    setting: &str,
+    satellite: Option<SatelliteLink>,
+) -> Result<Arc<dyn Output>, EngineError> {
+    let problem = |why: String| EngineError::Program {
+        program: "output".to_owned(),
+        why,
+    };
+    Ok(match setting.trim() {
+        "" => match satellite {
+            Some(link) => Arc::new(link),
+            None => Arc::new(Program::probe()?),
+        },
+        "none" => Arc::new(NoOutput),
+        address if address.contains("://") => {
+            let address: Address = address
+                .parse()
+                .map_err(|error| problem(format!("{error}")))?;
+            Arc::new(WyomingSnd::new(address))
+        }
+        file if file.ends_with(".wav") && !file.contains(char::is_whitespace) => {
+            Arc::new(WavFile::new(file))
+        }
+        command => {
+            let words =
+                words(command).ok_or_else(|| problem("a quote is not closed".to_owned()))?;
+            Arc::new(Program::new(words))
+        }
+    })
+}
