@@ -323,3 +323,6 @@ impl ser::Formatter for Spaced {
         writer.write_all(b": ")
     }
 }
+
+#[cfg(test)]
+mod tests;

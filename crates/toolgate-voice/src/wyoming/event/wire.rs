@@ -127,3 +127,6 @@ pub(super) fn timestamp<'de, D: Deserializer<'de>>(
         number.as_i64().or_else(rounded)
     }))
 }
+
+#[cfg(test)]
+mod tests;
