@@ -1,11 +1,13 @@
 //! `cargo +nightly run --bin prepare` in `fuzz/`: writes what helps the fuzzer along, a dictionary of the language's words to
-//! `math.dict` and the expressions of the table that is compared with mathjs to `corpus/math/`.
+//! `math.dict`, the expressions of the table that is compared with mathjs to `corpus/math/`, and Wyoming's golden vectors to
+//! `corpus/wyoming/`.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 const TABLE: &str = include_str!("../../crates/toolgate-math/tests/differential/table.txt");
+const GOLDEN: &str = include_str!("../../crates/toolgate-voice/src/wyoming/event/wire/golden.txt");
 
 /// What is neither a name nor a unit, or reaches further together with its arguments.
 const PIECES: [&str; 40] = [
@@ -53,6 +55,28 @@ const PIECES: [&str; 40] = [
 
 fn main() -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    math(folder)?;
+    wyoming(&folder.join("corpus/wyoming"))
+}
+
+/// Each event on its own, in pieces of seven bytes.
+fn wyoming(corpus: &Path) -> io::Result<()> {
+    fs::create_dir_all(corpus)?;
+    for (number, vector) in GOLDEN.trim_end().split("\n\n").enumerate() {
+        let lines = vector.lines().filter(|line| !line.starts_with("= "));
+        let mut wire: Vec<&str> = lines.collect();
+        if wire.len() == 1 {
+            wire.push("");
+        }
+        fs::write(
+            corpus.join(format!("golden-{number}")),
+            format!("\u{7}{}", wire.join("\n")),
+        )?;
+    }
+    Ok(())
+}
+
+fn math(folder: &Path) -> io::Result<()> {
     let functions = toolgate_math::functions().map(|(name, ..)| format!("{name}("));
     let constants = toolgate_math::constants().map(|(name, ..)| name.to_owned());
     let units = toolgate_math::units().map(|(name, ..)| format!(" {name}"));

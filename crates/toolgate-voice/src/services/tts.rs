@@ -10,11 +10,13 @@ use tracing::warn;
 use super::{artifact, or_english};
 use crate::EngineError;
 use crate::audio::Format;
-use crate::speak::{Sentences, Synthesize, speakable};
+use crate::speak::{Piece, Sentences, Synthesize, speakable};
 use crate::wyoming::{Event, Guest, Info, Service, TtsProgram, TtsVoice};
 
 /// The longest text of one request, in bytes.
 const LONGEST: usize = 64 << 10;
+/// The longest sentence that is waited for, in bytes: what goes on longer is spoken in parts.
+const LONGEST_SENTENCE: usize = 2 << 10;
 /// The longest piece of sound.
 const CHUNK: usize = 16 << 10;
 
@@ -83,8 +85,8 @@ impl TtsService {
                 }
                 Event::SynthesizeStop => {
                     if let Some(mut pieces) = pieces.take() {
-                        if let Some(rest) = pieces.sentences.rest().filter(|rest| !rest.code) {
-                            self.say(guest, &rest.words).await?;
+                        if let Some(rest) = pieces.rest() {
+                            self.say(guest, &rest).await?;
                         }
                         guest.send(&Event::SynthesizeStopped).await?;
                     }
@@ -152,18 +154,38 @@ fn plain(text_format: Option<&str>) -> Result<(), Refusal> {
 struct Pieces {
     sentences: Sentences,
     length: usize,
+    /// How much of it waits for the end of its sentence.
+    waiting: usize,
 }
 
 impl Pieces {
+    /// The sentences that are whole by now.
     fn push(&mut self, text: &str) -> Result<Vec<String>, Refusal> {
         self.length += text.len();
         if self.length > LONGEST {
             return Err(TOO_LONG);
         }
-        let pieces = self.sentences.push(text).into_iter();
-        let spoken = pieces.filter(|piece| !piece.code && !piece.words.trim().is_empty());
-        Ok(spoken.map(|piece| piece.words).collect())
+        let mut pieces = self.sentences.push(text);
+        self.waiting += text.len();
+        for piece in &pieces {
+            self.waiting = self.waiting.saturating_sub(piece.words.len());
+        }
+        if self.waiting > LONGEST_SENTENCE {
+            pieces.extend(self.sentences.rest());
+            self.waiting = 0;
+        }
+        Ok(pieces.into_iter().filter_map(words).collect())
     }
+
+    fn rest(&mut self) -> Option<String> {
+        self.sentences.rest().and_then(words)
+    }
+}
+
+/// What is to be said of a piece: neither code nor blanks.
+fn words(piece: Piece) -> Option<String> {
+    let spoken = !piece.code && !piece.words.trim().is_empty();
+    spoken.then_some(piece.words)
 }
 
 /// Makes whole frames of an engine's pieces, which may end anywhere.
@@ -175,10 +197,9 @@ struct Frames {
 
 impl Frames {
     fn new(format: Format) -> Self {
-        let frame = usize::from(format.width) * usize::from(format.channels);
         Self {
             rest: BytesMut::new(),
-            frame: frame.max(1),
+            frame: format.frame_bytes().max(1),
         }
     }
 

@@ -262,3 +262,6 @@ fn broken(at: &str, error: &io::Error) -> EngineError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,6 +148,18 @@ impl Guest {
     pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         self.connection.send(event).await
     }
+
+    /// Says what the client did wrong, if it did.
+    async fn tell(&mut self, problem: &EngineError) {
+        let (text, code) = match problem {
+            EngineError::Protocol { why, .. } => (why.clone(), "protocol"),
+            EngineError::TimedOut { .. } => ("the event took too long".to_owned(), "timeout"),
+            _ => return,
+        };
+        let code = Some(code.to_owned());
+        // It may be gone by now.
+        drop(self.send(&Event::Error { text, code }).await);
+    }
 }
 
 /// One connection, from its first event to its end.
@@ -157,21 +169,16 @@ async fn host(connection: Connection, service: Arc<dyn Service>, stop: Cancellat
         info: service.info(),
         stop,
     };
-    let Err(problem) = service.attend(&mut guest).await else {
-        return guest.connection.close().await;
-    };
-    debug!(%problem, "a Wyoming connection ended");
-    let (text, code) = match &problem {
-        EngineError::Protocol { why, .. } => (why.clone(), "protocol"),
-        EngineError::TimedOut { .. } => ("the event took too long".to_owned(), "timeout"),
-        _ => return,
-    };
-    let told = Event::Error {
-        text,
-        code: Some(code.to_owned()),
-    };
-    if guest.send(&told).await.is_ok() {
-        guest.connection.close().await;
+    if let Err(problem) = service.attend(&mut guest).await {
+        debug!(%problem, "a Wyoming connection ended");
+        guest.tell(&problem).await;
+    }
+    let Guest {
+        connection, stop, ..
+    } = guest;
+    tokio::select! {
+        () = connection.close() => {}
+        () = stop.cancelled() => {}
     }
 }
 

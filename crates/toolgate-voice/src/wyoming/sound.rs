@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::audio::Format;
+use crate::audio::{Format, FormatError};
 
 #[derive(Serialize, Deserialize)]
 struct Wire {
@@ -22,27 +22,20 @@ impl From<&Format> for Wire {
 }
 
 impl TryFrom<Wire> for Format {
-    type Error = String;
+    type Error = FormatError;
 
-    fn try_from(wire: Wire) -> Result<Self, String> {
+    fn try_from(wire: Wire) -> Result<Self, FormatError> {
         let Wire {
             rate,
             width,
             channels,
         } = wire;
-        let known = (8_000..=192_000).contains(&rate)
-            && (1..=4).contains(&width)
-            && (1..=8).contains(&channels);
-        if !known {
-            return Err(format!(
-                "{channels} channels of {width} bytes at {rate} Hz are not supported; 1 to 8 channels of 1 to 4 bytes at 8000 to 192000 Hz are"
-            ));
-        }
-        Ok(Self {
+        let format = Self {
             rate,
             width,
             channels,
-        })
+        };
+        format.check()
     }
 }
 

@@ -1,1 +1,206 @@
+use std::sync::Mutex;
+use std::time::Duration;
 
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::wyoming::{Address, Connection, Server, describe};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Repeats every request, and does what it is not told not to.
+#[derive(Default)]
+struct Parrot(Mutex<Vec<Asked>>);
+
+impl Respond for Parrot {
+    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
+        let ok = !asked.text.starts_with("do not");
+        let text = format!("You said: {}", asked.text);
+        self.0.lock().unwrap().push(asked);
+        async move { Answered { text, ok } }.boxed()
+    }
+}
+
+async fn start(parrot: &Arc<Parrot>) -> (Address, CancellationToken) {
+    let server = Server::bind(&"tcp://127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let address = server.address().clone();
+    let stop = CancellationToken::new();
+    let respond: Arc<dyn Respond> = Arc::<Parrot>::clone(parrot);
+    let service = Arc::new(HandleService::new(respond, Vec::new()));
+    tokio::spawn(server.serve(service, stop.clone()));
+    (address, stop)
+}
+
+fn transcript(text: &str, context: Option<Context>) -> Event {
+    Event::Transcript {
+        text: text.to_owned(),
+        language: Some("en".to_owned()),
+        context,
+    }
+}
+
+fn chunk(text: &str) -> Event {
+    let text = text.to_owned();
+    Event::TranscriptChunk { text }
+}
+
+const BEGIN: Event = Event::TranscriptStart {
+    language: None,
+    context: None,
+};
+
+fn handled(text: &str, context: Option<Context>) -> Event {
+    let text = Some(text.to_owned());
+    Event::Handled { text, context }
+}
+
+/// What comes back for these events, up to the end of the connection or the last event that is expected.
+async fn talk(address: &Address, sent: &[Event], count: usize) -> Vec<Event> {
+    let mut connection = Connection::connect(address, PATIENCE).await.unwrap();
+    for event in sent {
+        connection.send(event).await.unwrap();
+    }
+    let mut answers = Vec::new();
+    while answers.len() < count {
+        answers.push(connection.receive().await.unwrap().unwrap());
+    }
+    // Nothing comes after them but the answer to this.
+    connection.send(&Event::Ping { text: None }).await.unwrap();
+    assert_eq!(
+        connection.receive().await,
+        Ok(Some(Event::Pong { text: None }))
+    );
+    answers
+}
+
+#[tokio::test]
+async fn home_assistant_asks_and_is_answered_with_its_context() {
+    let parrot = Arc::new(Parrot::default());
+    let (address, stop) = start(&parrot).await;
+    let Value::Object(context) = json!({
+        "conversation_id": "01J", "device_id": "d1", "satellite_id": "assist_satellite.kitchen", "more": [1],
+    }) else {
+        unreachable!();
+    };
+    let sent = [transcript(" Turn on the light. ", Some(context.clone()))];
+    let answers = talk(&address, &sent, 1).await;
+    assert_eq!(
+        answers,
+        [handled("You said: Turn on the light.", Some(context))]
+    );
+    let asked = parrot.0.lock().unwrap().pop().unwrap();
+    let text = |text: &str| Some(text.to_owned());
+    let expected = Asked {
+        text: "Turn on the light.".to_owned(),
+        language: text("en"),
+        conversation_id: text("01J"),
+        device_id: text("d1"),
+        satellite_id: text("assist_satellite.kitchen"),
+    };
+    assert_eq!(asked, expected);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn what_was_not_done_is_not_handled() {
+    let (address, stop) = start(&Arc::default()).await;
+    let expected = Event::NotHandled {
+        text: Some("You said: do not do it".to_owned()),
+        context: None,
+    };
+    let whole = [transcript("do not do it", None)];
+    let pieces = [
+        BEGIN,
+        chunk("do not "),
+        chunk("do it"),
+        Event::TranscriptStop,
+    ];
+    for sent in [&whole[..], &pieces] {
+        assert_eq!(
+            talk(&address, sent, 1).await,
+            std::slice::from_ref(&expected)
+        );
+    }
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn a_client_that_sends_pieces_gets_pieces() {
+    let (address, stop) = start(&Arc::default()).await;
+    let expected = [
+        Event::HandledStart { context: None },
+        Event::HandledChunk {
+            text: "You said: one two".to_owned(),
+        },
+        handled("You said: one two", None),
+        Event::HandledStop,
+    ];
+    let pieces = [BEGIN, chunk("one "), chunk("two"), Event::TranscriptStop];
+    assert_eq!(talk(&address, &pieces, 4).await, expected);
+    // The whole text among the pieces counts, and only once.
+    let both = [
+        BEGIN,
+        chunk("on"),
+        transcript("one two", None),
+        Event::TranscriptStop,
+    ];
+    assert_eq!(talk(&address, &both, 4).await, expected);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn what_is_not_for_it_is_ignored_and_requests_may_follow_each_other() {
+    let parrot = Arc::new(Parrot::default());
+    let (address, stop) = start(&parrot).await;
+    let sent = [
+        Event::Played,
+        chunk("lost"),
+        Event::TranscriptStop,
+        transcript("one", Some(Map::new())),
+        transcript("two", None),
+    ];
+    let expected = [
+        handled("You said: one", Some(Map::new())),
+        handled("You said: two", None),
+    ];
+    assert_eq!(talk(&address, &sent, 2).await, expected);
+    assert_eq!(parrot.0.lock().unwrap().len(), 2);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_refused_whole_or_in_pieces() {
+    let parrot = Arc::new(Parrot::default());
+    let (address, stop) = start(&parrot).await;
+    let text = |length: usize| "x".repeat(length);
+    let mut pieces = vec![BEGIN];
+    pieces.extend((0..1000).map(|_| chunk(&text(LONGEST))));
+    pieces.push(Event::TranscriptStop);
+    for sent in [vec![transcript(&text(LONGEST + 1), None)], pieces] {
+        let answers = talk(&address, &sent, 1).await;
+        assert!(
+            matches!(&answers[0], Event::Error { text, .. } if text == "a request has at most 4096 bytes")
+        );
+    }
+    assert!(parrot.0.lock().unwrap().is_empty());
+    let longest = [transcript(&text(LONGEST), None)];
+    assert!(matches!(
+        talk(&address, &longest, 1).await[0],
+        Event::Handled { .. }
+    ));
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn it_says_that_it_controls_the_home() {
+    let (address, stop) = start(&Arc::default()).await;
+    let info = describe(&address, PATIENCE).await.unwrap();
+    let program = &info.handle[0];
+    assert!(program.artifact.installed && program.models[0].artifact.installed);
+    assert!(program.supports_home_control && program.supports_handled_streaming);
+    assert_eq!(program.models[0].languages, ["en"]);
+    stop.cancel();
+}

@@ -106,8 +106,7 @@ impl TryFrom<Frame> for Event {
         let mut event =
             Self::deserialize(tagged).map_err(|error| FrameError::data(&kind, &error))?;
         if let Self::AudioChunk { format, bytes, .. } = &mut event {
-            let frame = usize::from(format.width) * usize::from(format.channels);
-            if payload.len() % frame != 0 {
+            if !payload.len().is_multiple_of(format.frame_bytes()) {
                 let why = format!("{} bytes are no whole number of samples", payload.len());
                 return Err(FrameError::data(&kind, &why));
             }

@@ -1,1 +1,306 @@
+use std::io;
 
+use futures::FutureExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers `recognize` with what was asked, hangs or panics when told to.
+struct Echo;
+
+impl Service for Echo {
+    fn info(&self) -> Info {
+        let mut info = Info::default();
+        info.intent.push(crate::wyoming::IntentProgram::default());
+        info
+    }
+
+    fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>> {
+        async move {
+            while let Some(event) = guest.receive().await? {
+                match event {
+                    Event::Recognize { text } if text == "hang" => std::future::pending().await,
+                    Event::Recognize { text } if text == "panic" => panic!("as told"),
+                    Event::Recognize { text } => {
+                        let text = Some(text);
+                        guest.send(&Event::NotRecognized { text }).await?;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+struct Running {
+    address: Address,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start() -> Self {
+        Self::at("tcp://127.0.0.1:0").await
+    }
+
+    async fn at(address: &str) -> Self {
+        let server = Server::bind(&address.parse().unwrap()).await.unwrap();
+        let address = server.address().clone();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server.serve(Arc::new(Echo), stop.clone()));
+        Self {
+            address,
+            stop,
+            serving,
+        }
+    }
+
+    async fn client(&self) -> Connection {
+        Connection::connect(&self.address, PATIENCE).await.unwrap()
+    }
+
+    /// A client that may say anything.
+    async fn raw(&self) -> TcpStream {
+        let Address::Tcp { host, port } = &self.address else {
+            panic!("no port");
+        };
+        TcpStream::connect((host.as_str(), *port)).await.unwrap()
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        self.serving.await.unwrap();
+    }
+}
+
+fn ask(text: &str) -> Event {
+    Event::Recognize {
+        text: text.to_owned(),
+    }
+}
+
+async fn is_answered(connection: &mut Connection) -> bool {
+    connection.send(&ask("hello")).await.unwrap();
+    let answer = timeout(PATIENCE, connection.receive()).await.unwrap();
+    matches!(answer, Ok(Some(Event::NotRecognized { text })) if text.as_deref() == Some("hello"))
+}
+
+#[tokio::test]
+async fn pings_and_questions_who_one_is_are_answered_for_every_service() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    let text = Some("still there?".to_owned());
+    client
+        .send(&Event::Ping { text: text.clone() })
+        .await
+        .unwrap();
+    assert_eq!(client.answer().await, Ok(Event::Pong { text }));
+    client.send(&Event::Describe).await.unwrap();
+    assert_eq!(
+        client.answer().await,
+        Ok(Event::Info(Box::new(Echo.info())))
+    );
+    assert!(is_answered(&mut client).await);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn garbage_is_told_and_closed_while_others_live_on() {
+    let server = Running::start().await;
+    let mut other = server.client().await;
+    for (sent, problem) in [
+        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "a header line cannot be used"),
+        (vec![b'{'; 3 << 20], "a header line is longer than 65536 bytes"),
+        (
+            b"{\"type\": \"audio-chunk\", \"payload_length\": 1099511627776}\n".to_vec(),
+            "1099511627776 bytes of payload",
+        ),
+        (
+            b"{\"type\": \"audio-start\", \"data\": {\"rate\": 0, \"width\": 2, \"channels\": 1}}\n".to_vec(),
+            "sound at 0 Hz cannot be used",
+        ),
+    ] {
+        let stream = server.raw().await;
+        let (mut read, mut write) = stream.into_split();
+        // The server may have had enough before all is sent.
+        let sending = tokio::spawn(async move { write.write_all(&sent).await });
+        let mut answer = String::new();
+        let reading = read.read_to_string(&mut answer);
+        timeout(PATIENCE, reading).await.unwrap().unwrap();
+        assert!(answer.contains(problem), "{answer}");
+        assert!(answer.starts_with("{\"type\": \"error\""), "{answer}");
+        drop(sending.await);
+        assert!(is_answered(&mut other).await);
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_service_that_panics_takes_only_its_own_connection_along() {
+    let server = Running::start().await;
+    let (mut one, mut other) = (server.client().await, server.client().await);
+    one.send(&ask("panic")).await.unwrap();
+    assert!(matches!(
+        one.receive().await,
+        Ok(None) | Err(EngineError::Closed { .. })
+    ));
+    assert!(is_answered(&mut other).await);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn there_is_room_for_64_and_for_the_next_when_one_leaves() {
+    let server = Running::start().await;
+    let mut guests = Vec::new();
+    for _ in 0..MOST {
+        let mut guest = server.client().await;
+        assert!(is_answered(&mut guest).await);
+        guests.push(guest);
+    }
+    let error = server
+        .client()
+        .await
+        .answer()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("too many connections"), "{error}");
+    assert!(is_answered(&mut guests[0]).await);
+    guests.pop();
+    let mut latecomer = loop {
+        // The server learns of it a moment later.
+        let mut client = server.client().await;
+        if client.send(&ask("hello")).await.is_ok() && client.answer().await.is_ok() {
+            break client;
+        }
+    };
+    assert!(is_answered(&mut latecomer).await);
+    server.end().await;
+}
+
+/// A guest over a stream in memory, so that time can be paused.
+fn hosted() -> (tokio::io::DuplexStream, CancellationToken, JoinHandle<()>) {
+    let (ours, theirs) = tokio::io::duplex(1 << 10);
+    let (read, write) = tokio::io::split(ours);
+    let connection = Connection::over(read, write, "tcp://guest:1");
+    let stop = CancellationToken::new();
+    let hosting = tokio::spawn(host(connection, Arc::new(Echo), stop.clone()));
+    (theirs, stop, hosting)
+}
+
+async fn rest_of(mut stream: tokio::io::DuplexStream) -> String {
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).await.unwrap();
+    rest
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_client_is_closed_after_a_minute() {
+    let (client, _stop, hosting) = hosted();
+    let before = Instant::now();
+    assert_eq!(rest_of(client).await, "");
+    assert_eq!(before.elapsed(), IDLE);
+    hosting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_drips_or_stops_within_an_event_is_told_and_closed() {
+    // Either way it is within the first event.
+    for blanks in [usize::MAX, 0] {
+        let (client, _stop, hosting) = hosted();
+        let (mut read, mut write) = tokio::io::split(client);
+        let before = Instant::now();
+        let dripping = tokio::spawn(async move {
+            write.write_all(b"{").await?;
+            for _ in 0..blanks {
+                tokio::time::sleep(Duration::from_millis(900)).await;
+                write.write_all(b" ").await?;
+            }
+            std::future::pending::<io::Result<()>>().await
+        });
+        let mut answer = String::new();
+        read.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("the event took too long"), "{answer}");
+        assert!(before.elapsed() < IDLE);
+        hosting.await.unwrap();
+        dripping.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_given_up() {
+    let (mut client, _stop, hosting) = hosted();
+    let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
+    while !hosting.is_finished() {
+        // It may be closed in the middle of this.
+        drop(timeout(Duration::from_secs(1), client.write_all(question)).await);
+    }
+    hosting.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_only_stops_sending_gets_its_answer() {
+    let server = Running::start().await;
+    let mut client = server.raw().await;
+    let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
+    client.write_all(question).await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("{\"text\": \"hello\"}"), "{answer}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_closes_all_even_one_that_hangs() {
+    let server = Running::start().await;
+    let (mut idle, mut hanging) = (server.client().await, server.client().await);
+    assert!(is_answered(&mut idle).await && is_answered(&mut hanging).await);
+    hanging.send(&ask("hang")).await.unwrap();
+    server.stop.cancel();
+    timeout(PATIENCE, server.serving).await.unwrap().unwrap();
+    assert_eq!(idle.receive().await, Ok(None));
+    assert!(matches!(
+        hanging.receive().await,
+        Ok(None) | Err(EngineError::Closed { .. })
+    ));
+    Connection::connect(&server.address, PATIENCE)
+        .await
+        .unwrap_err();
+}
+
+#[tokio::test]
+async fn a_socket_file_is_replaced_only_if_nobody_listens_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wyoming.sock");
+    let text = format!("unix://{}", path.display());
+    let address: Address = text.parse().unwrap();
+    // A killed program leaves its file.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let server = Running::at(&text).await;
+    assert!(is_answered(&mut server.client().await).await);
+    let error = Server::bind(&address).await.unwrap_err();
+    let expected = format!("cannot listen on {text}: another program listens there already");
+    assert_eq!(error.to_string(), expected);
+    server.end().await;
+    assert!(!path.exists());
+    // What is no socket is nobody's to remove.
+    std::fs::write(&path, "letters").unwrap();
+    Server::bind(&address).await.unwrap_err();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "letters");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told() {
+    let server = Running::start().await;
+    let error = Server::bind(&server.address).await.unwrap_err();
+    let expected = "another program listens there already";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    server.end().await;
+}

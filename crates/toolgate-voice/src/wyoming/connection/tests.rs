@@ -1,0 +1,233 @@
+use fakewyoming::{FakeAsr, FakeTts, Fault};
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What hangs for ever in a test hangs for this long.
+const GUARD: Duration = Duration::from_secs(100);
+
+fn address(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+/// A connection in memory, and the other end of it.
+fn pair() -> (Connection, DuplexStream) {
+    let (ours, theirs) = tokio::io::duplex(1 << 10);
+    let (read, write) = tokio::io::split(ours);
+    (Connection::over(read, write, "tcp://peer:1"), theirs)
+}
+
+fn synthesize(text: &str) -> Event {
+    Event::Synthesize {
+        text: text.to_owned(),
+        voice: None,
+        text_format: None,
+    }
+}
+
+/// What a client sees of a speech service with this fault.
+async fn says(fault: Fault) -> Result<usize, EngineError> {
+    let tts = FakeTts::start().await;
+    tts.fault(fault);
+    let mut connection = Connection::connect(&address(&tts.address()), PATIENCE).await?;
+    connection.send(&synthesize("hello")).await?;
+    let mut heard = 0;
+    loop {
+        match connection.answer().await? {
+            Event::AudioChunk { bytes, .. } => heard += bytes.len(),
+            Event::AudioStop { .. } => return Ok(heard),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn events_go_both_ways_over_tcp() {
+    let whole = 2 * FakeTts::samples_of("hello").len();
+    assert_eq!(says(Fault::None).await, Ok(whole));
+}
+
+#[tokio::test]
+async fn every_fault_of_a_service_is_an_error_that_names_it() {
+    for (fault, problem) in [
+        (Fault::Close, "closed the connection before it had answered"),
+        (Fault::CloseAfter(2), "closed the connection"),
+        (
+            Fault::Garbage,
+            "does not speak Wyoming as it should: a header line cannot be used",
+        ),
+        (
+            Fault::Giant,
+            "'audio-chunk' comes with 1099511627776 bytes of payload",
+        ),
+        (Fault::Endless, "a header line is longer than 65536 bytes"),
+        (
+            Fault::Refuse("no\u{1b}voice".to_owned()),
+            "says: no\\u{1b}voice",
+        ),
+    ] {
+        let answer = tokio::time::timeout(GUARD, says(fault.clone())).await;
+        let error = answer.unwrap().unwrap_err().to_string();
+        let named = error.starts_with("tcp://127.0.0.1:");
+        assert!(named && error.contains(problem), "{fault:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_at_once() {
+    let mut asr = FakeAsr::start([]).await;
+    let gone = address(&asr.address());
+    asr.kill().await;
+    let error = Connection::connect(&gone, PATIENCE).await.unwrap_err();
+    assert!(matches!(&error, EngineError::Unreachable { at, .. } if *at == gone.to_string()));
+    let missing = address("unix:///nowhere/at/all.sock");
+    let error = Connection::connect(&missing, PATIENCE).await.unwrap_err();
+    assert!(matches!(error, EngineError::Unreachable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_service_describes_itself_or_fails_in_time() {
+    let mut tts = FakeTts::start().await;
+    let at = address(&tts.address());
+    let info = describe(&at, PATIENCE).await.unwrap();
+    assert_eq!(info.tts[0].voices[0].artifact.name, "fake-voice");
+    tts.kill().await;
+    describe(&at, PATIENCE).await.unwrap_err();
+    tts.restart().await;
+    assert_eq!(describe(&at, PATIENCE).await, Ok(info));
+
+    // One that takes the connection and is silent.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = address(&format!("tcp://{}", silent.local_addr().unwrap()));
+    let after = Duration::from_millis(50);
+    let expected = EngineError::TimedOut {
+        at: at.to_string(),
+        after,
+    };
+    assert_eq!(describe(&at, after).await, Err(expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_stops_in_the_middle_is_given_up_and_silence_is_not() {
+    for begun in [
+        "{\"type\"",
+        "{\"type\": \"a\", \"payload_length\": 9}\n1234",
+    ] {
+        let (mut connection, mut peer) = pair();
+        let day = Duration::from_secs(86_400);
+        timeout(day, connection.receive()).await.unwrap_err();
+        peer.write_all(begun.as_bytes()).await.unwrap();
+        let before = Instant::now();
+        let error = connection.receive().await.unwrap_err();
+        assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
+        assert_eq!(before.elapsed(), ARRIVE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
+    let (mut connection, mut peer) = pair();
+    let dripping = tokio::spawn(async move {
+        while peer.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+        }
+    });
+    let before = Instant::now();
+    let error = loop {
+        // As in a loop over several sources: the call is dropped again and again.
+        match timeout(Duration::from_secs(1), connection.receive()).await {
+            Ok(received) => break received.unwrap_err(),
+            Err(_) => assert!(before.elapsed() < 2 * ARRIVE),
+        }
+    };
+    assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
+    drop(connection);
+    dripping.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_lost_when_receiving_is_dropped() {
+    let (mut connection, mut peer) = pair();
+    let sending = tokio::spawn(async move {
+        for byte in b"{\"type\": \"ping\", \"data_length\": 14}\n{\"text\": \"hi\"}" {
+            peer.write_all(&[*byte]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        peer
+    });
+    let event = loop {
+        if let Ok(event) = timeout(Duration::from_millis(30), connection.receive()).await {
+            break event.unwrap();
+        }
+    };
+    let text = Some("hi".to_owned());
+    assert_eq!(event, Some(Event::Ping { text }));
+    drop(sending.await.unwrap());
+    assert_eq!(connection.receive().await, Ok(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_is_given_up() {
+    let (mut connection, _peer) = pair();
+    let before = Instant::now();
+    let error = loop {
+        if let Err(error) = connection.send(&synthesize("hello")).await {
+            break error;
+        }
+    };
+    let at = "tcp://peer:1".to_owned();
+    assert_eq!(error, EngineError::TimedOut { at, after: SEND });
+    assert_eq!(before.elapsed(), SEND);
+}
+
+#[tokio::test]
+async fn an_end_within_an_event_is_not_an_end_between_two() {
+    for (sent, expected) in [
+        (&b"{\"type\": \"played\"}\n"[..], Ok(None)),
+        (
+            b"{\"type\": \"played\"}\n{",
+            Err(EngineError::Closed {
+                at: "tcp://peer:1".to_owned(),
+            }),
+        ),
+    ] {
+        let (mut connection, mut peer) = pair();
+        peer.write_all(sent).await.unwrap();
+        drop(peer);
+        assert_eq!(connection.receive().await, Ok(Some(Event::Played)));
+        assert_eq!(connection.receive().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_not_sent() {
+    let (mut connection, mut peer) = pair();
+    let error = connection.send(&synthesize(&"x".repeat(2 << 20))).await;
+    assert!(matches!(error, Err(EngineError::Protocol { .. })));
+    drop(connection);
+    let mut nothing = Vec::new();
+    peer.read_to_end(&mut nothing).await.unwrap();
+    assert!(nothing.is_empty());
+}
+
+#[tokio::test]
+async fn both_directions_work_on_their_own() {
+    let asr = FakeAsr::start(["one"]).await;
+    let connection = Connection::connect(&address(&asr.address()), PATIENCE).await;
+    let (mut sender, mut receiver) = connection.unwrap().into_split();
+    let sending = tokio::spawn(async move {
+        let format = crate::audio::Format::HEARD;
+        let timestamp = None;
+        sender
+            .send(&Event::AudioStart { format, timestamp })
+            .await?;
+        sender.send(&Event::AudioStop { timestamp }).await?;
+        Ok::<_, EngineError>(sender)
+    });
+    let answer = receiver.answer().await.unwrap();
+    assert!(matches!(answer, Event::Transcript { text, .. } if text == "one"));
+    sending.await.unwrap().unwrap();
+    assert!(asr.complaints().is_empty());
+}
