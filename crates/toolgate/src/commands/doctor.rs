@@ -2,6 +2,7 @@
 
 mod gateway;
 mod model;
+mod voice;
 
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
         report.on_journal(&config, &tools).await;
         report.on_gateway(&config).await;
         report.on_model(&config, &tools).await;
+        report.on_voice(&config).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }

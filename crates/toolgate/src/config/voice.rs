@@ -4,24 +4,17 @@
 use std::net::IpAddr;
 
 use toolgate_voice::VoiceSettings;
+use toolgate_voice::wyoming::Address;
 
 use super::strange::refused;
 use super::{Config, ConfigError};
 
-/// Programs that such a file may name: each does one thing.
-const PROGRAMS: [&str; 11] = [
-    "none",
-    "pw-record",
-    "parecord",
-    "arecord",
-    "pw-play",
-    "paplay",
-    "aplay",
-    "espeak-ng",
-    "piper",
-    "flite",
-    "say",
-];
+/// Programs that record from the sound card, the best first.
+pub(crate) const RECORDERS: [&str; 3] = ["pw-record", "parecord", "arecord"];
+/// Programs that play sound, the best first.
+pub(crate) const PLAYERS: [&str; 3] = ["pw-play", "paplay", "aplay"];
+/// Programs that speak, in the order in which they are looked for.
+pub(crate) const SPEAKERS: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
 
 const SEND: &str = "say where what is heard and said is sent";
 const RUN: &str = "say which command is run or which file is written";
@@ -78,7 +71,12 @@ type Judge<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// Sound may come from, and go to, services of this machine and programs that are known.
 fn misleading_engine(value: &str) -> Option<&'static str> {
-    if PROGRAMS.contains(&value) || is_loopback(value) {
+    let mut known = ["none"]
+        .iter()
+        .chain(&RECORDERS)
+        .chain(&PLAYERS)
+        .chain(&SPEAKERS);
+    if known.any(|name| *name == value) || is_loopback(value) {
         None
     } else if value.contains("://") {
         Some(SEND)
@@ -89,11 +87,12 @@ fn misleading_engine(value: &str) -> Option<&'static str> {
 
 /// True if a Wyoming address is one that only this machine can reach.
 pub(crate) fn is_loopback(address: &str) -> bool {
-    let Some(place) = address.strip_prefix("tcp://") else {
-        return address.starts_with("unix://");
+    let host = match address.parse() {
+        Ok(Address::Tcp { host, .. }) => host,
+        Ok(Address::Unix(_)) => return true,
+        _ => return false,
     };
-    let host = place.rsplit_once(':').map_or(place, |(host, _port)| host);
-    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let ip = host.parse::<IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 

@@ -1,0 +1,248 @@
+//! The engines that `voice` would use.
+
+use std::time::Duration;
+
+use toolgate_core::escape;
+use toolgate_mqtt::{Client, Mqtt, State};
+use toolgate_voice::VoiceSettings;
+use toolgate_voice::wyoming::{Address, Info, describe};
+
+use super::{Finding, Report, detail};
+use crate::config::{Config, PLAYERS, RECORDERS, SPEAKERS};
+
+/// How long an engine has to say what it is, and a broker to let us in.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+const START_ASR: &str = "python3 -m venv ~/whisper && ~/whisper/bin/pip install --only-binary :all: wyoming-faster-whisper; ~/whisper/bin/python -m wyoming_faster_whisper --uri tcp://127.0.0.1:10300 --model tiny.en --language en --data-dir ~/whisper/data";
+const START_WAKE: &str = "docker run -d -p 127.0.0.1:10400:10400 rhasspy/wyoming-openwakeword, or with it installed: python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400";
+const INSTALL_TTS: &str = "sudo apt-get install espeak-ng";
+const INSTALL_SOUND: &str =
+    "sudo apt-get install alsa-utils (or pipewire-bin, or pulseaudio-utils)";
+
+/// What a check found, and what to do if that is too little.
+struct Checked {
+    name: &'static str,
+    found: Result<String, String>,
+    todo: Option<String>,
+}
+
+impl Report {
+    pub(super) async fn on_voice(&mut self, config: &Config) {
+        // What is not set was said with the rest of the configuration.
+        if config.unset_for_voice().is_some() {
+            return;
+        }
+        if let Some(error) = config.misleads_voice(&config.voice) {
+            return self.add("voice", &Finding::Bad(error.to_string()));
+        }
+        let is_wanted = config.section("voice").is_object();
+        let asr = of_asr(&config.voice).await;
+        if asr.found.is_err() && !is_wanted {
+            // Whoever does not talk to their tools needs to know no more.
+            let text = asr.found.err().unwrap_or_default();
+            let text = format!("'toolgate voice' can not understand speech: {text}");
+            self.add("voice", &Finding::Warning(text));
+            return detail("do", asr.todo.as_slice());
+        }
+        let wake = of_wake(&config.voice).await;
+        let all = [
+            Some(asr),
+            wake,
+            Some(of_tts(&config.voice).await),
+            Some(of_input(&config.voice).await),
+            Some(of_output(&config.voice).await),
+            of_broker(config).await,
+        ];
+        for checked in all.into_iter().flatten() {
+            self.on_checked(checked, is_wanted);
+        }
+    }
+
+    /// Bad, if somebody asked for a voice.
+    fn on_checked(&mut self, checked: Checked, is_wanted: bool) {
+        let finding = match (checked.found, is_wanted) {
+            (Ok(text), _) => Finding::Good(text),
+            (Err(text), true) => Finding::Bad(text),
+            (Err(text), false) => Finding::Warning(text),
+        };
+        let is_good = matches!(finding, Finding::Good(_));
+        self.add(checked.name, &finding);
+        detail("do", checked.todo.filter(|_| !is_good).as_slice());
+    }
+}
+
+/// What a Wyoming service says of itself, as far as `part` finds what is wanted in it.
+async fn of_service(
+    address: &str,
+    part: impl Fn(&Info) -> Option<String>,
+    is_no: &str,
+) -> Result<String, String> {
+    let parsed: Address = address.parse().map_err(|error| format!("{error}"))?;
+    let info = describe(&parsed, PATIENCE).await;
+    let info = info.map_err(|error| error.to_string())?;
+    match part(&info) {
+        Some(text) => Ok(format!("{text} at {parsed}")),
+        None => Err(format!("the service at {parsed} {is_no}")),
+    }
+}
+
+async fn of_asr(settings: &VoiceSettings) -> Checked {
+    let language = settings.language.as_str();
+    let part = |info: &Info| {
+        let program = info.asr.first()?;
+        let mut models = info.asr.iter().flat_map(|program| &program.models);
+        let knows =
+            |spoken: &String| spoken == language || spoken.starts_with(&format!("{language}-"));
+        let has = language.is_empty()
+            || models.any(|model| model.languages.is_empty() || model.languages.iter().any(knows));
+        has.then(|| escape(&program.artifact.name))
+    };
+    let is_no = match language {
+        "" => "makes no text of speech".to_owned(),
+        language => format!("makes no text of speech in '{}'", escape(language)),
+    };
+    Checked {
+        name: "asr",
+        found: of_service(&settings.asr, part, &is_no).await,
+        todo: Some(START_ASR.to_owned()),
+    }
+}
+
+/// Only where a wake word is wanted.
+async fn of_wake(settings: &VoiceSettings) -> Option<Checked> {
+    if settings.wake.is_empty() {
+        return None;
+    }
+    let words = |info: &Info| -> Vec<String> {
+        let models = info.wake.iter().flat_map(|program| &program.models);
+        models.map(|model| model.artifact.name.clone()).collect()
+    };
+    let part = |info: &Info| {
+        let known = words(info);
+        let wanted = &settings.wake_words;
+        let has_all = wanted.iter().all(|word| known.contains(word));
+        let heard = if wanted.is_empty() { &known } else { wanted };
+        (!info.wake.is_empty() && has_all).then(|| format!("hears {}", escape(&heard.join(", "))))
+    };
+    let is_no = match settings.wake_words.as_slice() {
+        [] => "hears no wake words".to_owned(),
+        wanted => format!("does not know all of {}", escape(&wanted.join(", "))),
+    };
+    Some(Checked {
+        name: "wake",
+        found: of_service(&settings.wake, part, &is_no).await,
+        todo: Some(START_WAKE.to_owned()),
+    })
+}
+
+async fn of_tts(settings: &VoiceSettings) -> Checked {
+    let part = |info: &Info| Some(escape(&info.tts.first()?.artifact.name));
+    let found = of_engine(&settings.tts, &SPEAKERS, part, "does not speak").await;
+    Checked {
+        name: "tts",
+        found,
+        todo: Some(INSTALL_TTS.to_owned()),
+    }
+}
+
+async fn of_input(settings: &VoiceSettings) -> Checked {
+    let part = |info: &Info| match (&info.satellite, info.mic.first()) {
+        (Some(satellite), _) => Some(format!("satellite {}", escape(&satellite.artifact.name))),
+        (None, Some(mic)) => Some(escape(&mic.artifact.name)),
+        (None, None) => None,
+    };
+    let found = of_engine(&settings.input, &RECORDERS, part, "has no microphone").await;
+    Checked {
+        name: "input",
+        found,
+        todo: Some(INSTALL_SOUND.to_owned()),
+    }
+}
+
+async fn of_output(settings: &VoiceSettings) -> Checked {
+    let part = |info: &Info| Some(escape(&info.snd.first()?.artifact.name));
+    let is_answered = settings.output.is_empty() && settings.input.contains("://");
+    let found = if is_answered {
+        Ok("answers go back to where requests come from".to_owned())
+    } else if settings.output.ends_with(".wav") && !settings.output.contains("://") {
+        Ok(format!("answers are kept in {}", escape(&settings.output)))
+    } else {
+        of_engine(&settings.output, &PLAYERS, part, "has no loudspeaker").await
+    };
+    Checked {
+        name: "output",
+        found,
+        todo: Some(INSTALL_SOUND.to_owned()),
+    }
+}
+
+/// A service, a program by its name or its command, or the first program there is.
+async fn of_engine(
+    value: &str,
+    programs: &[&str],
+    part: impl Fn(&Info) -> Option<String>,
+    is_no: &str,
+) -> Result<String, String> {
+    match value {
+        "" => match programs.iter().find(|name| is_installed(name)) {
+            Some(name) => Ok(format!("{name} is installed")),
+            None => Err(format!("none of {} is installed", programs.join(", "))),
+        },
+        "none" => Ok("none is wanted".to_owned()),
+        "-" => Ok("sound comes from stdin".to_owned()),
+        address if address.contains("://") => of_service(address, part, is_no).await,
+        command => {
+            let program = command.split_whitespace().next().unwrap_or(command);
+            let shown = escape(program);
+            match is_installed(program.trim_matches(['\'', '"'])) {
+                true => Ok(format!("{shown} is installed")),
+                false => Err(format!("{shown} is not installed")),
+            }
+        }
+    }
+}
+
+/// True if a program can be started by this name.
+fn is_installed(name: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: &std::path::Path| {
+        let found = std::fs::metadata(path);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return is_program(name.as_ref());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))
+}
+
+/// Only where there is one.
+async fn of_broker(config: &Config) -> Option<Checked> {
+    let settings = match config.mqtt.broker() {
+        Ok(settings) => settings?,
+        Err(error) => {
+            return Some(Checked {
+                name: "mqtt",
+                found: Err(error.to_string()),
+                todo: None,
+            });
+        }
+    };
+    let address = settings.address();
+    let client = Client::open(settings);
+    let mut state = client.state();
+    let online = state.wait_for(|state| matches!(state, State::Online));
+    let is_online = tokio::time::timeout(PATIENCE, online).await;
+    let found = match is_online.is_ok_and(|found| found.is_ok()) {
+        true => Ok(format!("{address} lets us in")),
+        false => Err(match &*client.state().borrow() {
+            State::Offline { reason } => format!("{address}: {}", escape(reason)),
+            _ => format!("{address} did not let us in in time"),
+        }),
+    };
+    Some(Checked {
+        name: "mqtt",
+        found,
+        todo: Some("sudo apt-get install mosquitto, or correct the section mqtt".to_owned()),
+    })
+}
