@@ -60,7 +60,8 @@ function leaf(value) {
   return h('span', { class: `json-${typeof value}` }, String(value));
 }
 
-function long(text, kind) {
+/** Text of which, where it is long, only the beginning is shown until one asks for the rest. */
+export function long(text, kind) {
   if (text.length <= LONG) return h('span', { class: kind }, text);
   const span = h('span', { class: kind }, `${text.slice(0, LONG)}…`);
   const button = h('button', { class: 'btn btn-small', type: 'button' }, `Show all ${text.length} characters`);

@@ -15,6 +15,7 @@ const VIEWS = {
   servers: { title: 'Servers', load: () => import('./views/servers.js') },
   tools: { title: 'Tools', load: () => import('./views/tools.js') },
   chat: { title: 'Chat', load: () => import('./views/chat.js') },
+  voice: { title: 'Voice', load: () => import('./views/voice.js') },
   api: { title: 'API', load: () => import('./views/api.js') },
 };
 

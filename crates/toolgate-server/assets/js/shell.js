@@ -7,7 +7,7 @@ import { registerKeys, showKeys } from './keys.js';
 import { onStatus, strip } from './strip.js';
 import { approvals } from './views/approvals.js';
 
-const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['api', 'API']];
+const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['voice', 'Voice'], ['api', 'API']];
 const THEMES = { system: 'as the system', light: 'light', dark: 'dark' };
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' };
 

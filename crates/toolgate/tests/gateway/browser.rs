@@ -23,7 +23,7 @@ fn pictures() -> PathBuf {
 }
 
 /// Runs one of the scripts beside this file in Node, with the driver of the browser.
-fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]) {
+pub(crate) fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/gateway")
         .join(script);
@@ -119,27 +119,32 @@ impl Tool for Counting {
     }
 }
 
-/// So many calls in the journal of the gateway whose home the folder is, as another command would leave them.
+/// So many calls.
 fn record(home: &Path, calls: usize) {
+    beside(home, "toolgate call", async |_, executor| {
+        for n in 0..calls {
+            // One in a hundred is of a tool that is not there.
+            let tool = if n % 100 == 99 { "gone" } else { "counting" };
+            let call = ToolCall::new(tool, json!({ "n": n }));
+            executor.execute(call).await;
+        }
+    });
+}
+
+/// Does something with the journal of the gateway whose home the folder is, as another command would.
+pub(crate) fn beside(home: &Path, command: &str, work: impl AsyncFnOnce(&Journal, &ToolExecutor)) {
     let file = home.join(".local/state/toolgate/journal.db");
     let settings: JournalSettings = serde_json::from_value(json!({ "sync": "relaxed" })).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_time().build().unwrap();
     runtime.block_on(async {
-        let journal =
-            Journal::open(&file, &settings, Redactor::default(), "toolgate call").unwrap();
+        let journal = Journal::open(&file, &settings, Redactor::default(), command).unwrap();
         let manager = ToolManager::new();
         let definition = ToolDefinition::builder("counting", "Counts", json!({ "type": "object" }));
         manager.add(Counting(definition.build().unwrap()));
         let executor = ToolExecutor::builder(Arc::new(manager));
         let executor = executor.observer(journal.observer()).build();
-        for n in 0..calls {
-            // One in a hundred is of a tool that is not there.
-            let tool = if n % 100 == 99 { "gone" } else { "counting" };
-            executor
-                .execute(ToolCall::new(tool, json!({ "n": n })))
-                .await;
-        }
+        work(&journal, &executor).await;
         journal.close().await;
     });
 }

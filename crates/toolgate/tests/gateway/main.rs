@@ -10,3 +10,4 @@ mod ending;
 mod fuzzing;
 mod killing;
 mod support;
+mod voice;

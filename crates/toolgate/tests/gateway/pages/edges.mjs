@@ -71,7 +71,7 @@ export async function phone(bench) {
     const wide = page.viewportSize();
     await page.setViewportSize({ width: 360, height: 740 });
     const { call_id: id } = await bench.call('house__echo', { text: 'w'.repeat(300) });
-    const places = ['#/calls', `#/calls/${id}`, '#/servers', '#/tools', '#/tools/sleep', '#/tools/volume?tab=try', '#/chat', '#/api'];
+    const places = ['#/calls', `#/calls/${id}`, '#/servers', '#/tools', '#/tools/sleep', '#/tools/volume?tab=try', '#/chat', '#/voice', '#/api'];
     for (const place of places) {
       await bench.go(place);
       await bench.until('something to see', () => page.evaluate(() => main.textContent.length > 60 && !main.textContent.includes('Loading…')));

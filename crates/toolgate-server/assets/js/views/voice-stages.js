@@ -1,0 +1,57 @@
+// Where a voice turn's time went, stage by stage.
+
+import { h } from '../dom.js';
+import { duration } from '../format.js';
+
+/** Each mark of a turn ends one of its stages. */
+const STAGES = [
+  ['speech_ended_ms', 'Listening', 'Until speech was found to be over', 'listen'],
+  ['transcribed_ms', 'Transcribing', 'Until its words were known', 'transcribe'],
+  ['first_token_ms', 'Thinking', 'Until the model said or called something', 'think'],
+  ['first_audio_ms', 'Voicing', 'Tools, the first sentence and its sound', 'voice'],
+  ['ended_ms', 'Speaking', 'Until the last sound, or until the answer broke off', 'speak'],
+];
+
+/** How long a turn took, as far as that is known. */
+export function totalOf({ stages = {} }) {
+  const known = STAGES.map(([mark]) => stages[mark]).filter(Number.isFinite);
+  return known.length > 0 ? Math.max(...known) : NaN;
+}
+
+/** From the end of speech to the first sound of the answer: what one who asked has waited. */
+export function waitOf({ stages = {} }) {
+  return stages.first_audio_ms - stages.speech_ended_ms;
+}
+
+/**
+ * The stages in the order of time. Where a mark is missing, its time belongs to the next one; but a turn that failed, and one
+ * that ended without a sound, spent that time in the stage it did not get out of.
+ */
+export function stagesOf({ stages = {}, outcome }) {
+  const last = STAGES.length - 1;
+  const known = STAGES.map(([mark], at) => ({ at, ms: stages[mark] })).filter(({ ms }) => Number.isFinite(ms));
+  let from = 0;
+  let reached = -1;
+  return known.toSorted((a, b) => a.ms - b.ms || a.at - b.at).flatMap(({ at, ms }) => {
+    const isStuck = at > reached && (at === last || outcome === 'failed');
+    const [, name, what, tone] = STAGES[isStuck ? reached + 1 : at];
+    const step = { name, what, tone, from, ms: ms - from };
+    reached = Math.max(reached, at);
+    from = Math.max(from, ms);
+    return step.ms > 0 ? [step] : [];
+  });
+}
+
+/** The stages as one bar, with their names and times below. */
+export function timeline(turn) {
+  const steps = stagesOf(turn);
+  if (steps.length === 0) return h('p', { class: 'muted small', 'data-testid': 'turn-stages' }, 'The times of its stages are not known.');
+  const bar = steps.map(({ tone, ms }) => h('span', { class: `stage stage-${tone}`, style: { 'flex-grow': ms } }));
+  const names = steps.map(({ name, what, tone, ms }) => h('li', { title: what },
+    h('span', { class: `stage-dot stage-${tone}`, 'aria-hidden': 'true' }), `${name} `, h('span', { class: 'stage-ms' }, duration(ms))));
+  const wait = waitOf(turn);
+  return h('div', { class: 'turn-time', 'data-testid': 'turn-stages' },
+    h('div', { class: 'stages', 'aria-hidden': 'true' }, bar),
+    h('ol', { class: 'stage-names', 'aria-label': 'Stages of the turn' }, names),
+    wait > 0 && h('p', { class: 'muted small turn-wait', 'data-testid': 'turn-wait' }, `First sound ${duration(wait)} after speech ended`));
+}
