@@ -80,8 +80,15 @@ async function keys() {
 
 async function phone() {
   await page.setViewportSize({ width: 360, height: 740 });
+  await bench.go('#/voice');
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await bench.id('turns-older').click();
+  await bench.until('a long name', async () => (await cards.count()) === 64);
   const { over, inner } = await page.evaluate(() => ({ over: document.documentElement.scrollWidth, inner: innerWidth }));
   assert.ok(over <= inner, `${over} wide on a screen of ${inner}`);
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+  await bench.picture('phone voice end');
+  await page.evaluate(() => scrollTo(0, 0));
   await bench.accessible('phone voice');
 }
 
