@@ -66,6 +66,32 @@ impl Reader {
         })
     }
 
+    /// The same, only of tools that may be shown: by the name that was asked for, and the server. However many calls lie
+    /// between, there are fewer than the filter's limit only where there are no more.
+    pub fn calls_shown(
+        &self,
+        filter: &Filter,
+        mut is_shown: impl FnMut(&str, Option<&str>) -> bool,
+    ) -> Result<Vec<CallSummary>, JournalError> {
+        self.ask(|connection| {
+            let dead = self.dead(connection)?;
+            let conditions = filter.conditions(&dead.list());
+            let sql = query(connection, &conditions, "seq DESC")?;
+            let mut statement = connection.prepare(&sql)?;
+            let mut rows = statement.query(params_from_iter(&conditions.values))?;
+            let mut calls = Vec::new();
+            while calls.len() < filter.limit.min(MOST_CALLS)
+                && let Some(row) = rows.next()?
+            {
+                let (tool, server) = (text(row, 2)?.unwrap_or_default(), text(row, 4)?);
+                if is_shown(&tool, server.as_deref()) {
+                    calls.push(summary(row, &dead)?);
+                }
+            }
+            Ok(calls)
+        })
+    }
+
     /// One call by its id or by the beginning of it that no other call has.
     pub fn call(&self, id: &str) -> Result<Option<CallDetail>, JournalError> {
         let is_id = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -217,17 +243,24 @@ pub(crate) fn select(
     dead: &Dead,
 ) -> rusqlite::Result<Vec<(Position, CallSummary)>> {
     let limit = limit.min(MOST_CALLS);
-    let sql = format!(
-        "SELECT {} FROM calls WHERE {} ORDER BY {order} LIMIT {limit}",
-        columns(connection)?,
-        conditions.sql()
-    );
-    let mut statement = connection.prepare(&sql)?;
+    let sql = query(connection, conditions, order)?;
+    let mut statement = connection.prepare(&format!("{sql} LIMIT {limit}"))?;
     let rows = statement.query_map(params_from_iter(&conditions.values), |row| {
         let position = number(row, 12)?.unwrap_or(0);
         Ok((Position(position), summary(row, dead)?))
     })?;
     rows.collect()
+}
+
+fn query(
+    connection: &Connection,
+    conditions: &Conditions,
+    order: &str,
+) -> rusqlite::Result<String> {
+    let (columns, conditions) = (columns(connection)?, conditions.sql());
+    Ok(format!(
+        "SELECT {columns} FROM calls WHERE {conditions} ORDER BY {order}"
+    ))
 }
 
 /// The columns of a summary, also of a file that nobody has written to since a column was added.

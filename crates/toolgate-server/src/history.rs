@@ -1,5 +1,6 @@
 //! Where calls that were made are looked up: the journal, or this process's memory where there is none.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -13,8 +14,6 @@ use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
 
-/// A caller who may see little does not make a long journal be read to its end.
-const MOST_PAGES: usize = 20;
 /// Questions that are answered at once: each reads a file.
 static READERS: Semaphore = Semaphore::const_new(8);
 /// What the journal has in place of a secret.
@@ -48,12 +47,14 @@ impl<'a> History<'a> {
         filter: CallFilter,
         sight: Sight,
     ) -> Result<Vec<Call>, Problem> {
-        let is_shown = move |call: &Call| sight.has_call(&call.tool, call.server.as_deref());
+        let is_shown = move |tool: &str, server: Option<&str>| sight.has_call(tool, server);
         match self.reader() {
             Some(reader) => read(move || page(&reader, filter, is_shown)).await,
             None => {
                 let recent = self.0.parts().feed.recent();
-                Ok(recent.map_or_else(Vec::new, |recent| recent.list(&filter, is_shown)))
+                Ok(recent.map_or_else(Vec::new, |recent| {
+                    recent.list(&filter, |call| is_shown(&call.tool, call.server.as_deref()))
+                }))
             }
         }
     }
@@ -109,13 +110,12 @@ pub(crate) async fn read<T: Default + Send + 'static>(
     }
 }
 
-/// One page of what may be shown, however many calls lie between.
+/// One page of what may be shown. It is full unless there is no more: else a reader would take it for the last.
 fn page(
     reader: &Reader,
     wanted: CallFilter,
-    is_shown: impl Fn(&Call) -> bool,
+    is_shown: impl Fn(&str, Option<&str>) -> bool,
 ) -> Result<Vec<Call>, JournalError> {
-    let limit = wanted.limit;
     let mut filter = Filter::default();
     filter.tool = wanted.tool;
     filter.server = wanted.server;
@@ -125,20 +125,16 @@ fn page(
     filter.since = wanted.since;
     filter.until = wanted.until;
     filter.before = wanted.before;
-    filter.limit = limit;
-    let mut calls = Vec::new();
-    for _ in 0..MOST_PAGES {
-        let found = reader.calls(&filter)?;
-        let is_last = found.len() < filter.limit;
-        filter.before = found.last().map(|call| call.id.clone());
-        calls.extend(found.into_iter().map(Call::from).filter(&is_shown));
-        if is_last || calls.len() >= limit {
-            break;
-        }
-        filter.limit = 1000;
-    }
-    calls.truncate(limit);
-    Ok(calls)
+    filter.limit = wanted.limit;
+    // Thousands of calls are of a few tools.
+    let mut known = HashMap::<(String, Option<String>), bool>::new();
+    let calls = reader.calls_shown(&filter, |tool, server| {
+        let key = (tool.to_owned(), server.map(str::to_owned));
+        *known
+            .entry(key)
+            .or_insert_with_key(|(tool, server)| is_shown(tool, server.as_deref()))
+    })?;
+    Ok(calls.into_iter().map(Call::from).collect())
 }
 
 fn mentions(value: &Value, text: &str) -> bool {

@@ -194,3 +194,33 @@ async fn a_journal_is_read_where_nothing_may_be_written() {
     std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     assert_eq!(calls.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_page_of_what_may_be_shown_is_full_however_many_calls_lie_between() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(
+        &journal,
+        [echo(), answering("other", Ok(ToolOutput::text("x")))],
+    );
+    for _ in 0..3 {
+        executor.execute(ToolCall::new("echo", json!({}))).await;
+    }
+    executor.execute(ToolCall::new("other", json!({}))).await;
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+        INSERT INTO calls (seq, id, run, tool, origin, started_at, finished, outcome, is_as_asked, asked)
+        SELECT max + i, printf('%032x', i), 1, 'other', 'library', 1, finished + i, 'success', 1, '{}'
+        FROM n, (SELECT max(seq) AS max, max(finished) AS finished FROM calls)";
+    house.sqlite().execute_batch(many).unwrap();
+    let reader = house.reader();
+    let shown = |limit| {
+        let filter = filtered(|filter| filter.limit = limit);
+        reader.calls_shown(&filter, |tool, server| tool == "echo" && server.is_none())
+    };
+    for (limit, found) in [(2, 2), (1000, 3)] {
+        let calls = shown(limit).unwrap();
+        assert_eq!(calls.len(), found);
+        assert!(calls.iter().all(|call| call.tool == "echo"));
+        assert!(calls.is_sorted_by(|newer, older| newer.id > older.id));
+    }
+}

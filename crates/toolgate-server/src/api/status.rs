@@ -36,7 +36,7 @@ pub(crate) struct Status {
     /// Seconds since it was started.
     #[schema(example = 86_400)]
     uptime_s: u64,
-    /// Calls since then.
+    /// Calls since then, of the tools that are there for the caller, as all that follows.
     #[schema(example = 1042)]
     calls_total: u64,
     /// Calls of the last minute.
@@ -99,7 +99,13 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
     let sight = Sight::new(gateway, caller);
     let (condition, reasons) = condition(gateway, caller);
     let parts = gateway.parts();
-    let calls = parts.stats.summary();
+    let calls = if sight.is_full() {
+        parts.stats.summary()
+    } else {
+        parts
+            .stats
+            .summary_of(|tool, server| sight.has_call(tool, server))
+    };
     let journal = journal(gateway);
     Status {
         status: condition,

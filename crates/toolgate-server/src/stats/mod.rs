@@ -11,11 +11,11 @@ use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde::Serialize;
 use tokio::time::Instant;
-use toolgate_core::{CallId, CallRecord, CallStarted, Observer, ToolDefinition, ToolError};
+use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolDefinition, ToolError};
 use utoipa::ToSchema;
 
 use crate::tool_key::{ToolKey, ToolKeyRef};
-use series::{STEP, STEPS, Series};
+use series::{STEP, STEPS, Series, Step};
 
 /// Tools with figures of their own; what comes after them is counted together with all only.
 const MOST_TOOLS: usize = 2048;
@@ -46,6 +46,7 @@ type Counted = Arc<Mutex<Series>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) tool: String,
+    pub(crate) server: Option<String>,
     pub(crate) since: Instant,
 }
 
@@ -92,17 +93,22 @@ impl Stats {
     /// All calls together, lately.
     pub(crate) fn summary(&self) -> Summary {
         let inner = locked(&self.0.inner);
-        let now = self.step();
-        let minute = inner.all.recent(now, steps_in(Duration::from_secs(60)));
-        let lately = inner.all.recent(now, steps_in(LATELY));
-        let error_rate = (lately.calls > 0).then(|| lately.failures as f64 / lately.calls as f64);
-        Summary {
-            calls_total: inner.all.calls(),
-            calls_per_minute: minute.calls,
-            error_rate,
-            p95_ms: lately.latency.percentile(0.95),
-            in_flight: inner.running.len(),
+        let mut sum = Sum::default();
+        sum.add(&inner.all, self.step());
+        sum.summary(inner.running.len())
+    }
+
+    /// The same of those that may be shown.
+    pub(crate) fn summary_of(&self, may_show: impl Fn(&str, Option<&str>) -> bool) -> Summary {
+        let mut sum = Sum::default();
+        for (key, counted) in self.counted() {
+            if may_show(&key.name, key.server()) {
+                sum.add(&locked(&counted), self.step());
+            }
         }
+        let mut running = self.running();
+        running.retain(|(_, call)| may_show(&call.tool, call.server.as_deref()));
+        sum.summary(running.len())
     }
 
     /// Tool by tool, the busiest first; only those that may be shown.
@@ -170,6 +176,38 @@ impl Stats {
     }
 }
 
+/// Several series together.
+#[derive(Default)]
+struct Sum {
+    calls: u64,
+    minute: Step,
+    lately: Step,
+}
+
+impl Sum {
+    fn add(&mut self, series: &Series, now: u64) {
+        self.calls += series.calls();
+        let minute = steps_in(Duration::from_secs(60));
+        self.minute.merge(&series.recent(now, minute));
+        self.lately.merge(&series.recent(now, steps_in(LATELY)));
+    }
+
+    fn summary(&self, in_flight: usize) -> Summary {
+        let Step {
+            calls,
+            failures,
+            latency,
+        } = &self.lately;
+        Summary {
+            calls_total: self.calls,
+            calls_per_minute: self.minute.calls,
+            error_rate: (*calls > 0).then(|| *failures as f64 / *calls as f64),
+            p95_ms: latency.percentile(0.95),
+            in_flight,
+        }
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,6 +231,10 @@ impl Observer for Stats {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         let running = Running {
             tool: call.tool_name.clone(),
+            server: match call.tool.definition().source() {
+                Source::Mcp(server) => Some(server.clone()),
+                _ => None,
+            },
             since: Instant::now(),
         };
         locked(&self.0.inner).running.insert(call.id, running);

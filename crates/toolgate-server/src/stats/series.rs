@@ -71,6 +71,14 @@ struct Point {
     p95_ms: Option<f64>,
 }
 
+impl Step {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.failures += other.failures;
+        self.latency.merge(&other.latency);
+    }
+}
+
 impl Series {
     pub(super) fn calls(&self) -> u64 {
         self.calls
@@ -105,9 +113,7 @@ impl Series {
         let mut sum = Step::default();
         let recent = self.steps.iter().filter(|(step, _)| step + steps > now);
         for (_, step) in recent {
-            sum.calls += step.calls;
-            sum.failures += step.failures;
-            sum.latency.merge(&step.latency);
+            sum.merge(step);
         }
         sum
     }

@@ -37,7 +37,12 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
         for (token, tools, calls) in [("some", 1, vec![&ids[0]]), ("none", 0, vec![])] {
             home.sign_in(token);
             assert_eq!(count(&home.get("/api/tools").await.json()), tools);
-            assert_eq!(home.get("/api/status").await.json()["tools"], tools);
+            let status = home.get("/api/status").await.json();
+            assert_eq!(status["tools"], tools);
+            assert_eq!(status["calls_total"], calls.len(), "{status}");
+            assert_eq!(status["calls_per_minute"], calls.len());
+            assert_eq!(status["error_rate"].is_number(), !calls.is_empty());
+            assert_eq!(status["p95_ms"].is_number(), !calls.is_empty());
             assert_eq!(home.get("/api/tools/count").await.status, 404);
             assert_eq!(
                 home.post("/api/tools/count/check", &json!({})).await.status,
