@@ -48,10 +48,19 @@ pub struct Parts {
 
 /// Keeps what is added over HTTP: the program writes it to its configuration file.
 pub trait Workshop: Send + Sync {
-    /// Adds a definition to the section `tools`; the answer says where it is now. An error is a sentence for a person.
-    fn add_tool(&self, definition: &Value) -> Result<String, String>;
+    /// Adds a definition to the section `tools`; the answer says where it is now.
+    fn add_tool(&self, definition: &Value) -> Result<String, NotKept>;
     /// Adds a server by its URL, never a command.
-    fn add_server(&self, name: &str, url: &str) -> Result<String, String>;
+    fn add_server(&self, name: &str, url: &str) -> Result<String, NotKept>;
+}
+
+/// Why a [`Workshop`] did not keep something, as a sentence for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotKept {
+    /// There is one of that name.
+    Taken(String),
+    /// Whatever else.
+    Refused(String),
 }
 
 /// Everything the routes work with. Cheap to clone.
@@ -124,7 +133,7 @@ impl Gateway {
     /// Has something kept by the program, away from the threads that answer: it writes a file.
     pub(crate) async fn keep(
         &self,
-        what: impl FnOnce(&dyn Workshop) -> Result<String, String> + Send + 'static,
+        what: impl FnOnce(&dyn Workshop) -> Result<String, NotKept> + Send + 'static,
     ) -> Result<String, Problem> {
         let Some(workshop) = self.0.parts.workshop.clone() else {
             return Err(Problem::new(
@@ -135,7 +144,10 @@ impl Gateway {
         let kept = tokio::task::spawn_blocking(move || what(&*workshop)).await;
         match kept {
             Ok(Ok(kept)) => Ok(kept),
-            Ok(Err(reason)) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, reason)),
+            Ok(Err(NotKept::Taken(reason))) => Err(Problem::new(StatusCode::CONFLICT, reason)),
+            Ok(Err(NotKept::Refused(reason))) => {
+                Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, reason))
+            }
             Err(_) => Err(Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "it could not be kept: something is wrong inside of the gateway; its log says what",

@@ -30,7 +30,7 @@ mod traces;
 
 pub use approvals::Approvals;
 pub use feed::Feed;
-pub use gateway::{Gateway, Parts, Workshop};
+pub use gateway::{Gateway, NotKept, Parts, Workshop};
 pub use listener::serve;
 pub use metrics::Metrics;
 pub use settings::{ServeSettings, TokenSettings};

@@ -9,9 +9,10 @@ use crate::{Gateway, api, dashboard};
 /// All routes. They are served only by [`Guard`](crate::guard::Guard), which stands before every one of them.
 pub(crate) fn build(gateway: Gateway) -> Router {
     let (router, document) = api().split_for_parts();
+    let token_needed = api::status::token_needed(&gateway);
     router
         .merge(dashboard::routes())
-        .layer(api::openapi::finish(document))
+        .layer(api::openapi::finish(document, token_needed))
         .method_not_allowed_fallback(api::wrong_method)
         .fallback(api::unknown)
         .layer(middleware::from_fn(api::contain))

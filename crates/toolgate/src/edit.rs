@@ -42,6 +42,11 @@ fn ours(
     Ok((user, Place::User))
 }
 
+/// There is one of that name.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Taken(pub(crate) String);
+
 impl ServerFile {
     /// Opens the file that is ours; one that is not there is empty.
     pub(crate) fn open(global: &Global, environment: Environment<'_>) -> anyhow::Result<Self> {
@@ -137,7 +142,8 @@ impl ServerFile {
         let mut there = tools.as_array().into_iter().flatten();
         if there.any(|tool| tool["name"] == *name) {
             let name = escape(name.as_str().unwrap_or_default());
-            bail!("{} has a tool '{name}' already", self.path.display());
+            let path = self.path.display();
+            bail!(Taken(format!("{path} has a tool '{name}' already")));
         }
         root.array_value_or_set("tools").append(input(definition));
         Ok(())

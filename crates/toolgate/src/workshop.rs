@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use toolgate_core::escape;
-use toolgate_server::Workshop;
+use toolgate_server::{NotKept, Workshop};
 
 use crate::config::{Config, Place};
-use crate::edit::ServerFile;
+use crate::edit::{ServerFile, Taken};
 use crate::trust::Trust;
 use crate::wiring;
 
@@ -54,16 +54,17 @@ impl FileWorkshop {
 }
 
 impl Workshop for FileWorkshop {
-    fn add_tool(&self, definition: &Value) -> Result<String, String> {
-        let added = self.change(|file| file.add_tool(definition));
-        added.map_err(|error| format!("{error:#}"))
+    fn add_tool(&self, definition: &Value) -> Result<String, NotKept> {
+        self.change(|file| file.add_tool(definition))
+            .map_err(|error| not_kept(&error))
     }
 
-    fn add_server(&self, name: &str, url: &str) -> Result<String, String> {
+    fn add_server(&self, name: &str, url: &str) -> Result<String, NotKept> {
         let entry = serde_json::json!({ "url": url });
         let added = self.change(|file| {
             if file.names().iter().any(|taken| taken == name) {
-                anyhow::bail!("there is a server '{}' already", escape(name));
+                let taken = format!("there is a server '{}' already", escape(name));
+                anyhow::bail!(Taken(taken));
             }
             file.put(name, &entry);
             if file.place() == Place::Here {
@@ -72,7 +73,15 @@ impl Workshop for FileWorkshop {
             }
             Ok(())
         });
-        added.map_err(|error| format!("{error:#}"))
+        added.map_err(|error| not_kept(&error))
+    }
+}
+
+fn not_kept(error: &anyhow::Error) -> NotKept {
+    let reason = format!("{error:#}");
+    match error.downcast_ref() {
+        Some(Taken(_)) => NotKept::Taken(reason),
+        None => NotKept::Refused(reason),
     }
 }
 
@@ -106,9 +115,15 @@ mod tests {
         assert_eq!(config.tools, std::slice::from_ref(&tool));
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = workshop.add_tool(&tool).unwrap_err();
-        assert!(twice.contains("'m' already"), "{twice}");
+        assert!(
+            matches!(&twice, NotKept::Taken(reason) if reason.contains("'m' already")),
+            "{twice:?}"
+        );
         let twice = workshop.add_server("remote", "http://h/").unwrap_err();
-        assert!(twice.contains("'remote' already"), "{twice}");
+        assert!(
+            matches!(&twice, NotKept::Taken(reason) if reason.contains("'remote' already")),
+            "{twice:?}"
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 
@@ -121,7 +136,10 @@ mod tests {
         let none = FileWorkshop::new(&Config::default());
         for workshop in [shared, none] {
             let error = workshop.add_server("a", "http://h/").unwrap_err();
-            assert!(error.contains("toolgate init"), "{error}");
+            assert!(
+                matches!(&error, NotKept::Refused(reason) if reason.contains("toolgate init")),
+                "{error:?}"
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, Source, Tool, ToolCall, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
 };
+use toolgate_journal::OUTCOMES;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, Sent, whole_id};
@@ -65,6 +66,12 @@ impl CallsQuery {
                 ))
             })
         };
+        if let Some(outcome) = &self.outcome
+            && !OUTCOMES.contains(&outcome.as_str())
+        {
+            let known = OUTCOMES.join(", ");
+            return Err(bad(format!("'outcome' must be one of {known}")));
+        }
         if self.limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
             return Err(bad(format!("'limit' must be from 1 to {MOST}")));
         }

@@ -8,10 +8,14 @@ use bytes::Bytes;
 use http::header;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{Content, ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
 
 use super::chat::ChatEvent;
 use super::events::{GoneEvent, LaggedEvent, ToolsEvent};
+use crate::guard::session;
 use crate::problem::Problem;
 
 const PROBLEM: &str = "application/problem+json";
@@ -37,9 +41,11 @@ pub(crate) fn skeleton() -> Document {
 pub(crate) struct Written(Bytes);
 
 /// Finishes the document: what stands before all routes may answer in their place.
-pub(crate) fn finish(mut document: Document) -> Extension<Arc<Written>> {
+pub(crate) fn finish(mut document: Document, token_needed: bool) -> Extension<Arc<Written>> {
+    tell_keys(&mut document, token_needed);
     for (path, item) in &mut document.paths.paths {
         let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
+        let is_open = is_health || path == "/login";
         let operations = [
             ("get", &mut item.get),
             ("post", &mut item.post),
@@ -49,12 +55,34 @@ pub(crate) fn finish(mut document: Document) -> Extension<Arc<Written>> {
         for (method, operation) in operations {
             if let Some(operation) = operation {
                 operation.operation_id = Some(named(method, path));
+                operation.security = is_open.then(Vec::new);
                 complete(operation, is_health);
             }
         }
     }
     let text = serde_json::to_vec(&document).unwrap_or_default();
     Extension(Arc::new(Written(text.into())))
+}
+
+/// Says what to show to come in: a token, or the cookie that signing in gives.
+fn tell_keys(document: &mut Document, token_needed: bool) {
+    const BEARER: &str = "bearer";
+    const COOKIE: &str = "cookie";
+    let token = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some(
+            "A token of the configuration: `serve.token` or `serve.tokens`",
+        ));
+    let session = ApiKeyValue::with_description(
+        session::COOKIE,
+        "Set by `POST /login`; only pages of this gateway change anything with it",
+    );
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(BEARER, SecurityScheme::Http(token.build()));
+    components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
+    let nothing = (!token_needed).then(SecurityRequirement::default);
+    let keys = [BEARER, COOKIE].map(|key| SecurityRequirement::new::<_, [String; 0], _>(key, []));
+    document.security = Some(nothing.into_iter().chain(keys).collect());
 }
 
 /// A name for programs that are made from the document: functions of several files have the same name.

@@ -10,7 +10,7 @@ mod origin;
 mod rate;
 mod refusal;
 mod room;
-mod session;
+pub(crate) mod session;
 mod token;
 mod wrong;
 

@@ -15,7 +15,7 @@ use super::token::digest;
 const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// With more the oldest ends.
 const MOST: usize = 1024;
-const COOKIE: &str = "toolgate_session";
+pub(crate) const COOKIE: &str = "toolgate_session";
 
 /// The sessions there are, by the hash of their id: what an attacker could learn from the time of a look-up is worth nothing.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use toolgate_server::Workshop;
+use toolgate_server::{NotKept, Workshop};
 
 use crate::home::{Home, Plan, SECRET};
 
@@ -60,11 +60,14 @@ async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
             "since=yesterday",
             "until=1",
             "before=x",
+            "outcome=foo",
         ] {
             let refused = home.get(&format!("/api/calls?{query}")).await;
             assert_eq!(refused.status, 400, "{query}");
             refused.problem();
         }
+        let unknown = home.get("/api/calls?outcome=foo").await.problem();
+        assert!(unknown.contains("success, failed, running"), "{unknown}");
     }
 }
 
@@ -248,14 +251,14 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
 }
 
 /// Keeps nothing, in several ways.
-struct Broken(fn() -> Result<String, String>);
+struct Broken(fn() -> Result<String, NotKept>);
 
 impl Workshop for Broken {
-    fn add_tool(&self, _: &Value) -> Result<String, String> {
+    fn add_tool(&self, _: &Value) -> Result<String, NotKept> {
         self.0()
     }
 
-    fn add_server(&self, _: &str, _: &str) -> Result<String, String> {
+    fn add_server(&self, _: &str, _: &str) -> Result<String, NotKept> {
         self.0()
     }
 }
@@ -264,7 +267,9 @@ impl Workshop for Broken {
 async fn j5_what_keeps_mocks_may_refuse_or_panic_and_the_gateway_goes_on() {
     for (keep, status) in [
         ((|| Ok("in a file".to_owned())) as fn() -> _, 201),
-        (|| Err("the file is read-only".to_owned()), 422),
+        (|| Err(NotKept::Refused("it is read-only".to_owned())), 422),
+        // It stands in the file, and was not taken into use yet.
+        (|| Err(NotKept::Taken("there is one".to_owned())), 409),
         (|| panic!("a bug"), 500),
     ] {
         let plan = Plan {

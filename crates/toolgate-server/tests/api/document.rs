@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::problems;
-use crate::home::Home;
+use crate::home::{Home, Plan, long};
 
 #[tokio::test]
 async fn every_path_is_a_route_and_takes_exactly_the_methods_that_are_named() {
@@ -69,6 +69,21 @@ async fn it_is_complete_in_itself() {
                 assert!(operation["responses"][status].is_object(), "{at} {status}");
             }
             let health = path == "/healthz" || path == "/readyz";
+            let is_open = health || path == "/login";
+            let needs = operation.get("security");
+            assert_eq!(needs, is_open.then_some(&json!([])), "{at}");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let content = response["content"].as_object();
+                for (kind, content) in content.into_iter().flatten() {
+                    let schema = &content["schema"]["$ref"];
+                    let is_problem = schema.as_str().is_some_and(|it| it.ends_with("/Problem"));
+                    assert_eq!(
+                        is_problem,
+                        kind == "application/problem+json",
+                        "{at} {status}"
+                    );
+                }
+            }
             assert_eq!(operation["responses"]["401"].is_null(), health, "{at}");
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 assert!(
@@ -115,4 +130,29 @@ async fn examples_are_of_their_schemas() {
         }
     }
     assert!(examples > 60, "{examples}");
+}
+
+#[tokio::test]
+async fn it_says_how_to_come_in() {
+    let open = Home::usual().await;
+    let mut plan = Plan::default();
+    plan.settings.token = long("full");
+    let locked = Home::of(plan).await;
+    for (home, keys) in [
+        (&open, json!([{}, { "bearer": [] }, { "cookie": [] }])),
+        (&locked, json!([{ "bearer": [] }, { "cookie": [] }])),
+    ] {
+        let document = home.document();
+        assert_eq!(document["security"], keys);
+        let schemes = &document["components"]["securitySchemes"];
+        let (bearer, cookie) = (&schemes["bearer"], &schemes["cookie"]);
+        assert_eq!(
+            (&bearer["type"], &bearer["scheme"]),
+            (&json!("http"), &json!("bearer"))
+        );
+        assert_eq!(
+            (&cookie["in"], &cookie["name"]),
+            (&json!("cookie"), &json!("toolgate_session"))
+        );
+    }
 }

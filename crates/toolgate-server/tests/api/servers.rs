@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolgate_mcp::{Connection, Headers, ServerSettings};
-use toolgate_server::{ServeSettings, Workshop};
+use toolgate_server::{NotKept, ServeSettings, Workshop};
 
 use crate::home::{Home, Plan};
 
@@ -66,11 +66,11 @@ async fn servers_are_listed_as_they_are_and_connected_anew() {
 struct Kept(Mutex<Vec<(String, String)>>);
 
 impl Workshop for Kept {
-    fn add_tool(&self, _: &Value) -> Result<String, String> {
-        Err("only servers here".to_owned())
+    fn add_tool(&self, _: &Value) -> Result<String, NotKept> {
+        Err(NotKept::Refused("only servers here".to_owned()))
     }
 
-    fn add_server(&self, name: &str, url: &str) -> Result<String, String> {
+    fn add_server(&self, name: &str, url: &str) -> Result<String, NotKept> {
         self.0
             .lock()
             .unwrap()
