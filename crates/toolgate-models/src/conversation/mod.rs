@@ -197,7 +197,11 @@ impl Conversation {
                 Err(error) => return turn.fail(limit, error),
             };
             match turn.take(reply, limit) {
-                Next::Run(calls) => turn.run(&calls).await,
+                Next::Run(calls) => {
+                    turn.run(&calls).await;
+                    // Who only waited for the calls to end can drop the turn here, before the model is asked again.
+                    tokio::task::yield_now().await;
+                }
                 Next::AskAgain => {}
                 Next::End(end) => return Ok(turn.end(end)),
             }
