@@ -35,3 +35,5 @@ pub use speak::{
     SoundStream, Speaker, Speech, Spoken, Synthesize, Tone, WavFile, WyomingSnd, WyomingTts,
     engine, output, speakable,
 };
+pub use transcribe::{Transcribe, WyomingAsr, is_hallucination, plain, worth};
+pub use turn::{Answer, BackgroundTranscriber, Equipment, Overrun, Question, Reason};

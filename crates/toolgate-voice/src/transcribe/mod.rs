@@ -1,1 +1,31 @@
-//! From an utterance to words: a queue, an engine, and filters.
+//! From an utterance to words: an engine, and filters before and behind it.
+//!
+//! ```text
+//!  Utterance ──▶ worth ──▶ Transcribe ──▶ plain ──▶ is_hallucination ──▶ words
+//!                too short,  WyomingAsr   tidied     what engines write
+//!                too quiet                           for silence
+//! ```
+
+mod asr;
+mod hallucination;
+mod plain;
+mod worth;
+
+use futures::future::BoxFuture;
+
+pub use asr::WyomingAsr;
+pub use hallucination::is_hallucination;
+pub(crate) use plain::is_cancel;
+pub use plain::plain;
+pub use worth::worth;
+
+use crate::{EngineError, Utterance};
+
+/// Makes text of speech.
+pub trait Transcribe: Send + Sync {
+    /// What was said, as the engine writes it; empty if it heard no words. It bounds its own time.
+    fn transcribe<'a>(
+        &'a self,
+        utterance: &'a Utterance,
+    ) -> BoxFuture<'a, Result<String, EngineError>>;
+}

@@ -1,1 +1,327 @@
 //! One request and its answer.
+//!
+//! ```text
+//!  hear ──▶ queue ──▶ listening ──▶ answering ──▶ VoiceTurn
+//!           bounded   Transcribe,   converse: a Conversation whose words
+//!                     filters       go into a Speech as they come
+//! ```
+//!
+//! Two tasks: while one request is answered, the next is already made text of, so that a "stop" is understood at once. A request
+//! has a number; whoever interrupts gives up all that came before.
+
+mod answering;
+mod conversations;
+mod converse;
+mod engines;
+mod listening;
+mod progress;
+mod reason;
+mod sorry;
+mod stages;
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolgate_journal::{Journal, VoiceTurn};
+use toolgate_models::{ModelClient, ModelSettings, Toolbox};
+use tracing::{debug, error, warn};
+
+pub(crate) use engines::Engines;
+pub use reason::{Overrun, Reason};
+
+use conversations::Conversations;
+use converse::Filler;
+use reason::Counts;
+
+use crate::transcribe::Transcribe;
+use crate::{Event, Speaker, State, Utterance, VoiceSettings, Watcher};
+
+/// How many may ask at the same time.
+const MOST_ASKS: usize = 16;
+
+/// How long a tool that must not be stopped has when the program ends.
+const LAST_CALL: Duration = Duration::from_secs(10);
+
+/// What answers need.
+pub struct Equipment {
+    /// Who answers, `intents` in front of it if so configured.
+    pub model: Arc<dyn ModelClient>,
+    /// How it is used.
+    pub model_settings: ModelSettings,
+    /// The executor that every call goes through, with a choice of its tools.
+    pub toolbox: Toolbox,
+    /// What makes text of speech.
+    pub transcribe: Arc<dyn Transcribe>,
+    /// The voice.
+    pub speaker: Speaker,
+    /// Who sees what happens.
+    pub watcher: Arc<dyn Watcher>,
+    /// Where turns are kept.
+    pub journal: Option<Journal>,
+}
+
+/// A request in words, of somebody who reads the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Question {
+    /// The words.
+    pub text: String,
+    /// Where it comes from, such as `handle`.
+    pub source: String,
+    /// The room, if that is known.
+    pub room: Option<String>,
+    /// The conversation it belongs to; without, all of a source are one.
+    pub conversation: Option<String>,
+}
+
+/// What somebody who asked is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The answer, or a friendly sentence that says why there is none.
+    pub text: String,
+    /// True if it is an answer.
+    pub ok: bool,
+}
+
+/// Answers what it hears, in the background: capture never waits for it.
+///
+/// It has no tools of its own: all calls go through the executor it was given.
+pub struct BackgroundTranscriber {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Job>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What both tasks know.
+struct Shared {
+    conversations: Conversations,
+    transcribe: Arc<dyn Transcribe>,
+    asr_timeout: Duration,
+    speaker: Speaker,
+    filler: Filler,
+    watcher: Arc<dyn Watcher>,
+    journal: Option<Journal>,
+    engines: Engines,
+    source: String,
+    counts: Counts,
+    /// The number of the next request.
+    next: AtomicU64,
+    /// All requests with a smaller number are given up.
+    given_up: watch::Sender<u64>,
+    /// One permit for each request that may wait.
+    waiting: Arc<Semaphore>,
+    asks: Semaphore,
+    is_answering: AtomicBool,
+    closed: CancellationToken,
+}
+
+/// Something that was heard or typed.
+struct Job {
+    number: u64,
+    said: Said,
+    place: OwnedSemaphorePermit,
+}
+
+enum Said {
+    Sound(Utterance),
+    Words(String, Instant),
+}
+
+impl BackgroundTranscriber {
+    /// Begins. The source is what records of turns say of where they were heard, such as `microphone`.
+    pub fn start(equipment: Equipment, settings: &VoiceSettings, source: &str) -> Self {
+        let queue_length = settings.queue.max(1);
+        let shared = Arc::new(Shared::new(equipment, settings, source));
+        let (queue, jobs) = mpsc::channel(queue_length);
+        let (tell, requests) = mpsc::channel(queue_length);
+        let listening = Arc::clone(&shared).listen(jobs, tell);
+        let answering = Arc::clone(&shared).answer_all(requests);
+        let tasks = vec![tokio::spawn(listening), tokio::spawn(answering)];
+        Self {
+            shared,
+            queue,
+            tasks: Mutex::new(tasks),
+        }
+    }
+
+    /// Takes an utterance. Never waits: where too many requests wait already, it is dropped, counted and told.
+    pub fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
+        self.take(Said::Sound(utterance))
+    }
+
+    /// Takes typed words; they are answered aloud, in their turn.
+    pub fn read(&self, text: &str) -> Result<(), Overrun> {
+        self.take(Said::Words(text.to_owned(), Instant::now()))
+    }
+
+    /// Answers somebody who reads, beside everything that is spoken. Dropping it breaks the answer off, but a call of a tool that
+    /// must not be stopped goes on to its end.
+    pub async fn ask(&self, question: Question) -> Answer {
+        let stop = self.shared.closed.child_token();
+        let _guard = stop.clone().drop_guard();
+        let shared = Arc::clone(&self.shared);
+        let work = tokio::spawn(async move { shared.reply(question, &stop).await });
+        work.await.unwrap_or_else(|_| Answer {
+            text: sorry::BROKEN.to_owned(),
+            ok: false,
+        })
+    }
+
+    /// Somebody speaks, or pressed a key: silence at once, and everything asked aloud so far is given up. A call of a tool that
+    /// must not be stopped goes on to its end; of an answer that broke off, history keeps what was spoken.
+    pub fn interrupt(&self) {
+        let next = self.shared.next.load(Ordering::Relaxed);
+        self.shared.give_up(next);
+    }
+
+    /// How often something that was heard was not answered for this reason.
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.shared.counts.get(reason)
+    }
+
+    /// Ends. What goes on is interrupted; what must not be stopped has ten seconds.
+    pub async fn close(&self) {
+        self.end();
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let until = Instant::now() + LAST_CALL;
+        for mut task in tasks {
+            if tokio::time::timeout_at(until, &mut task).await.is_err() {
+                warn!("a tool that must not be stopped took too long, and is stopped");
+                task.abort();
+            }
+        }
+    }
+
+    fn end(&self) {
+        self.shared.give_up(u64::MAX);
+        self.shared.closed.cancel();
+    }
+
+    fn take(&self, said: Said) -> Result<(), Overrun> {
+        let shared = &self.shared;
+        let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
+            shared.drop_request(Reason::Overrun);
+            let waiting = self.queue.max_capacity();
+            warn!(waiting, "a request is dropped: too many wait already");
+            return Err(Overrun { waiting });
+        };
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let job = Job {
+            number,
+            said,
+            place,
+        };
+        // There is room for everybody who has a place, so it fails only at the end.
+        if self.queue.try_send(job).is_err() {
+            shared.drop_request(Reason::GivenUp);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for BackgroundTranscriber {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn new(equipment: Equipment, settings: &VoiceSettings, source: &str) -> Self {
+        let Equipment {
+            model,
+            model_settings,
+            toolbox,
+            transcribe,
+            speaker,
+            watcher,
+            journal,
+        } = equipment;
+        let is_english = settings.language.is_empty() || settings.language.starts_with("en");
+        Self {
+            conversations: Conversations::new(
+                model,
+                toolbox,
+                model_settings,
+                settings.forget_after,
+            ),
+            transcribe,
+            asr_timeout: settings.asr_timeout,
+            speaker,
+            filler: Filler {
+                after: settings.filler_after,
+                words: is_english,
+                tone: settings.tones,
+            },
+            engines: Engines::new(Arc::clone(&watcher)),
+            watcher,
+            journal,
+            source: source.to_owned(),
+            counts: Counts::default(),
+            next: AtomicU64::new(0),
+            given_up: watch::Sender::new(0),
+            waiting: Arc::new(Semaphore::new(settings.queue.max(1))),
+            asks: Semaphore::new(MOST_ASKS),
+            is_answering: AtomicBool::new(false),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Gives up all requests before this number, and falls silent.
+    fn give_up(&self, before: u64) {
+        self.given_up.send_if_modified(|given_up| {
+            let is_more = *given_up < before;
+            *given_up = before.max(*given_up);
+            is_more
+        });
+        self.speaker.stop();
+    }
+
+    fn is_given_up(&self, number: u64) -> bool {
+        *self.given_up.borrow() > number
+    }
+
+    /// Resolves once a request is given up.
+    async fn until_given_up(&self, number: u64) {
+        let mut given_up = self.given_up.subscribe();
+        // Fails only without a sender, which is held here.
+        if given_up
+            .wait_for(|given_up| *given_up > number)
+            .await
+            .is_err()
+        {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn drop_request(&self, reason: Reason) {
+        let count = self.counts.add(reason);
+        debug!(%reason, count, "what was heard is dropped");
+        self.watcher.event(Event::Dropped(&reason.to_string()));
+    }
+
+    fn state(&self, state: &State) {
+        self.watcher.event(Event::State(state));
+    }
+
+    fn over(&self, turn: &VoiceTurn) {
+        if let Some(journal) = &self.journal {
+            journal.keep_turn(turn);
+        }
+        self.watcher.event(Event::Turn(turn));
+    }
+}
+
+/// What becomes of work; nothing if it panics, which must not end the gateway.
+async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.inspect_err(|_| error!("a request broke the gateway; it goes on with the next"))
+        .ok()
+}

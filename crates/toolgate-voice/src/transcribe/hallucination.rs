@@ -1,0 +1,182 @@
+//! What engines write when nobody spoke. They learned from subtitles, which thank for watching where a film is silent.
+
+use std::time::Duration;
+
+use super::plain::words;
+use super::worth::Measured;
+use crate::Utterance;
+
+/// Of films, never of a person who wants something. The whole utterance begins with one of them.
+const SUBTITLES: [&str; 14] = [
+    "thanks for watching",
+    "thank you for watching",
+    "thank you so much for watching",
+    "thanks for listening",
+    "please subscribe",
+    "like and subscribe",
+    "dont forget to subscribe",
+    "see you in the next video",
+    "see you next time",
+    "subtitles by",
+    "subtitled by",
+    "captions by",
+    "transcription by",
+    "transcribed by",
+];
+
+/// No request, whoever said it.
+const FILL: [&str; 14] = [
+    "you", "the", "a", "i", "so", "and", "oh", "ah", "uh", "um", "hm", "hmm", "mm", "mhm",
+];
+
+/// Said by people too: the sound decides.
+const POLITE: [&str; 10] = [
+    "thank you",
+    "thanks",
+    "thank you very much",
+    "thank you so much",
+    "thanks a lot",
+    "bye",
+    "bye bye",
+    "goodbye",
+    "okay",
+    "ok",
+];
+
+/// A person who thanks takes this long, and is at least this loud.
+const POLITE_VOICE: Duration = Duration::from_millis(240);
+const POLITE_LOUDNESS: f32 = 0.004;
+
+/// Nobody speaks faster, in words per second.
+const FASTEST: f64 = 9.0;
+
+/// The longest phrase that is looked for when an engine repeats itself, in words.
+const PHRASE: usize = 12;
+
+/// True if these are the words of an engine that heard no speech in this sound.
+pub fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
+    let words = words(&without_remarks(text));
+    let said = words.join(" ");
+    let sound = Measured::of(&utterance.samples);
+    words.is_empty()
+        || FILL.contains(&said.as_str())
+        || SUBTITLES.iter().any(|known| said.starts_with(known))
+        || said.contains("amara org")
+        || words.len() as f64 > 2.0 + FASTEST * sound.length.as_secs_f64()
+        || is_stutter(&words)
+        || POLITE.contains(&said.as_str())
+            && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
+}
+
+/// Without what stands in brackets or between stars and notes: `[BLANK_AUDIO]`, `(door closes)`, `*coughs*`, `♪ la la ♪`.
+fn without_remarks(text: &str) -> String {
+    let mut rest = String::new();
+    let mut until = None;
+    for letter in text.chars() {
+        match (until, letter) {
+            (Some(end), _) if letter == end => until = None,
+            (Some(_), _) => {}
+            (None, '[') => until = Some(']'),
+            (None, '(') => until = Some(')'),
+            (None, '*' | '♪' | '♫') => until = Some(letter),
+            (None, _) => rest.push(letter),
+        }
+    }
+    rest
+}
+
+/// True for the same over and over: a phrase four times and nothing but it. Numbers may well be said so: `1 1 1 1`.
+fn is_stutter(words: &[String]) -> bool {
+    const TIMES: usize = 4;
+    let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());
+    (1..=PHRASE.min(words.len() / TIMES)).any(|length| {
+        let (phrase, rest) = words.split_at(length);
+        let again = rest.chunks(length);
+        // The last may have been cut.
+        let mut again = again.map(|words| phrase.starts_with(words));
+        again.all(|same| same) && !phrase.iter().all(is_number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// So many seconds with a voice of so many milliseconds in the middle of silence.
+    fn utterance(seconds: usize, voice: usize, loudness: i16) -> Utterance {
+        let mut samples = vec![2_i16; seconds * 16_000];
+        samples[8_000..8_000 + voice * 16].fill(loudness);
+        let now = Instant::now();
+        Utterance {
+            samples: Arc::from(samples),
+            began: now,
+            wake_word: None,
+            ended: now,
+            room: None,
+        }
+    }
+
+    #[test]
+    fn what_engines_imagine_is_told_from_what_people_say() {
+        let speech = utterance(3, 1500, 4000);
+        for (text, expected) in [
+            ("", true),
+            (" . ", true),
+            ("[BLANK_AUDIO]", true),
+            ("(music)", true),
+            ("[ Silence ] (door closes)", true),
+            ("*coughs*", true),
+            ("♪ la la la ♪", true),
+            ("[unclosed", true),
+            ("Thanks for watching!", true),
+            ("Thank you for watching. Bye!", true),
+            ("Subtitles by the Amara.org community", true),
+            ("Don’t forget to subscribe", true),
+            ("you", true),
+            ("Hmm.", true),
+            ("turn turn turn turn", true),
+            ("I'm sorry. I'm sorry. I'm sorry. I'm sorry.", true),
+            ("the light the light the light the light the", true),
+            ("Thank you.", false),
+            ("Okay.", false),
+            ("(clears throat) turn on the light", false),
+            ("no no no", false),
+            ("1 1 1 1", false),
+            ("turn on switch one", false),
+            ("thank the neighbours for watching the dog", false),
+            ("the light the light", false),
+            ("so what is the time", false),
+        ] {
+            assert_eq!(is_hallucination(text, &speech), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn politeness_needs_a_voice() {
+        for (voice, loudness, expected) in [
+            (1500, 4000, false),
+            (400, 4000, false),
+            (100, 4000, true),
+            (1500, 100, true),
+            (0, 0, true),
+        ] {
+            let sound = utterance(3, voice, loudness);
+            let found = is_hallucination("Thank you.", &sound);
+            assert_eq!(found, expected, "{voice} ms at {loudness}");
+            assert!(!is_hallucination("What time is it?", &sound));
+        }
+    }
+
+    #[test]
+    fn nobody_speaks_faster_than_people_do() {
+        let text =
+            "what is the weather like in paris and in london and in rome and in berlin this week";
+        assert!(!is_hallucination(text, &utterance(3, 2000, 4000)));
+        let text = format!("{text} {text}");
+        assert!(is_hallucination(&text, &utterance(2, 800, 4000)));
+    }
+}

@@ -1,0 +1,298 @@
+//! The second task: words are answered, and the answer is spoken.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_journal::TurnOutcome;
+use toolgate_models::{Conversation, Message, ModelClient, ModelError, Part, Provider, Turn};
+use tracing::warn;
+
+use super::converse::{Aloud, converse};
+use super::listening::{Deaf, Request};
+use super::progress::Progress;
+use super::stages::{Asked, Came, record};
+use super::{Answer, Question, Reason, Shared, sorry, survive};
+use crate::transcribe::{is_cancel, plain};
+use crate::{Event, Role, Speech, Spoken, State, Tone};
+
+/// The name of a conversation is a key, not a text, in bytes.
+const LONGEST_PLACE: usize = 200;
+
+impl Shared {
+    pub(super) async fn answer_all(self: Arc<Self>, mut requests: mpsc::Receiver<Request>) {
+        loop {
+            let request = tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return,
+                request = requests.recv() => request,
+            };
+            let Some(request) = request else { return };
+            if self.is_given_up(request.number) {
+                self.drop_request(Reason::GivenUp);
+                continue;
+            }
+            self.is_answering.store(true, Ordering::Relaxed);
+            drop(request.place);
+            let answer = match &request.problem {
+                None => survive(self.talk(request.number, &request.asked.heard)).await,
+                Some(deaf) => survive(self.excuse(request.number, deaf)).await,
+            };
+            let came = match answer {
+                Some(came) => came,
+                None => self.broken(request.number).await,
+            };
+            self.is_answering.store(false, Ordering::Relaxed);
+            self.over(&record(request.asked, came));
+        }
+    }
+
+    /// One turn, aloud.
+    async fn talk(&self, number: u64, text: &str) -> Came {
+        let talk = self.conversations.get(&self.source);
+        let mut conversation = talk.lock().await;
+        let progress = self.progress(true);
+        self.state(&State::Thinking);
+        let speech = self.speaker.begin();
+        let aloud = Aloud {
+            speaker: &self.speaker,
+            speech: &speech,
+            filler: self.filler,
+        };
+        let stop = self.until_given_up(number);
+        let done = converse(&mut conversation, text, &progress, Some(aloud), stop).await;
+        let verdict = done.result.map(verdict);
+        if let Some(sorry) = verdict.as_ref().and_then(|verdict| verdict.sorry) {
+            self.watcher.event(Event::Words(sorry));
+            speech.push(sorry);
+        }
+        let mut spoken = self.finish(number, speech).await;
+        if done.filled {
+            spoken.text = spoken.text.replacen(sorry::MOMENT, "", 1);
+        }
+        let is_of_the_model = verdict
+            .as_ref()
+            .is_none_or(|verdict| verdict.sorry.is_none());
+        if !spoken.complete && is_of_the_model {
+            conversation.keep_spoken(&spoken.text);
+        }
+        let model = who(self.conversations.client(), &conversation);
+        drop(conversation);
+        let forget = verdict.as_ref().is_some_and(|verdict| verdict.forget);
+        self.settle(&self.source, forget);
+        self.came(verdict, &spoken, model, &progress)
+    }
+
+    /// What became of an answer and its speech.
+    fn came(
+        &self,
+        verdict: Option<Verdict>,
+        spoken: &Spoken,
+        model: String,
+        progress: &Progress,
+    ) -> Came {
+        let problem = spoken.problem.as_ref();
+        match problem {
+            Some(problem) => drop(self.engines.failed(Role::Speech, problem)),
+            None if spoken.first_audio.is_some() => self.engines.worked(Role::Speech),
+            None => {}
+        }
+        let was_stopped = !spoken.complete && problem.is_none();
+        let (answer, error) = match verdict {
+            Some(verdict) => (verdict.answer, verdict.error),
+            None => (String::new(), None),
+        };
+        let (answer, outcome) = if was_stopped {
+            (spoken.text.trim().to_owned(), TurnOutcome::Interrupted)
+        } else if error.is_some() || problem.is_some() {
+            (answer, TurnOutcome::Failed)
+        } else {
+            (answer, TurnOutcome::Answered)
+        };
+        Came {
+            answer,
+            outcome,
+            error: error.or_else(|| problem.map(ToString::to_string)),
+            model,
+            calls: progress.calls(),
+            first_token: progress.first_token(),
+            first_audio: spoken.first_audio,
+        }
+    }
+
+    /// Nobody knows what was said: the person is told, once in words.
+    async fn excuse(&self, number: u64, deaf: &Deaf) -> Came {
+        let words = sorry::deaf(&deaf.error);
+        let mut came = failed(words, deaf.error.to_string());
+        if deaf.is_news {
+            let spoken = self.say(number, words).await;
+            came.first_audio = spoken.first_audio;
+        } else if self.filler.tone {
+            self.speaker.tone(Tone::Error);
+        }
+        came
+    }
+
+    /// Something in here broke: the conversation may be in pieces.
+    async fn broken(&self, number: u64) -> Came {
+        self.conversations.forget(&self.source);
+        let spoken = self.say(number, sorry::BROKEN).await;
+        Came {
+            first_audio: spoken.first_audio,
+            ..failed(sorry::BROKEN, "an error inside of the gateway".to_owned())
+        }
+    }
+
+    async fn say(&self, number: u64, words: &str) -> Spoken {
+        self.state(&State::Speaking);
+        self.watcher.event(Event::Words(words));
+        let speech = self.speaker.begin();
+        speech.push(words);
+        self.finish(number, speech).await
+    }
+
+    /// Speaks to the end, unless it is interrupted.
+    async fn finish(&self, number: u64, speech: Speech) -> Spoken {
+        let mut spoken = pin!(speech.finish());
+        tokio::select! {
+            biased;
+            spoken = &mut spoken => spoken,
+            () = self.until_given_up(number) => {
+                // Who interrupted did this too, perhaps before this speech had begun.
+                self.speaker.stop();
+                spoken.await
+            }
+        }
+    }
+
+    /// One turn for somebody who reads.
+    pub(super) async fn reply(&self, question: Question, stop: &CancellationToken) -> Answer {
+        let answer = |text: &str, ok| Answer {
+            text: text.to_owned(),
+            ok,
+        };
+        let Ok(_permit) = self.asks.try_acquire() else {
+            warn!("a request is refused: too many ask at the same time");
+            return answer(sorry::BUSY, false);
+        };
+        let heard = plain(&question.text);
+        if heard.is_empty() || is_cancel(&heard) {
+            return answer(sorry::OKAY, true);
+        }
+        let asked = Asked::now(&question, heard);
+        self.watcher.event(Event::Heard(&asked.heard));
+        let mut place = format!(
+            "{} {}",
+            question.source,
+            question.conversation.unwrap_or_default()
+        );
+        place.truncate(place.floor_char_boundary(LONGEST_PLACE));
+        let talk = self.conversations.get(&place);
+        let mut conversation = talk.lock().await;
+        let progress = self.progress(false);
+        let stop = stop.cancelled();
+        let done = converse(&mut conversation, &asked.heard, &progress, None, stop).await;
+        let verdict = done.result.map(verdict);
+        let model = who(self.conversations.client(), &conversation);
+        drop(conversation);
+        let forget = verdict.as_ref().is_some_and(|verdict| verdict.forget);
+        self.settle(&place, forget);
+        let spoken = Spoken {
+            complete: verdict.is_some(),
+            ..Spoken::default()
+        };
+        let came = self.came(verdict, &spoken, model, &progress);
+        let answer = answer(&came.answer, came.error.is_none());
+        self.over(&record(asked, came));
+        answer
+    }
+
+    fn progress(&self, aloud: bool) -> Progress {
+        let executor = self.conversations.toolbox().executor().clone();
+        Progress::new(Arc::clone(&self.watcher), executor, aloud)
+    }
+
+    fn settle(&self, place: &str, forget: bool) {
+        match forget {
+            true => self.conversations.forget(place),
+            false => self.conversations.touch(place),
+        }
+    }
+}
+
+/// What a turn that was not broken off comes to.
+struct Verdict {
+    /// What is told the person.
+    answer: String,
+    /// The same, if it is not the model's and was not told yet.
+    sorry: Option<&'static str>,
+    /// For an operator.
+    error: Option<String>,
+    /// True if nothing can come of this conversation any more.
+    forget: bool,
+}
+
+fn verdict(result: Result<Turn, ModelError>) -> Verdict {
+    let (sorry, error, forget) = match result {
+        Ok(turn) => match turn.error {
+            None => {
+                return Verdict {
+                    answer: turn.answer,
+                    sorry: None,
+                    error: None,
+                    forget: false,
+                };
+            }
+            Some(error) => {
+                let used_tools = turn.rounds.iter().any(|round| !round.calls.is_empty());
+                (sorry::without_answer(turn.end, used_tools), error, false)
+            }
+        },
+        Err(error) => {
+            let forget = matches!(error, ModelError::TooLong { .. });
+            (sorry::without_model(&error), error.to_string(), forget)
+        }
+    };
+    warn!(error, "there is no answer");
+    Verdict {
+        answer: sorry.to_owned(),
+        sorry: Some(sorry),
+        error: Some(error),
+        forget,
+    }
+}
+
+fn failed(words: &str, error: String) -> Came {
+    Came {
+        answer: words.to_owned(),
+        outcome: TurnOutcome::Failed,
+        error: Some(error),
+        model: String::new(),
+        calls: Vec::new(),
+        first_token: None,
+        first_audio: None,
+    }
+}
+
+/// Who answered the last turn: the model, or the sentences in front of it.
+fn who(client: &dyn ModelClient, conversation: &Conversation) -> String {
+    let messages = conversation.history().iter().rev();
+    let turn = messages.take_while(|message| !matches!(message, Message::User { .. }));
+    let by_intents = turn.clone().any(|message| {
+        let Message::Assistant(message) = message else {
+            return false;
+        };
+        let is_of_intents = |part: &Part| {
+            let provider = Provider::Intents;
+            matches!(part, Part::Opaque { provider: of, .. } if *of == provider)
+        };
+        message.parts.iter().any(is_of_intents)
+    });
+    match client.provider() {
+        Provider::Intents => format!("intents {}", client.model()),
+        _ if by_intents => Provider::Intents.to_string(),
+        provider => format!("{provider} {}", client.model()),
+    }
+}

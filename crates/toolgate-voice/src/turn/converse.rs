@@ -1,0 +1,111 @@
+//! A turn of a conversation that can be broken off at any moment.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use toolgate_models::{Conversation, ModelError, Turn};
+
+use super::progress::Progress;
+use super::sorry;
+use crate::{Speaker, Speech, Tone};
+
+/// How a tool that takes long is bridged.
+#[derive(Clone, Copy)]
+pub(super) struct Filler {
+    pub(super) after: Duration,
+    /// Whether it may be words.
+    pub(super) words: bool,
+    /// Whether it may be a tone.
+    pub(super) tone: bool,
+}
+
+/// Where an answer is spoken.
+pub(super) struct Aloud<'a> {
+    pub(super) speaker: &'a Speaker,
+    pub(super) speech: &'a Speech,
+    pub(super) filler: Filler,
+}
+
+/// What became of a turn.
+pub(super) struct Conversed {
+    /// None if it was broken off.
+    pub(super) result: Option<Result<Turn, ModelError>>,
+    /// True if [`sorry::MOMENT`] was said, which is no word of the model's.
+    pub(super) filled: bool,
+}
+
+enum Step {
+    Over(Result<Turn, ModelError>),
+    BrokenOff,
+    /// A tool began or ended.
+    Worked,
+}
+
+/// Asks the model and speaks while it answers, until it is done or `stop` comes. A call of a tool that must not be stopped goes on
+/// to its end first; the model hears of it with the next request.
+pub(super) async fn converse(
+    conversation: &mut Conversation,
+    text: &str,
+    progress: &Progress,
+    aloud: Option<Aloud<'_>>,
+    stop: impl Future<Output = ()>,
+) -> Conversed {
+    let mut listener = progress.clone();
+    let mut turn = pin!(conversation.turn(text, &mut listener));
+    let mut stop = pin!(stop);
+    let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, false, false);
+    loop {
+        let working = progress.working();
+        let filler = aloud.as_ref().filter(|_| !bridged && !stopped);
+        let filler_at = filler.and_then(|aloud| Some(working? + aloud.filler.after));
+        let step = poll_fn(|context| {
+            let polled = turn.as_mut().poll(context);
+            let speech = aloud.as_ref().filter(|_| !stopped);
+            let failed = match &polled {
+                Poll::Ready(Ok(turn)) => turn.error.as_ref().map(|_| turn.answer.as_str()),
+                _ => None,
+            };
+            has_said |= progress.say(speech.map(|aloud| aloud.speech), failed);
+            match polled {
+                Poll::Ready(result) => Poll::Ready(Step::Over(result)),
+                Poll::Pending if stopped && !progress.must_go_on() => Poll::Ready(Step::BrokenOff),
+                Poll::Pending if progress.working() != working => Poll::Ready(Step::Worked),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        let step = tokio::select! {
+            biased;
+            () = &mut stop, if !stopped => {
+                stopped = true;
+                Step::Worked
+            }
+            step = step => step,
+            () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {
+                bridged = true;
+                filled = filler.is_some_and(|aloud| bridge(aloud, has_said));
+                Step::Worked
+            }
+        };
+        let result = match step {
+            Step::Worked => continue,
+            Step::Over(result) => Some(result),
+            Step::BrokenOff => None,
+        };
+        return Conversed { result, filled };
+    }
+}
+
+/// Says that it takes a moment. True if in words.
+fn bridge(aloud: &Aloud<'_>, has_said: bool) -> bool {
+    let in_words = aloud.filler.words && !has_said;
+    if in_words {
+        aloud.speech.push(sorry::MOMENT);
+        aloud.speech.flush();
+    } else if aloud.filler.tone {
+        aloud.speaker.tone(Tone::Working);
+    }
+    in_words
+}

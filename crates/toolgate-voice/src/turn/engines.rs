@@ -1,0 +1,52 @@
+//! An engine that is lost is told once, and once that it is back.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::{info, warn};
+
+use crate::{EngineError, Event, Role, Watcher};
+
+/// Which engines are lost.
+pub(crate) struct Engines {
+    watcher: Arc<dyn Watcher>,
+    lost: Mutex<HashSet<Role>>,
+}
+
+impl Engines {
+    pub(crate) fn new(watcher: Arc<dyn Watcher>) -> Self {
+        Self {
+            watcher,
+            lost: Mutex::default(),
+        }
+    }
+
+    /// An engine failed. True if that is news: an engine that refuses one request is not lost, and what it says is always news.
+    pub(crate) fn failed(&self, role: Role, error: &EngineError) -> bool {
+        if let EngineError::Refused { .. } = error {
+            warn!(%role, %error, "an engine refused");
+            self.worked(role);
+            return true;
+        }
+        let is_news = self.change(|lost| lost.insert(role));
+        if is_news {
+            warn!(%role, %error, "an engine is lost; it is tried again with every request");
+            let why = &error.to_string();
+            self.watcher.event(Event::Lost { role, why });
+        }
+        is_news
+    }
+
+    /// An engine did its work.
+    pub(crate) fn worked(&self, role: Role) {
+        if self.change(|lost| lost.remove(&role)) {
+            info!(%role, "an engine is back");
+            self.watcher.event(Event::Back(role));
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut HashSet<Role>) -> bool) -> bool {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut lost)
+    }
+}

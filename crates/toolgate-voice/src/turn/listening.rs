@@ -1,0 +1,160 @@
+//! The first task: what was heard becomes words, or is dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Instant, timeout};
+
+use super::stages::Asked;
+use super::{Job, Reason, Said, Shared, survive};
+use crate::transcribe::{is_cancel, is_hallucination, plain, worth};
+use crate::{EngineError, Event, Role, State, Utterance};
+
+/// An engine keeps its deadline itself; this is for one that does not.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A request in words, or why they are missing.
+pub(super) struct Request {
+    pub(super) number: u64,
+    pub(super) asked: Asked,
+    /// Why there are no words, if there are none.
+    pub(super) problem: Option<Deaf>,
+    /// Its place in the queue, until it is answered.
+    pub(super) place: OwnedSemaphorePermit,
+}
+
+/// The engine failed.
+pub(super) struct Deaf {
+    pub(super) error: EngineError,
+    /// False if the person was told of it before.
+    pub(super) is_news: bool,
+}
+
+impl Shared {
+    pub(super) async fn listen(
+        self: Arc<Self>,
+        mut jobs: mpsc::Receiver<Job>,
+        requests: mpsc::Sender<Request>,
+    ) {
+        loop {
+            let job = tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return,
+                job = jobs.recv() => job,
+            };
+            let Some(job) = job else { return };
+            let request = survive(self.understand(job)).await;
+            match request.unwrap_or(Err(Reason::Broken)) {
+                Err(reason) => self.drop_request(reason),
+                // Who has a place in the queue has one here too.
+                Ok(request) => drop(requests.send(request).await),
+            }
+        }
+    }
+
+    async fn understand(&self, job: Job) -> Result<Request, Reason> {
+        let Job {
+            number,
+            said,
+            place,
+        } = job;
+        if self.is_given_up(number) {
+            return Err(Reason::GivenUp);
+        }
+        let (asked, problem) = match said {
+            Said::Words(text, began) => (self.typed(number, &text, began)?, None),
+            Said::Sound(utterance) => self.heard(number, utterance).await?,
+        };
+        Ok(Request {
+            number,
+            asked,
+            problem,
+            place,
+        })
+    }
+
+    fn typed(&self, number: u64, text: &str, began: Instant) -> Result<Asked, Reason> {
+        let heard = plain(text);
+        if heard.is_empty() {
+            return Err(Reason::NoWords);
+        }
+        self.understood(number, &heard)?;
+        Ok(Asked {
+            source: "keyboard".to_owned(),
+            room: None,
+            wake_word: None,
+            heard,
+            began,
+            speech_ended: None,
+            transcribed: None,
+        })
+    }
+
+    async fn heard(
+        &self,
+        number: u64,
+        utterance: Utterance,
+    ) -> Result<(Asked, Option<Deaf>), Reason> {
+        worth(&utterance)?;
+        if !self.is_answering.load(Ordering::Relaxed) {
+            self.state(&State::Transcribing);
+        }
+        let text = tokio::select! {
+            biased;
+            () = self.until_given_up(number) => return Err(Reason::GivenUp),
+            text = self.transcribe(&utterance) => text,
+        };
+        let transcribed = Instant::now();
+        let (heard, problem) = match text {
+            Ok(text) => {
+                self.engines.worked(Role::Transcription);
+                let heard = plain(&text);
+                if heard.is_empty() {
+                    return Err(Reason::NoWords);
+                }
+                if !is_cancel(&heard) && is_hallucination(&heard, &utterance) {
+                    return Err(Reason::Imagined);
+                }
+                self.understood(number, &heard)?;
+                (heard, None)
+            }
+            Err(error) => {
+                let is_news = self.engines.failed(Role::Transcription, &error);
+                (String::new(), Some(Deaf { error, is_news }))
+            }
+        };
+        let asked = Asked {
+            source: self.source.clone(),
+            room: utterance.room,
+            wake_word: utterance.wake_word,
+            heard,
+            began: utterance.began,
+            speech_ended: Some(utterance.ended),
+            transcribed: problem.is_none().then_some(transcribed),
+        };
+        Ok((asked, problem))
+    }
+
+    async fn transcribe(&self, utterance: &Utterance) -> Result<String, EngineError> {
+        let text = self.transcribe.transcribe(utterance);
+        let text = timeout(self.asr_timeout + GRACE, text).await;
+        text.unwrap_or_else(|_| {
+            Err(EngineError::TimedOut {
+                at: "the transcription engine".to_owned(),
+                after: self.asr_timeout,
+            })
+        })
+    }
+
+    /// Words are told. A request to stop is obeyed here: whatever came before it is given up.
+    fn understood(&self, number: u64, heard: &str) -> Result<(), Reason> {
+        self.watcher.event(Event::Heard(heard));
+        if is_cancel(heard) {
+            self.give_up(number + 1);
+            return Err(Reason::Cancel);
+        }
+        Ok(())
+    }
+}

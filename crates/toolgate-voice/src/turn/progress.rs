@@ -1,0 +1,179 @@
+//! What is known of a turn while it goes on.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::time::Instant;
+use toolgate_core::{CallId, ToolExecutor};
+use toolgate_models::{CallArguments, Event as ModelEvent, Listener, ModelCall};
+
+use crate::{Event, Speech, State, Watcher};
+
+/// Hears the model, and is asked by whoever runs the turn. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Progress {
+    watcher: Arc<dyn Watcher>,
+    executor: ToolExecutor,
+    /// True if the answer is spoken here: then its states are those of the gateway.
+    aloud: bool,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// What is still to be said or taken back, in order.
+    words: Vec<Words>,
+    running: Vec<Running>,
+    calls: Vec<String>,
+    first_token: Option<Instant>,
+    is_speaking: bool,
+    /// Since when a tool is at work.
+    working: Option<Instant>,
+}
+
+enum Words {
+    Said(String),
+    TakenBack,
+    /// The round is over: what it said stays said.
+    Round,
+}
+
+struct Running {
+    id: CallId,
+    may_stop: bool,
+}
+
+impl Progress {
+    pub(super) fn new(watcher: Arc<dyn Watcher>, executor: ToolExecutor, aloud: bool) -> Self {
+        Self {
+            watcher,
+            executor,
+            aloud,
+            inner: Arc::default(),
+        }
+    }
+
+    /// When the model said or called something.
+    pub(super) fn first_token(&self) -> Option<Instant> {
+        self.lock().first_token
+    }
+
+    /// The ids of all calls.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.lock().calls.clone()
+    }
+
+    /// Since when a tool is at work, if one is.
+    pub(super) fn working(&self) -> Option<Instant> {
+        self.lock().working
+    }
+
+    /// True if a tool is at work that must not be stopped: nobody would know what it has done.
+    pub(super) fn must_go_on(&self) -> bool {
+        self.lock().running.iter().any(|running| !running.may_stop)
+    }
+
+    /// Gives the words that came to the speech. Not the last of them if they are `not`: words of ours about the model's failure,
+    /// which are for an operator. True if anything was said.
+    pub(super) fn say(&self, speech: Option<&Speech>, not: Option<&str>) -> bool {
+        let mut words = std::mem::take(&mut self.lock().words);
+        if let Some(Words::Said(last)) = words.last()
+            && not == Some(last)
+        {
+            words.pop();
+        }
+        let Some(speech) = speech else {
+            return false;
+        };
+        let mut has_said = false;
+        for words in words {
+            match words {
+                Words::Said(text) => {
+                    has_said |= !text.trim().is_empty();
+                    self.speaking();
+                    self.watcher.event(Event::Words(&text));
+                    speech.push(&text);
+                }
+                Words::TakenBack => speech.void(),
+                Words::Round => speech.flush(),
+            }
+        }
+        has_said
+    }
+
+    fn speaking(&self) {
+        let was = std::mem::replace(&mut self.lock().is_speaking, true);
+        if !was {
+            self.state(&State::Speaking);
+        }
+    }
+
+    fn state(&self, state: &State) {
+        if self.aloud {
+            self.watcher.event(Event::State(state));
+        }
+    }
+
+    fn calling(&self, call: &ModelCall, id: CallId) {
+        let arguments = match &call.arguments {
+            CallArguments::Object(object) => Value::Object(object.clone()).to_string(),
+            CallArguments::Unusable(text) => text.clone(),
+        };
+        let may_stop = self.executor.find(&call.name).map_or(true, |tool| {
+            let says = tool.definition().annotations();
+            says.read_only == Some(true) || says.idempotent == Some(true)
+        });
+        let mut inner = self.lock();
+        let now = Instant::now();
+        inner.first_token.get_or_insert(now);
+        inner.working.get_or_insert(now);
+        inner.running.push(Running { id, may_stop });
+        inner.calls.push(id.to_string());
+        inner.words.push(Words::Round);
+        inner.is_speaking = false;
+        drop(inner);
+        self.state(&State::Calling(call.name.clone()));
+        self.watcher.event(Event::Calling {
+            name: &call.name,
+            arguments: &arguments,
+        });
+    }
+
+    fn called(&self, id: CallId) {
+        let mut inner = self.lock();
+        inner.running.retain(|running| running.id != id);
+        let is_over = inner.running.is_empty();
+        if is_over {
+            inner.working = None;
+        }
+        drop(inner);
+        if is_over {
+            self.state(&State::Thinking);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Progress {
+    fn event(&mut self, event: ModelEvent<'_>) {
+        match event {
+            ModelEvent::Text(text) => {
+                let mut inner = self.lock();
+                inner.first_token.get_or_insert_with(Instant::now);
+                inner.words.push(Words::Said(text.to_owned()));
+            }
+            ModelEvent::Void | ModelEvent::WasThinking => self.lock().words.push(Words::TakenBack),
+            ModelEvent::Asking { .. } => self.lock().words.push(Words::Round),
+            ModelEvent::Calling { call, id } => self.calling(call, id),
+            ModelEvent::Called { outcome, .. } => {
+                self.watcher.event(Event::Called(outcome));
+                self.called(outcome.call_id);
+            }
+            ModelEvent::Notice(text) => tracing::debug!("{text}"),
+            _ => {}
+        }
+    }
+}

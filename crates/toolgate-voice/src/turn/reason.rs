@@ -1,0 +1,94 @@
+//! Why something that was heard is not answered, and how often that happened.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why an utterance is no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is shorter than a word.
+    TooShort,
+    /// It is quieter than speech.
+    TooQuiet,
+    /// The engine found no words in it.
+    NoWords,
+    /// The engine found words that nobody said.
+    Imagined,
+    /// It only said that nothing shall be done.
+    Cancel,
+    /// Somebody spoke, or pressed a key, before it was its turn.
+    GivenUp,
+    /// Too many requests waited.
+    Overrun,
+    /// Something broke that is not to blame on anybody outside.
+    Broken,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::TooShort,
+        Self::TooQuiet,
+        Self::NoWords,
+        Self::Imagined,
+        Self::Cancel,
+        Self::GivenUp,
+        Self::Overrun,
+        Self::Broken,
+    ];
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "too short to be speech",
+            Self::TooQuiet => "too quiet to be speech",
+            Self::NoWords => "no words in it",
+            Self::Imagined => "only what engines write for silence",
+            Self::Cancel => "a request to stop",
+            Self::GivenUp => "given up for what was said later",
+            Self::Overrun => "too many requests wait",
+            Self::Broken => "an error inside of the gateway",
+        })
+    }
+}
+
+/// Too many requests wait; this one is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{waiting} requests wait already; this one is dropped")]
+#[non_exhaustive]
+pub struct Overrun {
+    /// How many wait.
+    pub waiting: usize,
+}
+
+/// How often each happened.
+#[derive(Debug, Default)]
+pub(super) struct Counts([AtomicU64; Reason::ALL.len()]);
+
+impl Counts {
+    pub(super) fn add(&self, reason: Reason) -> u64 {
+        self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn get(&self, reason: Reason) -> u64 {
+        self.0[reason as usize].load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_counted_by_itself() {
+        let counts = Counts::default();
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index, "{reason}");
+            (0..=index).for_each(|_| drop(counts.add(reason)));
+        }
+        let all = Reason::ALL.map(|reason| counts.get(reason));
+        assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

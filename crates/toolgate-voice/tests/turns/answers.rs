@@ -1,0 +1,382 @@
+//! What is answered, and what is said when there is no answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::advance;
+use toolgate_core::{Annotations, FunctionTool, Redactor, Tool, ToolDefinition, ToolError};
+use toolgate_journal::{Journal, JournalSettings, TurnOutcome};
+use toolgate_models::{FastPath, IntentsClient, Message, ModelError, Pack, Provider};
+use toolgate_voice::EngineError;
+
+use crate::support::{Plan, Say, Text, Work, away};
+
+fn model_away() -> ModelError {
+    ModelError::Unreachable {
+        provider: Provider::Ollama,
+        url: "http://10.0.0.8:11434".to_owned(),
+        reason: "connection refused (os error 111)".to_owned(),
+    }
+}
+
+/// Nothing that a person can not use is spoken.
+fn expect_friendly(spoken: &str) {
+    for odd in ["10.0.0", "os error", "ollama", "://", "There is no answer:"] {
+        assert!(!spoken.contains(odd), "{odd} in {spoken}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ai3_a_tool_is_called_through_the_injected_executor() {
+    let work = Work::default();
+    let bell = work.tool("ring_bell", Duration::ZERO, Annotations::default());
+    let says = [Say::Call("", "ring_bell"), Say::Words("It rang.")];
+    let house = Plan::new([Text::Is(" Ring the bell.")], says)
+        .with([bell])
+        .build();
+    let turn = house.turn().await;
+    assert_eq!((work.begun(), work.done()), (1, 1));
+    assert_eq!(
+        (turn.heard.as_str(), turn.answer.as_str()),
+        ("Ring the bell", "It rang.")
+    );
+    assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Answered, 1));
+    assert_eq!(house.spoken(), "It rang.");
+    assert_eq!(house.watch.count("called ring_bell true"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ai3_without_a_tool_in_the_executor_nothing_is_called() {
+    let says = [Say::Call("", "ring_bell"), Say::Words("There is no bell.")];
+    let house = Plan::new([Text::Is("Ring the bell.")], says).build();
+    let turn = house.turn().await;
+    assert_eq!(house.watch.count("called ring_bell false"), 1);
+    assert_eq!(turn.answer, "There is no bell.");
+    let Some(Message::Tool { results }) = house.model.asked()[1].last().cloned() else {
+        panic!("no result");
+    };
+    assert!(
+        results[0].is_error && results[0].text.contains("ring_bell"),
+        "{results:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_stage_has_its_time_in_order() {
+    let step = Duration::from_millis(250);
+    let plan = Plan::new(
+        [Text::After(step, "Tell me something.")],
+        [Say::Slowly(step, &["Bees sleep. ", "Ants do not."])],
+    );
+    let turn = plan.build().turn().await;
+    let stages = turn.stages;
+    let times = [
+        Some(0.0),
+        stages.speech_ended_ms,
+        stages.transcribed_ms,
+        stages.first_token_ms,
+        stages.first_audio_ms,
+        stages.ended_ms,
+    ];
+    assert!(
+        times.iter().all(Option::is_some) && times.is_sorted(),
+        "{stages:?}"
+    );
+    assert_eq!(stages.speech_ended_ms, Some(1000.0));
+    assert!(
+        (1250.0..1260.0).contains(&stages.transcribed_ms.unwrap()),
+        "{stages:?}"
+    );
+    assert!(
+        (1500.0..1520.0).contains(&stages.first_token_ms.unwrap()),
+        "{stages:?}"
+    );
+    assert!(
+        stages.ended_ms.unwrap() >= 1500.0 + 5.0 * 200.0,
+        "five words: {stages:?}"
+    );
+    assert_eq!(
+        (turn.source.as_str(), turn.room.as_deref()),
+        ("microphone", Some("Kitchen"))
+    );
+    assert_eq!(
+        (turn.wake_word.as_deref(), turn.model.as_str()),
+        (Some("hey_jarvis"), "ollama script")
+    );
+    assert!(turn.id.len() == 32 && turn.id.bytes().all(|digit| digit.is_ascii_hexdigit()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_states_are_told_in_order() {
+    let bell = Work::default().tool("ring_bell", Duration::ZERO, Annotations::default());
+    let says = [Say::Call("", "ring_bell"), Say::Words("It rang.")];
+    let house = Plan::new([Text::Is("Ring")], says).with([bell]).build();
+    house.turn().await;
+    let expected = [
+        "state transcribing",
+        "heard Ring",
+        "state thinking",
+        "state calling ring_bell",
+        "calling ring_bell {}",
+        "called ring_bell true",
+        "state thinking",
+        "state speaking",
+        "words It rang.",
+        "turn answered",
+    ];
+    assert_eq!(house.watch.events(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_goes_on_until_nobody_continues_it() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    let forget = Duration::from_secs(120);
+    for (pause, expected) in [
+        (Duration::ZERO, 1),
+        (Duration::ZERO, 3),
+        (forget - Duration::from_secs(1), 5),
+        (forget, 1),
+        (Duration::ZERO, 3),
+    ] {
+        advance(pause).await;
+        house.turn().await;
+        let sent = house.model.asked().pop().unwrap();
+        assert_eq!(sent.len(), expected, "after {pause:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
+    let says = [
+        Say::Fails("", model_away()),
+        Say::Fails("It is aw", model_away()),
+        Say::Words("Here I am."),
+    ];
+    let house = Plan::new([Text::Is("Hello")], says).build();
+    for _ in 0..2 {
+        let turn = house.turn().await;
+        assert_eq!(turn.outcome, TurnOutcome::Failed);
+        assert!(
+            turn.answer.contains("can't reach my language model"),
+            "{}",
+            turn.answer
+        );
+        assert!(
+            turn.error.unwrap().contains("os error 111"),
+            "an operator is told more"
+        );
+    }
+    expect_friendly(&house.spoken());
+    assert!(
+        !house.spoken().contains("It is aw"),
+        "what broke off is taken back"
+    );
+    let turn = house.turn().await;
+    assert_eq!(
+        (turn.outcome, turn.answer.as_str()),
+        (TurnOutcome::Answered, "Here I am.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fails_after_a_tool_is_said_in_friendly_words() {
+    let bell = Work::default().tool("ring_bell", Duration::ZERO, Annotations::default());
+    let says = [
+        Say::Call("", "ring_bell"),
+        Say::Fails("", model_away()),
+        Say::Words("Yes?"),
+    ];
+    let house = Plan::new([Text::Is("Ring")], says).with([bell]).build();
+    let turn = house.turn().await;
+    assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Failed, 1));
+    assert!(turn.answer.contains("Please check"), "{}", turn.answer);
+    expect_friendly(&house.spoken());
+    expect_friendly(&house.watch.events().join("\n").replace("ollama script", ""));
+    assert_eq!(house.turn().await.answer, "Yes?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_is_too_long_starts_over() {
+    let error = ModelError::TooLong {
+        model: "script".to_owned(),
+        reason: "it takes 9000 tokens".to_owned(),
+    };
+    // With less of it the model is tried once more.
+    let fails = Say::Fails("", error);
+    let says = [Say::Words("Hi."), fails.clone(), fails, Say::Words("Hi.")];
+    let house = Plan::new([Text::Is("Hello")], says).build();
+    house.turn().await;
+    let turn = house.turn().await;
+    assert!(turn.answer.contains("start over"), "{}", turn.answer);
+    house.turn().await;
+    assert_eq!(house.model.asked().pop().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_breaks_inside_ends_a_turn_and_nothing_else() {
+    let says = [Say::Panics, Say::Words("Still here.")];
+    let house = Plan::new([Text::Is("Hello")], says).build();
+    let turn = house.turn().await;
+    assert_eq!(turn.outcome, TurnOutcome::Failed);
+    assert!(
+        house.spoken().contains("something went wrong"),
+        "{}",
+        house.spoken()
+    );
+    assert_eq!(house.turn().await.answer, "Still here.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ear_that_is_lost_is_told_and_said_once() {
+    let mut texts = vec![Text::Is("Hello")];
+    texts.extend(vec![Text::Fails(away()); 3]);
+    texts.extend([Text::Is("Hello"), Text::Fails(away()), Text::Is("Hello")]);
+    let house = Plan::new(texts, [Say::Words("Hi.")]).build();
+    for outcome in [true, false, false, false, true, false, true] {
+        let turn = house.turn().await;
+        assert_eq!(turn.outcome == TurnOutcome::Answered, outcome, "{turn:?}");
+        assert_eq!(turn.stages.transcribed_ms.is_some(), outcome);
+    }
+    let (lost, back) = ("lost transcription", "back transcription");
+    assert_eq!((house.watch.count(lost), house.watch.count(back)), (2, 2));
+    expect_friendly(&house.spoken());
+    assert_eq!(house.spoken().matches("can't understand speech").count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ear_that_hangs_is_given_up_at_its_deadline() {
+    let texts = [Text::Never, Text::Is("Hello")];
+    let house = Plan::new(texts, [Say::Words("Hi.")]).build();
+    let turn = house.turn().await;
+    assert_eq!(turn.outcome, TurnOutcome::Failed);
+    assert!(turn.answer.contains("too long"), "{}", turn.answer);
+    assert_eq!(house.turn().await.answer, "Hi.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    let error = EngineError::Closed {
+        at: "tcp://10.0.0.9:10200".to_owned(),
+    };
+    for (fails, outcome) in [
+        (Some(error.clone()), TurnOutcome::Failed),
+        (Some(error), TurnOutcome::Failed),
+        (None, TurnOutcome::Answered),
+    ] {
+        *house.mouth.fails.lock().unwrap() = fails;
+        let turn = house.turn().await;
+        assert_eq!((turn.outcome, turn.answer.as_str()), (outcome, "Hi."));
+    }
+    assert_eq!(
+        (
+            house.watch.count("lost speech"),
+            house.watch.count("back speech")
+        ),
+        (1, 1)
+    );
+    assert_ne!(house.model.has_said()[0], "Hi.", "nobody heard it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn typed_words_are_answered_aloud() {
+    let house = Plan::new([Text::Never], [Say::Words("Noon.")]).build();
+    house.ears.read("what time is it\n").unwrap();
+    let turn = house.watch.turn(0).await;
+    assert_eq!(
+        (turn.source.as_str(), turn.heard.as_str()),
+        ("keyboard", "what time is it")
+    );
+    assert_eq!(
+        (turn.stages.speech_ended_ms, house.spoken().as_str()),
+        (None, "Noon.")
+    );
+}
+
+fn switches() -> Vec<Arc<dyn Tool>> {
+    let tool = |name: &str, parameters: Value, annotations, answer: Value| {
+        let definition = ToolDefinition::builder(name, "…", parameters).annotations(annotations);
+        let run = move |_: Value, _| {
+            let answer = answer.clone();
+            async move { Ok::<_, ToolError>(answer) }
+        };
+        Arc::new(FunctionTool::defined(definition, run).unwrap()) as Arc<dyn Tool>
+    };
+    let devices = json!({ "devices": [
+        { "name": "Switch One", "location": "Demo", "state": "off" },
+        { "name": "Lamp 21", "location": "Hall", "state": "off" },
+    ] });
+    let mut changing = Annotations::default();
+    changing.read_only = Some(false);
+    changing.destructive = Some(false);
+    let control = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
+        "deviceName": { "type": "string" }, "action": { "enum": ["on", "off", "dim"] }, "level": { "type": "number" } } });
+    let done = json!({ "message": "It is on." });
+    vec![
+        tool(
+            "list_zwave_devices",
+            json!({ "type": "object" }),
+            Annotations::READ_ONLY,
+            devices,
+        ),
+        tool("control_zwave_device", control, changing, done),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_understood_as_engines_write_them() {
+    let mut plan = Plan::new(
+        [
+            Text::Is(" Turn on switch one."),
+            Text::Is("TURN ON SWITCH 1"),
+            Text::Is("Turn on Switch #1."),
+            Text::Is("turn on lamp twenty one"),
+            Text::Is("Tell me a joke."),
+        ],
+        [Say::Words("No.")],
+    )
+    .with(switches());
+    plan.client = |toolbox, script| {
+        let intents = IntentsClient::new(toolbox.clone(), Pack::english()).unwrap();
+        Arc::new(FastPath::new(intents, script))
+    };
+    let house = plan.build();
+    for (device, model) in [
+        ("Switch One", "intents"),
+        ("Switch One", "intents"),
+        ("Switch One", "intents"),
+        ("Lamp 21", "intents"),
+        ("", "ollama script"),
+    ] {
+        let before = house.watch.events().len();
+        let turn = house.turn().await;
+        assert_eq!(
+            (turn.outcome, turn.model.as_str()),
+            (TurnOutcome::Answered, model)
+        );
+        let events = house.watch.events().split_off(before).join("\n");
+        let call =
+            format!(r#"calling control_zwave_device {{"deviceName":"{device}","action":"on"}}"#);
+        assert_eq!(events.contains(&call), !device.is_empty(), "{events}");
+    }
+}
+
+#[tokio::test]
+async fn turns_are_kept_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("journal.db");
+    let settings = JournalSettings::default();
+    let journal = Journal::open(&file, &settings, Redactor::default(), "test").unwrap();
+    let mut plan = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]);
+    plan.at_once = true;
+    plan.journal = Some(journal.clone());
+    let turn = plan.build().turn().await;
+    journal.flush().await;
+    let kept = journal.reader().turn(&turn.id).unwrap().unwrap();
+    assert_eq!(
+        (kept.heard, kept.answer, kept.stages),
+        (turn.heard, turn.answer, turn.stages)
+    );
+    journal.close().await;
+}

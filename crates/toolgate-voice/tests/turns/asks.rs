@@ -1,0 +1,150 @@
+//! Somebody who reads the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::{Instant, sleep, timeout};
+use toolgate_core::Annotations;
+use toolgate_journal::TurnOutcome;
+use toolgate_models::{ModelError, Provider};
+use toolgate_voice::Question;
+
+use crate::support::{Plan, Say, Text, Work, utterance};
+
+fn question(text: &str, conversation: &str) -> Question {
+    Question {
+        text: text.to_owned(),
+        source: "handle".to_owned(),
+        room: Some("Hall".to_owned()),
+        conversation: Some(conversation.to_owned()),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ai3_a_question_in_words_is_answered_through_the_same_executor() {
+    let work = Work::default();
+    let bell = work.tool("ring_bell", Duration::from_secs(5), Annotations::default());
+    let says = [Say::Call("", "ring_bell"), Say::Words("It **rang**.")];
+    let house = Plan::new([Text::Never], says).with([bell]).build();
+    let answer = house.ears.ask(question(" Ring the bell. ", "a")).await;
+    assert_eq!((answer.text.as_str(), answer.ok), ("It **rang**.", true));
+    assert_eq!(
+        (work.done(), house.spoken().as_str()),
+        (1, ""),
+        "nothing is spoken here"
+    );
+    let turn = house.watch.turn(0).await;
+    assert_eq!(
+        (turn.source.as_str(), turn.room.as_deref()),
+        ("handle", Some("Hall"))
+    );
+    assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Answered, 1));
+    assert_eq!(
+        house.watch.count("state thinking"),
+        0,
+        "these are the states of the voice"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversations_are_kept_apart() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    for (conversation, expected) in [("a", 1), ("b", 1), ("a", 3), ("b", 3), ("a", 5)] {
+        house.ears.ask(question("Hello", conversation)).await;
+        let sent = house.model.asked().pop().unwrap().len();
+        assert_eq!(sent, expected, "{conversation}");
+    }
+    house.turn().await;
+    assert_eq!(
+        house.model.asked().pop().unwrap().len(),
+        1,
+        "the voice is another"
+    );
+    // So many are kept, and the oldest is forgotten first.
+    for other in 0..40 {
+        house.ears.ask(question("Hello", &other.to_string())).await;
+    }
+    house.ears.ask(question("Hello", "a")).await;
+    assert_eq!(house.model.asked().pop().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_are_answered_side_by_side_and_too_many_are_told_so() {
+    let says = [Say::Slowly(Duration::from_secs(1), &["Hi."])];
+    let house = Plan::new([Text::Never], says).build();
+    let before = Instant::now();
+    let asks = (0..20).map(|index| house.ears.ask(question("Hello", &index.to_string())));
+    let answers = join_all(asks).await;
+    assert!(
+        before.elapsed() < Duration::from_millis(1100),
+        "{:?}",
+        before.elapsed()
+    );
+    let answered = answers.iter().filter(|answer| answer.text == "Hi.").count();
+    let busy = answers
+        .iter()
+        .filter(|answer| !answer.ok && answer.text.contains("busy"));
+    assert_eq!((answered, busy.count()), (16, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interruption_of_the_voice_does_not_touch_them() {
+    let says = [Say::Slowly(Duration::from_secs(5), &["Hi."])];
+    let house = Plan::new([Text::Never], says).build();
+    let ears = Arc::clone(&house.ears);
+    let ask = tokio::spawn(async move { ears.ask(question("Hello", "a")).await });
+    sleep(Duration::from_secs(1)).await;
+    house.ears.interrupt();
+    assert_eq!(ask.await.unwrap().text, "Hi.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_away_breaks_it_off_but_for_a_tool_that_must_not_be_stopped() {
+    for (annotations, done) in [(Annotations::default(), 1), (Annotations::READ_ONLY, 0)] {
+        let work = Work::default();
+        let tool = work.tool("unlock", Duration::from_secs(5), annotations);
+        let says = [Say::Call("", "unlock"), Say::Words("Done.")];
+        let house = Plan::new([Text::Never], says).with([tool]).build();
+        let ask = house.ears.ask(question("Unlock", "a"));
+        assert!(timeout(Duration::from_secs(1), ask).await.is_err());
+        let turn = house.watch.turn(0).await;
+        assert_eq!(
+            (turn.outcome, work.done()),
+            (TurnOutcome::Interrupted, done)
+        );
+        assert_eq!(house.model.asked().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_a_friendly_sentence() {
+    let error = ModelError::Unreachable {
+        provider: Provider::Ollama,
+        url: "http://10.0.0.8:11434".to_owned(),
+        reason: "refused".to_owned(),
+    };
+    let says = [Say::Fails("", error), Say::Panics, Say::Words("Hi.")];
+    let house = Plan::new([Text::Never], says).build();
+    for _ in 0..2 {
+        let answer = house.ears.ask(question("Hello", "a")).await;
+        assert!(!answer.ok && !answer.text.contains("10.0"), "{answer:?}");
+    }
+    assert!(house.ears.ask(question("Hello", "a")).await.ok);
+    for nothing in ["", " ... ", "Never mind."] {
+        assert_eq!(house.ears.ask(question(nothing, "a")).await.text, "Okay.");
+    }
+    assert_eq!(house.model.asked().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_while_the_voice_speaks_does_not_wait_for_it() {
+    let says = [Say::Words(
+        "One two three four five six seven eight nine ten.",
+    )];
+    let house = Plan::new([Text::Is("Count")], says).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state speaking", 1).await;
+    assert!(house.ears.ask(question("Count", "a")).await.ok);
+    assert_eq!(house.watch.turns().len(), 1, "the voice is still at it");
+}

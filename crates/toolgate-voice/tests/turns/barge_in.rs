@@ -1,0 +1,231 @@
+//! Somebody speaks before the answer is over.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use toolgate_core::Annotations;
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::Reason;
+
+use crate::support::{House, Plan, Say, Text, Work, utterance};
+
+/// Silence, and no later than promised.
+async fn expect_silence(house: &House) {
+    sleep(Duration::from_millis(150)).await;
+    let heard = *house.heard.lock().unwrap();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(*house.heard.lock().unwrap(), heard, "it still sounds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_transcribing_the_utterance_is_given_up() {
+    let house = Plan::new([Text::Never, Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state transcribing", 1).await;
+    house.ears.interrupt();
+    house
+        .watch
+        .seen("dropped given up for what was said later", 1)
+        .await;
+    assert_eq!(house.ears.dropped(Reason::GivenUp), 1);
+    assert_eq!(house.turn().await.answer, "Hi.");
+    assert_eq!(house.watch.turns().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_thinking_the_models_stream_is_cancelled() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Never, Say::Words("Hi.")]).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state thinking", 1).await;
+    let before = Instant::now();
+    house.ears.interrupt();
+    let turn = house.watch.turn(0).await;
+    assert!(
+        before.elapsed() < Duration::from_millis(150),
+        "{:?}",
+        before.elapsed()
+    );
+    assert_eq!(
+        (turn.outcome, turn.answer.as_str()),
+        (TurnOutcome::Interrupted, "")
+    );
+    assert_eq!(house.turn().await.answer, "Hi.");
+    assert_eq!(
+        house.model.has_said(),
+        ["(This turn ended before there was an answer.)"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_tool_runs_that_may_be_stopped_it_is() {
+    let mut idempotent = Annotations::default();
+    idempotent.idempotent = Some(true);
+    for annotations in [Annotations::READ_ONLY, idempotent] {
+        let work = Work::default();
+        let tool = work.tool("look", Duration::from_secs(5), annotations);
+        let says = [Say::Call("", "look"), Say::Words("Hi.")];
+        let house = Plan::new([Text::Is("Look")], says).with([tool]).build();
+        house.ears.hear(utterance()).unwrap();
+        house.watch.seen("state calling look", 1).await;
+        sleep(Duration::from_millis(100)).await;
+        let before = Instant::now();
+        house.ears.interrupt();
+        let turn = house.watch.turn(0).await;
+        assert!(
+            before.elapsed() < Duration::from_millis(500),
+            "{:?}",
+            before.elapsed()
+        );
+        assert_eq!(
+            (turn.outcome, turn.calls.len()),
+            (TurnOutcome::Interrupted, 1)
+        );
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!((work.begun(), work.done()), (1, 0));
+        assert_eq!(house.turn().await.answer, "Hi.");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_tool_runs_that_must_not_be_stopped_it_goes_on_to_its_end() {
+    let work = Work::default();
+    let tool = work.tool("unlock", Duration::from_secs(5), Annotations::default());
+    let says = [Say::Call("Let me see. ", "unlock"), Say::Words("Hi.")];
+    let house = Plan::new([Text::Is("Unlock")], says).with([tool]).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state calling unlock", 1).await;
+    sleep(Duration::from_millis(100)).await;
+    house.ears.interrupt();
+    house.ears.hear(utterance()).unwrap();
+    let turn = house.watch.turn(0).await;
+    assert_eq!((work.begun(), work.done()), (1, 1));
+    assert_eq!(
+        (turn.outcome, turn.calls.len()),
+        (TurnOutcome::Interrupted, 1)
+    );
+    // The model is not asked for an answer that nobody wants, and hears of the outcome with the next request.
+    let next = house.watch.turn(1).await;
+    assert_eq!(
+        (next.answer.as_str(), house.model.asked().len()),
+        ("Hi.", 2)
+    );
+    let sent = format!("{:?}", house.model.asked()[1]);
+    assert!(
+        sent.contains("done") && !sent.contains("interrupted"),
+        "{sent}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_speaking_it_falls_silent_and_remembers_what_was_said() {
+    let story = &[
+        "Bees sleep at night in their hive. ",
+        "Ants never sleep at all. ",
+        "Cats always do.",
+    ];
+    let says = [
+        Say::Slowly(Duration::from_millis(10), story),
+        Say::Words("Hi."),
+    ];
+    let house = Plan::new([Text::Is("Tell me a story")], says).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state speaking", 1).await;
+    // Seven words take 1.4 s; the second sentence has begun.
+    sleep(Duration::from_millis(1800)).await;
+    house.ears.interrupt();
+    expect_silence(&house).await;
+    let turn = house.watch.turn(0).await;
+    assert_eq!(turn.outcome, TurnOutcome::Interrupted);
+    let said = "Bees sleep at night in their hive. Ants never sleep at all.";
+    assert_eq!(turn.answer, said);
+    house.turn().await;
+    assert_eq!(house.model.has_said(), [said]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_model_still_streams_both_stop() {
+    let story = &[
+        "Bees sleep at night in their hive. Ants ",
+        "never sleep at all. ",
+    ];
+    let says = [
+        Say::Slowly(Duration::from_secs(30), story),
+        Say::Words("Hi."),
+    ];
+    let house = Plan::new([Text::Is("Tell me a story")], says).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state speaking", 1).await;
+    sleep(Duration::from_millis(500)).await;
+    house.ears.interrupt();
+    expect_silence(&house).await;
+    assert_eq!(
+        house.watch.turn(0).await.answer,
+        "Bees sleep at night in their hive."
+    );
+    assert_eq!(house.watch.count("words never sleep at all. "), 0);
+    house.turn().await;
+    assert_eq!(
+        house.model.has_said(),
+        ["Bees sleep at night in their hive."]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_nothing_going_on_it_costs_nothing() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    for _ in 0..3 {
+        house.ears.interrupt();
+        assert_eq!(house.turn().await.answer, "Hi.");
+    }
+    assert_eq!(house.ears.dropped(Reason::GivenUp), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_word_that_stops_does_so_while_the_answer_is_spoken() {
+    for stop in ["Stop.", "Never mind!", "Okay, cancel that please."] {
+        let stops = Text::After(Duration::from_millis(50), stop);
+        let texts = [Text::Is("Count"), stops, Text::Is("Hello")];
+        let says = [Say::Words(
+            "One, two, three, four, five, six, seven, eight, nine, ten.",
+        )];
+        let house = Plan::new(texts, says).build();
+        house.ears.hear(utterance()).unwrap();
+        house.watch.seen("state speaking", 1).await;
+        sleep(Duration::from_millis(300)).await;
+        house.ears.hear(utterance()).unwrap();
+        house.watch.seen("dropped a request to stop", 1).await;
+        expect_silence(&house).await;
+        assert_eq!(house.watch.turn(0).await.outcome, TurnOutcome::Interrupted);
+        assert_eq!(house.ears.dropped(Reason::Cancel), 1);
+        assert_eq!(
+            house.model.asked().len(),
+            1,
+            "{stop} is nothing for a model"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_a_tool_that_must_not_be_stopped_has_its_time() {
+    for (takes, done) in [(5, 1), (20, 0)] {
+        let work = Work::default();
+        let tool = work.tool("unlock", Duration::from_secs(takes), Annotations::default());
+        let says = [Say::Call("", "unlock"), Say::Words("Done.")];
+        let house = Plan::new([Text::Is("Unlock")], says).with([tool]).build();
+        house.ears.hear(utterance()).unwrap();
+        house.watch.seen("state calling unlock", 1).await;
+        sleep(Duration::from_millis(10)).await;
+        let before = Instant::now();
+        house.ears.close().await;
+        assert_eq!(work.done(), done);
+        assert!(
+            before.elapsed() < Duration::from_secs(11),
+            "{:?}",
+            before.elapsed()
+        );
+        assert!(
+            house.ears.hear(utterance()).is_ok(),
+            "what comes later is dropped"
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! A tool that takes long.
+
+use std::time::Duration;
+
+use toolgate_core::Annotations;
+use toolgate_journal::TurnOutcome;
+
+use crate::support::{Plan, Say, Text, Work, utterance};
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_tool_is_bridged_once() {
+    for (takes, expected) in [
+        (500, "It is done."),
+        (900, "One moment. It is done."),
+        (9000, "One moment. It is done."),
+    ] {
+        let tool =
+            Work::default().tool("work", Duration::from_millis(takes), Annotations::default());
+        let says = [Say::Call("", "work"), Say::Words("It is done.")];
+        let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
+        let turn = house.turn().await;
+        assert_eq!(
+            (turn.outcome, turn.answer.as_str()),
+            (TurnOutcome::Answered, "It is done.")
+        );
+        assert_eq!(house.spoken(), expected, "{takes} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_slow_tools_of_a_turn_are_bridged_once() {
+    let tool = Work::default().tool("work", Duration::from_secs(2), Annotations::default());
+    let says = [
+        Say::Call("", "work"),
+        Say::Call("", "work"),
+        Say::Words("It is done."),
+    ];
+    let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
+    house.turn().await;
+    assert_eq!(house.spoken(), "One moment. It is done.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_said_something_already_does_not_say_one_moment() {
+    let tool = Work::default().tool("work", Duration::from_secs(5), Annotations::default());
+    let says = [Say::Call("Let me see.", "work"), Say::Words("It is done.")];
+    let mut plan = Plan::new([Text::Is("Work")], says).with([tool]);
+    plan.settings.filler_after = Duration::from_secs(2);
+    let house = plan.build();
+    house.turn().await;
+    assert_eq!(house.spoken(), "Let me see. It is done.");
+    // Six words are 1.2 s; the rest is a tone.
+    let heard = *house.heard.lock().unwrap();
+    assert!(heard > Duration::from_millis(1200), "{heard:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_another_language_it_is_a_tone() {
+    let tool = Work::default().tool("work", Duration::from_secs(5), Annotations::default());
+    let says = [Say::Call("", "work"), Say::Words("Fertig.")];
+    let mut plan = Plan::new([Text::Is("Los")], says).with([tool]);
+    plan.settings.language = "de".to_owned();
+    let house = plan.build();
+    house.turn().await;
+    assert_eq!(house.spoken(), "Fertig.");
+    assert!(*house.heard.lock().unwrap() > Duration::from_millis(200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_filler_is_no_word_of_the_models() {
+    let tool = Work::default().tool("work", Duration::from_secs(2), Annotations::READ_ONLY);
+    let story = "Bees sleep at night in their hive. Ants never sleep at all.";
+    let says = [Say::Call("", "work"), Say::Words(story), Say::Words("Hi.")];
+    let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state speaking", 1).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    house.ears.interrupt();
+    let turn = house.watch.turn(0).await;
+    assert_eq!(turn.answer, "Bees sleep at night in their hive.");
+    house.turn().await;
+    assert_eq!(
+        house.model.has_said(),
+        ["", "Bees sleep at night in their hive."]
+    );
+}

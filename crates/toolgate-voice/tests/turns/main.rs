@@ -1,0 +1,9 @@
+//! Whole turns, from what was heard to what was spoken, with engines and models that do what a test tells them to.
+
+mod answers;
+mod asks;
+mod barge_in;
+mod endurance;
+mod fillers;
+mod queue;
+mod support;

@@ -1,0 +1,156 @@
+//! A model that says what a test tells it to.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::time::sleep;
+use toolgate_core::{ToolExecutor, ToolManager};
+use toolgate_models::{
+    AssistantMessage, CallArguments, Catalog, Event, IntentsClient, Listener, Message, ModelCall,
+    ModelClient, ModelError, Pack, Part, Provider, Reply, Request, Stop, ToolList, Toolbox, Usage,
+};
+
+/// What it does when it is asked.
+#[derive(Clone)]
+pub(crate) enum Say {
+    /// Says this.
+    Words(&'static str),
+    /// Says these pieces, each after a while.
+    Slowly(Duration, &'static [&'static str]),
+    /// Calls a tool, perhaps with words before.
+    Call(&'static str, &'static str),
+    /// Fails, perhaps in the middle of these words.
+    Fails(&'static str, ModelError),
+    Never,
+    Panics,
+}
+
+/// Reads its answers from a script; at the end the last again.
+pub(crate) struct Script {
+    says: Mutex<VecDeque<Say>>,
+    asked: Mutex<Vec<Vec<Message>>>,
+    /// Knows how tools are listed.
+    lists: IntentsClient,
+    pub(crate) keeps: bool,
+}
+
+impl Script {
+    pub(crate) fn new(says: impl IntoIterator<Item = Say>) -> Arc<Self> {
+        Arc::new(Self::of(says, true))
+    }
+
+    /// Without a record of what it was asked.
+    pub(crate) fn forgetful(says: impl IntoIterator<Item = Say>) -> Arc<Self> {
+        Arc::new(Self::of(says, false))
+    }
+
+    fn of(says: impl IntoIterator<Item = Say>, keeps: bool) -> Self {
+        let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
+        Self {
+            says: Mutex::new(says.into_iter().collect()),
+            asked: Mutex::default(),
+            lists: IntentsClient::new(toolbox, Pack::english()).unwrap(),
+            keeps,
+        }
+    }
+
+    /// What it was sent each time.
+    pub(crate) fn asked(&self) -> Vec<Vec<Message>> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The words of the assistant in what it was sent last.
+    pub(crate) fn has_said(&self) -> Vec<String> {
+        let asked = self.asked().pop().unwrap();
+        let said = asked.iter().filter_map(|message| match message {
+            Message::Assistant(message) => Some(message.to_text()),
+            _ => None,
+        });
+        said.collect()
+    }
+
+    fn next(&self) -> Say {
+        let mut says = self.says.lock().unwrap();
+        match says.len() {
+            1 => says.front().cloned(),
+            _ => says.pop_front(),
+        }
+        .unwrap()
+    }
+}
+
+impl ModelClient for Script {
+    fn provider(&self) -> Provider {
+        Provider::Ollama
+    }
+
+    fn model(&self) -> &str {
+        "script"
+    }
+
+    fn window(&self) -> usize {
+        100_000
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        self.lists.catalog(tools)
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        if self.keeps {
+            self.asked.lock().unwrap().push(request.messages.to_vec());
+        }
+        let say = self.next();
+        async move {
+            let text = |text: String| Part::Text { text };
+            let (parts, stop) = match say {
+                Say::Words(words) => {
+                    listener.event(Event::Text(words));
+                    (vec![text(words.to_owned())], Stop::End)
+                }
+                Say::Slowly(after, pieces) => {
+                    for piece in pieces {
+                        sleep(after).await;
+                        listener.event(Event::Text(piece));
+                    }
+                    (vec![text(pieces.concat())], Stop::End)
+                }
+                Say::Call(words, name) => {
+                    let call = Part::Call(ModelCall {
+                        id: String::new(),
+                        name: name.to_owned(),
+                        arguments: CallArguments::read("{}"),
+                    });
+                    let mut parts = vec![call];
+                    if !words.is_empty() {
+                        listener.event(Event::Text(words));
+                        parts.insert(0, text(words.to_owned()));
+                    }
+                    (parts, Stop::Calls)
+                }
+                Say::Fails(words, error) => {
+                    if !words.is_empty() {
+                        listener.event(Event::Text(words));
+                    }
+                    return Err(error);
+                }
+                Say::Never => std::future::pending().await,
+                Say::Panics => panic!("as the test told it to"),
+            };
+            Ok(Reply {
+                message: AssistantMessage { parts },
+                stop,
+                usage: Usage::default(),
+                first_token: None,
+            })
+        }
+        .boxed()
+    }
+}
