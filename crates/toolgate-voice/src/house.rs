@@ -18,11 +18,11 @@ use tracing::debug;
 use crate::{Event, State, Watcher};
 
 /// What was heard.
-pub const TRANSCRIPTION: &str = "voice/transcription";
+const TRANSCRIPTION: &str = "voice/transcription";
 /// What was answered.
-pub const RESPONSE: &str = "voice/ai-response";
+const RESPONSE: &str = "voice/ai-response";
 /// What the gateway is doing; retained.
-pub const STATUS: &str = "voice/status";
+const STATUS: &str = "voice/status";
 
 /// Who says so.
 const SOURCE: &str = "toolgate-voice";

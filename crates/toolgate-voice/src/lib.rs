@@ -14,6 +14,7 @@
 pub mod audio;
 mod engine;
 mod event;
+mod gateway;
 mod hear;
 mod house;
 mod listen;
@@ -26,6 +27,7 @@ pub mod wyoming;
 
 pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
+pub use gateway::{FindModel, GatewayError, Key, Mode, Parts, Summary, run};
 pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};
 pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};

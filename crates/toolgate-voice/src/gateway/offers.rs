@@ -1,0 +1,80 @@
+//! What the gateway offers to others over Wyoming.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::GatewayError;
+use crate::services::{Answered, Asked, HandleService, Respond, TtsService};
+use crate::turn::{BackgroundTranscriber, Question};
+use crate::wyoming::{Address, Server, Service};
+use crate::{Synthesize, VoiceSettings};
+
+/// A service whose port is taken.
+pub(super) struct Offer {
+    server: Server,
+    service: Arc<dyn Service>,
+}
+
+impl Offer {
+    async fn at(
+        address: &Address,
+        what: &str,
+        service: Arc<dyn Service>,
+    ) -> Result<Self, GatewayError> {
+        let server = Server::bind(address).await;
+        let server = server.map_err(|error| GatewayError::Settings(error.to_string()))?;
+        info!("{what} is offered at {}", server.address());
+        Ok(Self { server, service })
+    }
+
+    pub(super) async fn serve(self, stop: CancellationToken) {
+        self.server.serve(self.service, stop).await;
+    }
+}
+
+/// Takes the ports of all that is to be offered.
+pub(super) async fn open(
+    [handle, tts]: [Option<&Address>; 2],
+    transcriber: Arc<BackgroundTranscriber>,
+    engine: Arc<dyn Synthesize>,
+    settings: &VoiceSettings,
+) -> Result<Vec<Offer>, GatewayError> {
+    let languages: Vec<String> = Some(settings.language.clone())
+        .filter(|language| !language.is_empty())
+        .into_iter()
+        .collect();
+    let mut offers = Vec::new();
+    if let Some(address) = handle {
+        let service = HandleService::new(Arc::new(Texts(transcriber)), languages.clone());
+        offers.push(Offer::at(address, "conversation", Arc::new(service)).await?);
+    }
+    if let Some(address) = tts {
+        let service = TtsService::new(engine, &settings.tts_voice, languages);
+        offers.push(Offer::at(address, "speech", Arc::new(service)).await?);
+    }
+    Ok(offers)
+}
+
+/// Requests in text, answered by whoever answers spoken ones.
+struct Texts(Arc<BackgroundTranscriber>);
+
+impl Respond for Texts {
+    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
+        Box::pin(async move {
+            let question = Question {
+                text: asked.text,
+                source: "handle".to_owned(),
+                room: asked.satellite_id.or(asked.device_id),
+                conversation: asked.conversation_id,
+            };
+            let answer = self.0.ask(question).await;
+            Answered {
+                text: answer.text,
+                ok: answer.ok,
+            }
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! What the gateway says of itself.
+
+use toolgate_models::Toolbox;
+
+use crate::Role;
+
+/// Tools that can be told of in a few words, and the words.
+const ABILITIES: [(&str, &str); 3] = [
+    ("datetime", "tell the time"),
+    ("math_eval", "calculate"),
+    ("search", "look things up"),
+];
+
+/// One sentence about what does not work and what does; none if all is well. `missing` are tools that are away, in words.
+pub(crate) fn degraded(missing: Option<&str>, lost: &[Role], toolbox: &Toolbox) -> Option<String> {
+    let mut problems: Vec<String> = missing
+        .map(|what| format!("I can't reach {what}"))
+        .into_iter()
+        .collect();
+    problems.extend(lost.iter().filter_map(|role| of(*role)).map(str::to_owned));
+    let can = match abilities(toolbox).as_slice() {
+        [] => return join(&problems, ", and ").map(|text| text + "."),
+        some => join(some, " and ")?,
+    };
+    let text = join(&problems, ", and ")?;
+    Some(format!("{text}, but I can {can}."))
+}
+
+/// What it means that an engine is away; without a voice nothing of that can be said.
+fn of(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Transcription => Some("I can't understand speech"),
+        Role::Wake => Some("I can't hear my name"),
+        Role::Microphone => Some("I have no microphone"),
+        Role::Speech | Role::Loudspeaker => None,
+    }
+}
+
+fn abilities(toolbox: &Toolbox) -> Vec<String> {
+    let list = toolbox.current();
+    let has = |name: &str| {
+        let mut tools = list.tools().iter();
+        tools.any(|tool| tool.definition().name() == name)
+    };
+    ABILITIES
+        .iter()
+        .filter(|(tool, _)| has(tool))
+        .map(|(_, words)| (*words).to_owned())
+        .take(2)
+        .collect()
+}
+
+fn join(parts: &[String], word: &str) -> Option<String> {
+    match parts {
+        [] => None,
+        [one] => Some(one.clone()),
+        [all @ .., last] => Some(format!("{}{word}{last}", all.join(", "))),
+    }
+}
