@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
+use toolgate_journal::Journal;
+use toolgate_models::{
+    ChooseError, Chosen, IntentsClient, ModelClient, ModelSettings, Pack, Toolbox,
+};
 use tracing::info;
 
 use super::hub::Hub;
@@ -15,7 +19,7 @@ use super::listening::Ear;
 use super::outlet::Outlet;
 use super::stand_in::StandIn;
 use super::start::{first_word_of, look, look_after, phase};
-use super::{FindModel, GatewayError, Mode, Parts, Summary, offers, words};
+use super::{FindModel, GatewayError, Key, Mode, Parts, Summary, offers, words};
 use crate::hear::{self, Input, Opened};
 use crate::house::House;
 use crate::listen::{Wake, WakeNotice};
@@ -23,8 +27,8 @@ use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Equipment};
 use crate::wyoming::Address;
 use crate::{
-    EngineError, Event, Output, Role, Speaker, State, Synthesize, Tone, VoiceSettings, Watcher,
-    speak,
+    EngineError, Event, Loudness, Output, Role, Speaker, State, Synthesize, Tone, VoiceSettings,
+    Watcher, speak,
 };
 
 /// Between two looks for a model that is away.
@@ -47,13 +51,22 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
         background.spawn(first_word_of(Arc::clone(&hub), client));
         farewell = Some(telling);
     }
+    let tools = tokio::spawn(settle(Arc::clone(&hub), parts.tools_settled));
     let running = Running {
-        parts,
+        settings: parts.settings,
+        input: parts.input,
+        mode: parts.mode,
+        model: parts.model,
+        model_settings: parts.model_settings,
+        toolbox: parts.toolbox,
+        journal: parts.journal,
+        loudness: parts.loudness,
+        keys: parts.keys,
         addresses,
         hub: Arc::clone(&hub),
         stop: stop.clone(),
     };
-    let done = running.go(&mut background).await;
+    let done = running.go(tools, &mut background).await;
     stop.cancel();
     if let Some(telling) = farewell {
         drop(telling.await);
@@ -106,28 +119,26 @@ impl Addresses {
 
 /// A gateway on its way.
 struct Running {
-    parts: Parts,
+    settings: VoiceSettings,
+    input: Option<Input>,
+    mode: Mode,
+    model: FindModel,
+    model_settings: ModelSettings,
+    toolbox: Toolbox,
+    journal: Option<Journal>,
+    loudness: Loudness,
+    keys: Option<mpsc::Receiver<Key>>,
     addresses: Addresses,
     hub: Arc<Hub>,
     stop: CancellationToken,
 }
 
 impl Running {
-    async fn go(mut self, background: &mut JoinSet<()>) -> Result<(), GatewayError> {
-        let hub = Arc::clone(&self.hub);
-        let settled = std::mem::replace(
-            &mut self.parts.tools_settled,
-            Box::pin(std::future::ready(None)),
-        );
-        let tools = {
-            let hub = Arc::clone(&hub);
-            tokio::spawn(async move {
-                let missing = |missing: &Option<String>| {
-                    missing.as_ref().map(|what| format!("{what} is missing"))
-                };
-                phase(&hub, "tools", settled, missing).await
-            })
-        };
+    async fn go(
+        mut self,
+        tools: JoinHandle<Option<String>>,
+        background: &mut JoinSet<()>,
+    ) -> Result<(), GatewayError> {
         let (engine, model, opened, ()) = tokio::join!(
             self.find_voice(),
             self.find_model(),
@@ -140,7 +151,7 @@ impl Running {
         let speaker = Speaker::new(
             Arc::clone(&engine),
             Arc::clone(&outlet) as Arc<dyn Output>,
-            self.parts.loudness.clone(),
+            self.loudness.clone(),
         );
         let transcriber = Arc::new(self.transcriber(model, &speaker, background)?);
         self.look_after_engines(background);
@@ -148,7 +159,7 @@ impl Running {
             [&self.addresses.handle, &self.addresses.serve_tts].map(Option::as_ref),
             Arc::clone(&transcriber),
             engine,
-            &self.parts.settings,
+            &self.settings,
         )
         .await?;
         for service in services {
@@ -171,10 +182,10 @@ impl Running {
         transcriber: &BackgroundTranscriber,
     ) -> Result<(), GatewayError> {
         let hub = Arc::clone(&self.hub);
-        let toolbox = self.parts.toolbox.clone();
-        let settings = self.parts.settings.clone();
+        let toolbox = self.toolbox.clone();
+        let settings = self.settings.clone();
         let ready = announce(&hub, &toolbox, &settings, speaker, tools);
-        let Some(input) = self.parts.input.clone() else {
+        let Some(input) = self.input.clone() else {
             self.hub.rest(&State::Waiting);
             ready.await;
             self.stop.cancelled().await;
@@ -183,15 +194,15 @@ impl Running {
         let mut ear = Ear {
             settings: &settings,
             input: &input,
-            mode: self.parts.mode,
+            mode: self.mode,
             hub: Arc::clone(&hub),
             speaker: speaker.clone(),
             outlet,
             transcriber,
             wake: self.wake(),
-            keys: self.parts.keys.take(),
+            keys: self.keys.take(),
         };
-        let resting = match self.parts.mode {
+        let resting = match self.mode {
             Mode::Always => State::Listening,
             Mode::Wake | Mode::PushToTalk => State::Waiting,
         };
@@ -215,8 +226,7 @@ impl Running {
             &self.hub,
             "speech",
             async {
-                let engine =
-                    speak::engine(&self.parts.settings.tts, &self.parts.settings.tts_voice)?;
+                let engine = speak::engine(&self.settings.tts, &self.settings.tts_voice)?;
                 if let Some(address) = &self.addresses.tts {
                     look(&self.hub, Role::Speech, address).await;
                 }
@@ -236,7 +246,7 @@ impl Running {
     }
 
     async fn find_transcription(&self) {
-        if self.parts.input.is_none() {
+        if self.input.is_none() {
             return;
         }
         let address = &self.addresses.asr;
@@ -248,7 +258,7 @@ impl Running {
     }
 
     async fn find_model(&self) -> Result<Result<Chosen, ChooseError>, GatewayError> {
-        let found = phase(&self.hub, "model", (self.parts.model)(), |found| {
+        let found = phase(&self.hub, "model", (self.model)(), |found| {
             found.as_ref().err().map(ToString::to_string)
         })
         .await;
@@ -260,7 +270,7 @@ impl Running {
 
     /// What does not come again must be there; a microphone may come later.
     async fn open_input(&self) -> Result<Option<Opened>, GatewayError> {
-        let Some(input) = &self.parts.input else {
+        let Some(input) = &self.input else {
             return Ok(None);
         };
         let opening = hear::open(input);
@@ -282,13 +292,13 @@ impl Running {
 
     fn wake(&self) -> Option<(Wake, mpsc::Receiver<WakeNotice>)> {
         let address = self.addresses.wake.clone()?;
-        let words = self.parts.settings.wake_words.clone();
+        let words = self.settings.wake_words.clone();
         Some(Wake::start(address, words))
     }
 
     fn output(&self, opened: &Option<Opened>) -> Arc<dyn Output> {
         let link = opened.as_ref().and_then(|opened| opened.link.clone());
-        speak::output(&self.parts.settings.output, link).unwrap_or_else(|error| {
+        speak::output(&self.settings.output, link).unwrap_or_else(|error| {
             let why = error.to_string();
             let role = Role::Loudspeaker;
             self.hub.event(Event::Lost { role, why: &why });
@@ -306,35 +316,31 @@ impl Running {
         let (client, model_settings) = match model {
             Ok(chosen) => (chosen.client, chosen.settings),
             Err(_) => {
-                let stand_in = Arc::new(StandIn::new(sentences(&self.parts.toolbox)?));
-                let find = Arc::clone(&self.parts.model);
+                let stand_in = Arc::new(StandIn::new(sentences(&self.toolbox)?));
+                let find = Arc::clone(&self.model);
                 background.spawn(find_again(find, Arc::clone(&stand_in)));
                 let client: Arc<dyn ModelClient> = stand_in;
-                (client, self.parts.model_settings.clone())
+                (client, self.model_settings.clone())
             }
         };
-        let settings = &self.parts.settings;
+        let settings = &self.settings;
         let address = self.addresses.asr.clone();
         let asr = WyomingAsr::new(address, &settings.language, settings.asr_timeout);
         let equipment = Equipment {
             model: client,
             model_settings,
-            toolbox: self.parts.toolbox.clone(),
+            toolbox: self.toolbox.clone(),
             transcribe: Arc::new(asr),
             speaker: speaker.clone(),
             watcher: Arc::clone(&self.hub) as Arc<dyn Watcher>,
-            journal: self.parts.journal.clone(),
+            journal: self.journal.clone(),
         };
-        let source = self.parts.input.as_ref().map_or("handle", source);
+        let source = self.input.as_ref().map_or("handle", source);
         Ok(BackgroundTranscriber::start(equipment, settings, source))
     }
 
     fn look_after_engines(&self, background: &mut JoinSet<()>) {
-        let asr = self
-            .parts
-            .input
-            .as_ref()
-            .map(|_| self.addresses.asr.clone());
+        let asr = self.input.as_ref().map(|_| self.addresses.asr.clone());
         let engines = [
             (Role::Transcription, asr),
             (Role::Speech, self.addresses.tts.clone()),
@@ -345,6 +351,14 @@ impl Running {
             }
         }
     }
+}
+
+/// Waits for the servers of tools.
+async fn settle(hub: Arc<Hub>, settled: BoxFuture<'static, Option<String>>) -> Option<String> {
+    phase(&hub, "tools", settled, |missing| {
+        missing.as_ref().map(|what| format!("{what} is missing"))
+    })
+    .await
 }
 
 /// Says once that everything is there, or what is not.

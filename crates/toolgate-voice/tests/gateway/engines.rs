@@ -1,0 +1,86 @@
+//! Engines that die in the middle of everything, and come back.
+
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::Mode;
+
+use crate::model::Say;
+use crate::stage::{Stage, speech};
+
+#[tokio::test]
+async fn transcription_is_lost_told_once_and_found_again() {
+    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    stage.asr.kill().await;
+    for failed in 1..=2 {
+        stage.ask().await;
+        stage.sees("turn failed", failed).await;
+    }
+    stage.asr.restart().await;
+    stage.sees("back transcription", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.count("lost transcription"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn speech_is_lost_and_found_again() {
+    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    stage.tts.kill().await;
+    stage.ask().await;
+    stage.sees("lost speech", 1).await;
+    stage.tts.restart().await;
+    stage.sees("back speech", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.tts.texts(), ["Yes."]);
+    assert_eq!(stage.watch.count("lost speech"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_microphone_is_lost_and_found_again() {
+    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    stage.mic.kill().await;
+    stage.sees("lost microphone", 1).await;
+    stage.mic.restart().await;
+    stage.sees("back microphone", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_wake_word_is_lost_and_found_again() {
+    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = stage.with(|parts, stage| {
+        parts.mode = Mode::Wake;
+        parts.settings.wake = stage.wake.address();
+    });
+    let mut stage = stage.ready().await;
+    stage.mic.hear(&speech());
+    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.kill().await;
+    stage.sees("lost wake word", 1).await;
+    stage.wake.restart().await;
+    stage.sees("back wake word", 1).await;
+    stage.wake.forget();
+    stage.mic.hear(&speech());
+    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.detect("ok_nabu");
+    stage.sees("state listening", 1).await;
+    stage.mic.hear(&speech());
+    stage.sees("turn answered", 1).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn garbage_of_a_microphone_is_survived() {
+    let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    stage.mic.raw(&[0xff; 100_000]);
+    stage.sees("lost microphone", 1).await;
+    stage.sees("back microphone", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.turns()[0].outcome, TurnOutcome::Answered);
+    stage.end().await;
+}

@@ -1,0 +1,19 @@
+//! The whole gateway over real sockets, with engines that do what a test tells them to.
+
+#[expect(
+    dead_code,
+    reason = "shared with the tests of turns, which use more of it"
+)]
+#[path = "../turns/support/model.rs"]
+mod model;
+#[expect(
+    dead_code,
+    reason = "shared with the tests of turns, which use more of it"
+)]
+#[path = "../turns/support/watch.rs"]
+mod watch;
+
+mod engines;
+mod requests;
+mod stage;
+mod start;

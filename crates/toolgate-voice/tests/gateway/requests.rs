@@ -1,0 +1,198 @@
+//! What is asked and answered.
+
+use std::time::Duration;
+
+use fakewyoming::FakeSatellite;
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::wyoming::{Address, Connection, Event};
+use toolgate_voice::{Input, Mode};
+
+use crate::model::Say;
+use crate::stage::{HANG, Stage, speech};
+
+#[tokio::test]
+async fn a_request_is_heard_answered_and_spoken() {
+    let stage = Stage::new([Say::Call("", "datetime"), Say::Words("It is noon.")]).await;
+    let stage = stage.ready().await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.tts.texts(), ["It is noon."]);
+    let turn = &stage.watch.turns()[0];
+    assert_eq!(
+        (turn.heard.as_str(), turn.source.as_str()),
+        ("hello there", "satellite")
+    );
+    assert_eq!(turn.calls.len(), 1);
+    let stages = turn.stages;
+    let times = [
+        stages.speech_ended_ms,
+        stages.transcribed_ms,
+        stages.first_token_ms,
+        stages.first_audio_ms,
+        stages.ended_ms,
+    ];
+    assert!(times.is_sorted() && times[0].is_some(), "{stages:?}");
+    let summary = stage.end().await;
+    assert_eq!((summary.turns, summary.failed), (1, 0));
+}
+
+#[tokio::test]
+async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
+    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = stage.with(|parts, stage| {
+        parts.mode = Mode::Wake;
+        parts.settings.wake = stage.wake.address();
+    });
+    let stage = stage.ready().await;
+    stage.mic.hear(&speech());
+    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.detect("hey_jarvis");
+    stage.sees("state listening", 1).await;
+    stage.mic.hear(&speech());
+    stage.sees("turn answered", 1).await;
+    assert_eq!(
+        stage.asr.utterances().len(),
+        1,
+        "the first was nobody's request"
+    );
+    let turn = &stage.watch.turns()[0];
+    assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_key_cuts_an_answer_short_and_the_next_request_is_heard() {
+    const LONG: &str = "This is a very long answer that nobody wants to hear to its end, which is why there is a key.";
+    let stage = Stage::new([Say::Words(LONG), Say::Words("Good.")]).await;
+    let stage = stage.ready().await;
+    stage.ask().await;
+    stage.sees("state speaking", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    let turns = stage.watch.turns();
+    let outcomes = turns.iter().map(|turn| turn.outcome);
+    assert!(outcomes.eq([TurnOutcome::Interrupted, TurnOutcome::Answered]));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
+    let stage = Stage::new([Say::Words(
+        "This is a rather long answer, during which nobody is heard.",
+    )])
+    .await;
+    let stage = stage
+        .with(|parts, _| parts.mode = Mode::Always)
+        .ready()
+        .await;
+    stage.mic.hear(&speech());
+    stage.sees("state speaking", 1).await;
+    stage.mic.hear(&speech());
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.asr.utterances().len(), 1);
+    let summary = stage.end().await;
+    assert_eq!((summary.turns, summary.dropped), (1, 0));
+}
+
+#[tokio::test]
+async fn a_satellite_hears_its_answer() {
+    let satellite = FakeSatellite::start("Kitchen").await;
+    let stage = Stage::new([Say::Words("Done.")]).await;
+    let stage = stage.with(|parts, _| {
+        parts.mode = Mode::Wake;
+        parts.settings.output = String::new();
+        parts.input = Some(Input::parse(&satellite.address()).unwrap());
+    });
+    let stage = stage.ready().await;
+    satellite.wake("hey_jarvis");
+    satellite.hear(&speech());
+    stage.sees("turn answered", 1).await;
+    let turn = &stage.watch.turns()[0];
+    assert_eq!(
+        (turn.room.as_deref(), turn.wake_word.as_deref()),
+        (Some("Kitchen"), Some("hey_jarvis"))
+    );
+    assert!(satellite.heard().iter().any(|sound| !sound.is_empty()));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_file_is_answered_to_its_end() {
+    let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/sounds/turn-on-switch-one.wav"
+        );
+        parts.input = Some(Input::Wav(vec![file.into(); 6]));
+        parts.mode = Mode::Always;
+        parts.settings.queue = 1;
+    });
+    stage = stage.start();
+    let summary = stage.over().await.unwrap();
+    assert_eq!(
+        (summary.turns, summary.dropped),
+        (6, 0),
+        "a file waits for its answers"
+    );
+    assert_eq!(stage.tts.texts().len(), 6);
+}
+
+#[tokio::test]
+async fn others_ask_in_text_and_have_text_spoken() {
+    let stage = Stage::new([Say::Words("The light is on.")]).await;
+    let (handle, tts) = (free(), free());
+    let stage = stage.with(|parts, _| {
+        parts.input = None;
+        parts.settings.handle = handle.clone();
+        parts.settings.serve_tts = tts.clone();
+    });
+    let stage = stage.ready().await;
+    let question = Event::Transcript {
+        text: "turn on the light".to_owned(),
+        language: Some("en".to_owned()),
+        context: None,
+    };
+    let answer = ask(&handle, &question, |event| match event {
+        Event::Handled { text, .. } => text.clone(),
+        _ => None,
+    });
+    assert_eq!(answer.await, "The light is on.");
+    assert!(
+        stage.tts.texts().is_empty(),
+        "whoever reads is not spoken to"
+    );
+    let text = Event::Synthesize {
+        text: "Hello.".to_owned(),
+        voice: None,
+        text_format: None,
+    };
+    let sound = ask(&tts, &text, |event| match event {
+        Event::AudioStop { .. } => Some("sound".to_owned()),
+        _ => None,
+    });
+    assert_eq!(sound.await, "sound");
+    stage.end().await;
+}
+
+fn free() -> String {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("tcp://{}", port.local_addr().unwrap())
+}
+
+/// Sends one event, and waits for the one that is wanted.
+async fn ask(address: &str, event: &Event, wanted: impl Fn(&Event) -> Option<String>) -> String {
+    let address: Address = address.parse().unwrap();
+    let asking = async {
+        let mut connection = Connection::connect(&address, Duration::from_secs(5))
+            .await
+            .unwrap();
+        connection.send(event).await.unwrap();
+        loop {
+            let event = connection.receive().await.unwrap().unwrap();
+            if let Some(found) = wanted(&event) {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(HANG, asking).await.unwrap()
+}

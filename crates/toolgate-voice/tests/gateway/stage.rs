@@ -1,0 +1,165 @@
+//! A gateway in a room full of doubles.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fakewyoming::{FakeAsr, FakeMic, FakeTts, FakeWake};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
+use toolgate_models::{ChooseError, Chosen, ModelClient, ModelSettings, Toolbox};
+use toolgate_voice::{
+    GatewayError, Input, Key, Loudness, Mode, Parts, Summary, VoiceSettings, Watcher,
+};
+
+use crate::model::{Say, Script};
+use crate::watch::Watch;
+
+/// Only a hang takes longer.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+/// Everything a test sees of a gateway.
+pub(crate) struct Stage {
+    pub(crate) asr: FakeAsr,
+    pub(crate) tts: FakeTts,
+    pub(crate) mic: FakeMic,
+    pub(crate) wake: FakeWake,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) keys: mpsc::Sender<Key>,
+    pub(crate) parts: Option<Parts>,
+    stop: CancellationToken,
+    running: Option<JoinHandle<Result<Summary, GatewayError>>>,
+}
+
+impl Stage {
+    /// A microphone that is listened to after a key, and a model that says these things.
+    pub(crate) async fn new(says: impl IntoIterator<Item = Say>) -> Self {
+        let (asr, tts) = (
+            FakeAsr::start(["hello there"; 20]).await,
+            FakeTts::start().await,
+        );
+        let (mic, wake) = (FakeMic::start().await, FakeWake::start().await);
+        let model = Script::new(says);
+        let watch = Arc::new(Watch::default());
+        let mut settings = VoiceSettings::default();
+        settings.asr = asr.address();
+        settings.tts = tts.address();
+        settings.output = "none".to_owned();
+        settings.tones = false;
+        let (keys, pressed) = mpsc::channel(4);
+        let client: Arc<dyn ModelClient> = model;
+        let parts = Parts {
+            settings,
+            input: Some(Input::parse(&mic.address()).unwrap()),
+            mode: Mode::PushToTalk,
+            model: Arc::new(move || found(Arc::clone(&client))),
+            model_settings: ModelSettings::default(),
+            toolbox: toolbox(),
+            tools_settled: async { None }.boxed(),
+            journal: None,
+            mqtt: None,
+            loudness: Loudness::default(),
+            watcher: Arc::clone(&watch) as Arc<dyn Watcher>,
+            keys: Some(pressed),
+        };
+        Self {
+            asr,
+            tts,
+            mic,
+            wake,
+            watch,
+            keys,
+            parts: Some(parts),
+            stop: CancellationToken::new(),
+            running: None,
+        }
+    }
+
+    /// Changes what the gateway is made of.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Parts, &Self)) -> Self {
+        let mut parts = self.parts.take().unwrap();
+        change(&mut parts, &self);
+        self.parts = Some(parts);
+        self
+    }
+
+    pub(crate) fn start(mut self) -> Self {
+        let gateway = toolgate_voice::run(self.parts.take().unwrap(), self.stop.clone());
+        self.running = Some(tokio::spawn(gateway));
+        self
+    }
+
+    /// Starts, and waits until that is told.
+    pub(crate) async fn ready(self) -> Self {
+        let stage = self.start();
+        stage.sees("Ready { degraded: None }", 1).await;
+        stage
+    }
+
+    /// Waits until something was seen so often.
+    pub(crate) async fn sees(&self, event: &str, times: usize) {
+        let seen = self.watch.until(event, |watch| watch.count(event) >= times);
+        if timeout(HANG, seen).await.is_err() {
+            panic!("not seen: {event}\n{:#?}", self.watch.events());
+        }
+    }
+
+    /// Presses the key and says something.
+    pub(crate) async fn ask(&self) {
+        let before = self.watch.count("state listening");
+        self.keys.send(Key::Talk).await.unwrap();
+        self.sees("state listening", before + 1).await;
+        self.mic.hear(&speech());
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn over(&mut self) -> Result<Summary, GatewayError> {
+        let running = self.running.take().unwrap();
+        timeout(HANG, running).await.unwrap().unwrap()
+    }
+
+    /// Ends it.
+    pub(crate) async fn end(mut self) -> Summary {
+        self.stop.cancel();
+        self.over().await.unwrap()
+    }
+}
+
+fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<Chosen, ChooseError>> {
+    let chosen = Chosen {
+        client,
+        settings: ModelSettings::default(),
+        why: "the test says so".to_owned(),
+        passed_over: Vec::new(),
+    };
+    async move { Ok(chosen) }.boxed()
+}
+
+/// One tool, of the name that a gateway tells about.
+pub(crate) fn toolbox() -> Toolbox {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+    let clock = FunctionTool::new("datetime", "Tells the time", async |_: Nothing, _| {
+        Ok::<_, ToolError>("noon")
+    });
+    let manager = Arc::new(ToolManager::new());
+    manager.add(clock.unwrap());
+    Toolbox::new(ToolExecutor::new(manager))
+}
+
+/// Real speech, and the silence after it.
+pub(crate) fn speech() -> Vec<i16> {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/sounds/turn-on-switch-one.wav"
+    );
+    let mut reader = hound::WavReader::open(file).unwrap();
+    assert_eq!(reader.spec().sample_rate, 16_000);
+    let mut samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
+    samples.extend(std::iter::repeat_n(0, 20_000));
+    samples
+}

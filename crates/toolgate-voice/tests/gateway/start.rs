@@ -1,0 +1,112 @@
+//! The start: side by side, and told.
+
+use std::sync::Arc;
+
+use fakewyoming::FakeAsr;
+use futures::FutureExt;
+use tokio::sync::oneshot;
+use toolgate_models::{ChooseError, ModelError, Provider};
+use toolgate_voice::{GatewayError, Input};
+
+use crate::model::Say;
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
+    let (settle, settled) = oneshot::channel();
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.tools_settled = async { settled.await.unwrap_or_default() }.boxed();
+    });
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    let is_ready = |event: &String| event.starts_with("Ready");
+    assert!(!stage.watch.events().iter().any(is_ready));
+    settle.send(None).unwrap();
+    stage.sees("Ready { degraded: None }", 1).await;
+    let events = stage.watch.events();
+    assert_eq!(events.iter().filter(|event| is_ready(event)).count(), 1);
+    for name in ["speech", "model", "microphone", "transcription", "tools"] {
+        let phase = format!("Phase {{ name: \"{name}\"");
+        let told = events.iter().filter(|event| event.starts_with(&phase));
+        assert_eq!(told.count(), 1, "{name}: {events:#?}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
+    let stage = Stage::new([Say::Words("It is noon.")])
+        .await
+        .with(|parts, _| {
+            parts.tools_settled = async { Some("the smart home".to_owned()) }.boxed();
+        });
+    let stage = stage.start();
+    let words = "I can't reach the smart home, but I can tell the time.";
+    stage
+        .sees(&format!("Ready {{ degraded: Some({words:?}) }}"), 1)
+        .await;
+    stage.tts.until("synthesize", 2).await;
+    assert_eq!(stage.tts.texts().join(" "), words);
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_model_that_is_away_is_stood_in_for() {
+    let stage = Stage::new([Say::Words("never asked")]).await;
+    let asr = FakeAsr::start(["what is six times seven"]).await;
+    let stage = stage.with(|parts, _| {
+        parts.settings.asr = asr.address();
+        let away = || {
+            let error = ModelError::Unreachable {
+                provider: Provider::Ollama,
+                url: "http://127.0.0.1:1".to_owned(),
+                reason: "connection refused".to_owned(),
+            };
+            async move { Err(ChooseError::Model(error)) }.boxed()
+        };
+        parts.model = Arc::new(away);
+    });
+    let stage = stage.ready().await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.turns()[0].model, "intents en");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_its_place() {
+    for (key, expected) in [
+        ("asr", "voice.asr: "),
+        ("wake", "voice.wake: "),
+        ("handle", "voice.handle: "),
+    ] {
+        let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+            let settings = &mut parts.settings;
+            let setting = match key {
+                "asr" => &mut settings.asr,
+                "wake" => &mut settings.wake,
+                _ => &mut settings.handle,
+            };
+            *setting = "whisper".to_owned();
+        });
+        stage = stage.start();
+        match stage.over().await {
+            Err(GatewayError::Settings(text)) => assert!(text.starts_with(expected), "{text}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_an_error() {
+    let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.input = Some(Input::Wav(vec!["no such file.wav".into()]));
+    });
+    stage = stage.start();
+    let error = stage.over().await.unwrap_err().to_string();
+    assert!(error.contains("no such file.wav"), "{error}");
+}
