@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS};
+use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Waits};
 use crate::row::Row;
 
 /// Rows that wait, bounded like the queue.
@@ -10,6 +10,8 @@ use crate::row::Row;
 pub(crate) struct Backlog {
     pub(crate) rows: VecDeque<Row>,
     pub(crate) bytes: usize,
+    /// How many of them survive the end of the process.
+    pub(crate) spooled: usize,
     pub(crate) acks: Vec<Ack>,
     pub(crate) closing: Option<Ack>,
     /// Someone wants to know now.
@@ -22,9 +24,14 @@ impl Backlog {
         let mut lost = 0;
         for job in jobs {
             match job {
-                Job::Write(row, ack) => {
-                    lost += u64::from(!self.keep(row));
-                    self.acks.extend(ack);
+                Job::Write(row, waits) => {
+                    let is_kept = self.keep(row);
+                    lost += u64::from(!is_kept);
+                    match waits {
+                        Waits::Call(ack) => self.acks.push(ack),
+                        Waits::Spooled => self.spooled += usize::from(is_kept),
+                        Waits::Nobody => {}
+                    }
                 }
                 Job::Flush(ack) => {
                     self.acks.push(ack);
@@ -51,6 +58,6 @@ impl Backlog {
 
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
-        self.bytes = 0;
+        (self.bytes, self.spooled) = (0, 0);
     }
 }

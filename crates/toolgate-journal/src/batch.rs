@@ -1,20 +1,26 @@
 //! Writes rows: all that waited in one transaction.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use rusqlite::{Connection, params};
 use toolgate_core::Redactor;
 
 use crate::place::{self, NEARBY};
-use crate::row::{EndRow, Executed, Row, Start, StartRow};
+use crate::row::{EndRow, Executed, Row, StartRow};
 use crate::{time, turns};
 
 const INSERT: &str = "
-    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked,
+        finished, outcome, duration, check_time, approval_time, invoke_time, result_bytes, result_cut, error, hint, details,
+        renamed, dropped, result, content)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+/// What has an end keeps it: a row may come twice, see `spool.rs`.
 const UPDATE: &str = "
     UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
         result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
         result = ?16, content = ?17
-    WHERE seq = ?1 AND id = ?2";
+    WHERE seq = ?1 AND id = ?2 AND (finished IS NULL OR outcome = 'interrupted')";
 
 /// Fails if the tables are not what they should be. Makes both statements, for later.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -23,26 +29,40 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Writes rows in one transaction: all of them or none.
+/// Writes rows in one transaction: all of them or none. Says how many there is no place for.
 pub(crate) fn write<'a>(
     connection: &Connection,
     run: i64,
     redactor: &Redactor,
-    rows: impl Iterator<Item = &'a Row>,
-) -> rusqlite::Result<()> {
+    rows: impl Iterator<Item = &'a Row> + Clone,
+) -> rusqlite::Result<u64> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]);
+    execute("BEGIN IMMEDIATE")?;
+    let written = add(connection, run, redactor, rows)
+        .and_then(|displaced| execute("COMMIT").map(|_| displaced));
+    if written.is_err() && !connection.is_autocommit() {
+        // What was wrong with the rows is worth more than what is wrong with this.
+        execute("ROLLBACK").ok();
+    }
+    written
+}
+
+/// Writes rows in the transaction that is open. A row that is there already changes nothing.
+pub(crate) fn add<'a>(
+    connection: &Connection,
+    run: i64,
+    redactor: &Redactor,
+    rows: impl Iterator<Item = &'a Row> + Clone,
+) -> rusqlite::Result<u64> {
     let mut batch = Batch {
         connection,
         run,
         redactor,
         last: None,
+        displaced: 0,
     };
-    batch.run("BEGIN IMMEDIATE")?;
-    let written = batch.write(rows).and_then(|()| batch.run("COMMIT"));
-    if written.is_err() && !connection.is_autocommit() {
-        // What was wrong with the rows is worth more than what is wrong with this.
-        batch.run("ROLLBACK").ok();
-    }
-    written
+    batch.add(rows)?;
+    Ok(batch.displaced)
 }
 
 /// The end of the order in which calls ended.
@@ -59,31 +79,43 @@ struct Batch<'a> {
     redactor: &'a Redactor,
     /// When the last call ended; only known once one of these does.
     last: Option<i64>,
+    /// Rows that there was no place for.
+    displaced: u64,
 }
 
 impl Batch<'_> {
-    fn run(&self, sql: &str) -> rusqlite::Result<()> {
-        self.connection.prepare_cached(sql)?.execute([])?;
-        Ok(())
-    }
-
-    fn write<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> rusqlite::Result<()> {
-        for row in rows {
+    /// Most calls begin and end in one batch: they are written once.
+    fn add<'a>(&mut self, rows: impl Iterator<Item = &'a Row> + Clone) -> rusqlite::Result<()> {
+        let start = |row: &'a Row| match row {
+            Row::Start(row) => Some((row.id.as_str(), &**row)),
+            Row::End(_) | Row::Turn(_) => None,
+        };
+        let mut starts: HashMap<&str, &StartRow> = rows.clone().filter_map(start).collect();
+        for row in rows.clone() {
             match row {
-                Row::Start(row) => self.insert(row)?,
-                Row::End(row) => self.end(row)?,
+                Row::Start(_) => {}
+                Row::End(end) => match starts.remove(end.id.as_str()) {
+                    Some(start) => self.insert(start, Some(end))?,
+                    None => self.end(end)?,
+                },
                 Row::Turn(turn) => turns::write(self.connection, turn)?,
+            }
+        }
+        for (id, start) in rows.filter_map(start) {
+            if starts.contains_key(id) {
+                self.insert(start, None)?;
             }
         }
         Ok(())
     }
 
-    fn insert(&mut self, row: &StartRow) -> rusqlite::Result<()> {
+    fn insert(&mut self, row: &StartRow, end: Option<&EndRow>) -> rusqlite::Result<()> {
         let (executed, is_as_asked) = match &row.executed {
             Executed::Not => (None, false),
             Executed::AsAsked => (None, true),
             Executed::Otherwise(executed) => (Some(executed), false),
         };
+        let finished = end.map(|_| self.finish()).transpose()?;
         let mut insert = self.connection.prepare_cached(INSERT)?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
@@ -102,44 +134,72 @@ impl Batch<'_> {
                 row.asked,
                 executed,
                 is_as_asked,
+                finished,
+                end.map(|end| &end.outcome),
+                end.map(|end| end.duration),
+                end.map(|end| end.check),
+                end.map(|end| end.approval),
+                end.map(|end| end.invoke),
+                end.and_then(|end| end.result_bytes),
+                end.is_some_and(|end| end.result_cut),
+                end.and_then(|end| end.error.as_deref()),
+                end.and_then(|end| end.hint.as_deref()),
+                end.and_then(|end| end.details.as_deref()),
+                end.and_then(|end| end.renamed.as_deref()),
+                end.and_then(|end| end.dropped.as_deref()),
+                end.and_then(|end| end.result.as_deref()),
+                end.and_then(|end| end.content.as_deref()),
             ])?;
-            if rows > 0 || self.is_at(place, &row.id)? {
-                break;
+            if rows > 0 {
+                return Ok(());
+            }
+            if self.has(&row.id, place..place + 1)? {
+                return end.map_or(Ok(()), |end| self.update(end).map(drop));
             }
         }
+        self.displaced += 1;
         Ok(())
     }
 
     #[cold]
-    fn is_at(&self, place: i64, id: &str) -> rusqlite::Result<bool> {
-        let sql = "SELECT 1 FROM calls WHERE seq = ? AND id = ?";
+    fn has(&self, id: &str, places: Range<i64>) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM calls WHERE seq >= ? AND seq < ? AND id = ?";
         self.connection
             .prepare_cached(sql)?
-            .exists(params![place, id])
+            .exists(params![places.start, places.end, id])
     }
 
+    /// The end of a call whose start was written before.
     fn end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
-        match &row.start {
-            Start::Made(start) => self.insert(start)?,
-            Start::Known(known) => {
-                if self.update(row)? {
-                    return Ok(());
-                }
-                self.insert(&known.row(self.redactor))?;
-            }
+        if let Some(start) = &row.start {
+            return self.insert(start, Some(row));
         }
-        self.update(row)?;
+        if self.update(row)? {
+            return Ok(());
+        }
+        let first = place::of(&row.id);
+        if let Some(known) = &row.known {
+            return self.insert(&known.row(self.redactor), Some(row));
+        }
+        let is_there = self.has(&row.id, first..first + NEARBY)?;
+        self.displaced += u64::from(!is_there);
         Ok(())
     }
 
-    /// False if there is no such row.
-    fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
+    /// A moment for the next end, later than that of every other.
+    fn finish(&mut self) -> rusqlite::Result<i64> {
         let last = match self.last {
             Some(last) => last,
             None => last_finished(self.connection)?,
         };
         let finished = time::now().max(last.saturating_add(1));
         self.last = Some(finished);
+        Ok(finished)
+    }
+
+    /// False if there is no such row without an end.
+    fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
+        let finished = self.finish()?;
         let mut update = self.connection.prepare_cached(UPDATE)?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
@@ -194,7 +254,7 @@ mod tests {
     fn end(id: &str, error: &str) -> Row {
         Row::End(Box::new(EndRow {
             id: id.to_owned(),
-            outcome: "tool_error",
+            outcome: "tool_error".into(),
             error: Some(error.to_owned()),
             hint: None,
             details: None,
@@ -208,7 +268,8 @@ mod tests {
             result_bytes: None,
             result_cut: false,
             content: None,
-            start: Start::Made(Box::new(start(id))),
+            start: Some(Box::new(start(id))),
+            known: None,
         }))
     }
 
@@ -223,8 +284,9 @@ mod tests {
         let starts = ids.each_ref().map(|id| Row::Start(Box::new(start(id))));
         let ends = ids.each_ref().map(|id| end(id, &format!("of {id}")));
         let redactor = Redactor::default();
-        for rows in [&starts[..], &starts[..1], &ends[1..], &ends[..]] {
-            write(&connection, 1, &redactor, rows.iter()).unwrap();
+        for rows in [&starts[..], &starts[..1], &ends[..2], &ends[..]] {
+            let displaced = write(&connection, 1, &redactor, rows.iter()).unwrap();
+            assert_eq!(displaced, 0);
         }
         let mut statement = connection
             .prepare("SELECT tool, id, error, finished FROM calls ORDER BY seq")

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use toolgate_core::Redactor;
@@ -12,12 +13,15 @@ use tracing::{debug, warn};
 use crate::backlog::Backlog;
 use crate::health::Health;
 use crate::identity::Identity;
-use crate::queue::{Job, Queue};
+use crate::queue::{Ack, Job, Queue};
 use crate::runs::{self, Run};
+use crate::spool::{self, SharedSpool};
+use crate::tidier::Tidier;
 use crate::upkeep::Upkeep;
 use crate::writer::{self, Writer};
 use crate::{
-    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, wal,
+    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, takeover,
+    wal,
 };
 
 /// Longer commands are cut.
@@ -37,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) redactor: Redactor,
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
-    pub(crate) writer: Arc<Mutex<Option<Writer>>>,
+    pub(crate) spool: Arc<SharedSpool>,
 }
 
 impl Journal {
@@ -63,42 +67,45 @@ impl Journal {
         let file = &std::path::absolute(file).map_err(io)?;
         tell_of_unusable_log(file);
         let mut connection = store::open(file, settings.sync, store::Look::Quick)?;
-        runs::mark_interrupted(&mut connection, file).map_err(sqlite)?;
+        takeover::take_over(&mut connection, file).map_err(sqlite)?;
         let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
         let run_seq = run.enter(&connection).map_err(sqlite)?;
-        let queue = Arc::<Queue>::default();
-        let health = Arc::<Health>::default();
-        let writer = Arc::new(Mutex::new(Some(Writer {
+        let (spool, spooled) = spool::files(&run.path());
+        // Where every row waits for the disk, or nobody for any, there is no use for it.
+        let spool = Some(spool).filter(|_| settings.sync == Sync::Normal);
+        let shared = Shared {
             file: file.clone(),
             sync: settings.sync,
             redactor: redactor.clone(),
+            queue: Arc::default(),
+            health: Arc::default(),
+            spool: Arc::new(Mutex::new(spool)),
+        };
+        let writer = Writer {
+            file: file.clone(),
+            sync: settings.sync,
+            redactor,
             run,
             run_seq,
             connection,
-            queue: Arc::clone(&queue),
-            health: Arc::clone(&health),
+            queue: Arc::clone(&shared.queue),
+            health: Arc::clone(&shared.health),
+            spool: Arc::clone(&shared.spool),
+            spooled,
             upkeep: Upkeep::new(settings),
+            tidier: Tidier::default(),
             identity: Identity::of(file),
             backlog: Backlog::default(),
             failed: None,
             open: HashSet::new(),
-            opened: 1,
             log: 0,
-        })));
-        let (its_writer, its_queue) = (Arc::clone(&writer), Arc::clone(&queue));
+            patience: Duration::ZERO, // What is too old is looked for at once.
+            is_unseen: false,
+        };
         thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer::run(&its_writer, &its_queue))
+            .spawn(move || writer::run(writer))
             .map_err(io)?;
-        let shared = Shared {
-            file: file.clone(),
-            sync: settings.sync,
-            redactor,
-            queue,
-            health,
-            writer,
-        };
-        shared.queue.call(); // What is too old is looked for at once.
         Ok(Self {
             shared: Arc::new(shared),
         })
@@ -109,9 +116,9 @@ impl Journal {
         JournalObserver::of(self.clone())
     }
 
-    /// Reads what was recorded, also by other processes.
+    /// Reads what was recorded, also by other processes. What this one recorded is in the database before each answer.
     pub fn reader(&self) -> Reader {
-        Reader::of(self.shared.file.clone())
+        Reader::of(self.shared.file.clone(), Some(&self.shared.queue))
     }
 
     /// Whether calls are recorded.
@@ -119,7 +126,7 @@ impl Journal {
         self.shared.health.report()
     }
 
-    /// Waits until everything that happened so far is written, if it can be.
+    /// Waits until everything that happened so far is in the database, if it can be.
     pub async fn flush(&self) {
         self.ask(Job::Flush).await;
     }
@@ -129,10 +136,9 @@ impl Journal {
         self.ask(Job::Close).await;
     }
 
-    async fn ask(&self, job: fn(oneshot::Sender<()>) -> Job) {
+    async fn ask(&self, job: fn(Ack) -> Job) {
         let (done, is_done) = oneshot::channel();
-        if self.shared.queue.put(job(done)).is_ok() {
-            self.shared.queue.call();
+        if self.shared.queue.put(job(Ack::Task(done))).is_ok() {
             drop(is_done.await);
         }
     }
@@ -142,8 +148,7 @@ impl Drop for Shared {
     /// Nobody is left who could record a call: the run is over.
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
-        drop(self.queue.put(Job::Close(done)));
-        self.queue.call();
+        drop(self.queue.put(Job::Close(Ack::Task(done))));
     }
 }
 

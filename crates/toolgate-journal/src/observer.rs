@@ -8,18 +8,14 @@ use toolgate_core::{CallRecord, CallStarted, Observer};
 
 use crate::health::Health;
 use crate::journal::Shared;
-use crate::queue::{Job, Queue, Refused};
+use crate::queue::{Ack, Job, Refused, Waits};
 use crate::row::Row;
-use crate::{Journal, Sync, writer};
+use crate::{Journal, Sync, line, spool};
 
 /// How long a call waits for its row. After that it goes on, and so do the next ones until the writer is back.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The same where every row waits for the disk itself.
 const PATIENCE_WITH_DISK: Duration = Duration::from_secs(2);
-
-/// A row of fewer bytes is written on the spot where nothing stands in the way: that takes some ten microseconds, less than to
-/// wake a thread and be woken by it.
-const QUICK: usize = 16 << 10;
 
 /// Records calls: [`Journal::observer`].
 #[derive(Clone)]
@@ -47,27 +43,17 @@ impl JournalObserver {
     /// The row is on its way when this returns, unless there is no room: a caller that goes away loses nothing.
     fn record(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
         let Shared { sync, queue, .. } = &*self.journal.shared;
-        let is_quick = *sync == Sync::Normal && row.bytes() < QUICK;
-        let (ack, written) = match sync {
-            Sync::Relaxed => (None, None),
-            Sync::Normal | Sync::Full => {
-                let (ack, written) = oneshot::channel();
-                (Some(ack), Some(written))
-            }
-        };
         let is_failing = self.health().is_failing();
-        match queue.put(Job::Write(row, ack)) {
-            Ok(()) if is_failing => {
-                queue.call();
-                None
-            }
-            Ok(()) if is_quick => written.map(|written| Box::pin(self.write(written)) as _),
-            Ok(()) => {
-                queue.call();
-                written.map(|written| Box::pin(self.wait(written)) as _)
-            }
+        let (put, written) = match sync {
+            Sync::Relaxed => (queue.put(Job::Write(row, Waits::Nobody)), None),
+            Sync::Normal => self.spool(row),
+            Sync::Full => self.hand_over(row),
+        };
+        match put {
+            Ok(()) if is_failing => None,
+            Ok(()) => written.map(|written| Box::pin(self.wait(written)) as _),
             Err(Refused::Full(job)) if !self.health().is_broken() => {
-                Some(Box::pin(self.squeeze(job, written)))
+                Some(Box::pin(self.squeeze(job)))
             }
             Err(_) => {
                 self.health().loses(1);
@@ -76,20 +62,25 @@ impl JournalObserver {
         }
     }
 
-    /// Writes all that waits, unless somebody else did meanwhile.
-    async fn write(&self, mut written: oneshot::Receiver<()>) {
-        let Shared { queue, writer, .. } = &*self.journal.shared;
-        // Should nobody poll this to its end, the thread has to do it.
-        let unattended = CallThread(queue);
-        // Whoever is about to have a row as well gets a chance to add it.
-        tokio::task::yield_now().await;
-        if written.try_recv().is_err() {
-            writer::write_at_once(writer, queue);
+    /// Nobody waits for a row that is in the spool.
+    fn spool(&self, row: Row) -> (Result<(), Refused>, Option<oneshot::Receiver<()>>) {
+        let Shared { queue, spool, .. } = &*self.journal.shared;
+        let line = line::of(&row);
+        let mut guard = spool::lock(spool);
+        let spool = guard.as_deref_mut().and_then(Option::as_mut);
+        if spool.is_some_and(|spool| spool.append(&line)) {
+            // While others can not append: the thread must find all rows in the queue that it finds in the spool.
+            return (queue.put(Job::Write(row, Waits::Spooled)), None);
         }
-        std::mem::forget(unattended);
-        if !written.is_terminated() && written.try_recv().is_err() {
-            self.wait(written).await;
-        }
+        drop(guard);
+        self.hand_over(row)
+    }
+
+    /// The thread writes it, and tells its call.
+    fn hand_over(&self, row: Row) -> (Result<(), Refused>, Option<oneshot::Receiver<()>>) {
+        let (ack, written) = oneshot::channel();
+        let job = Job::Write(row, Waits::Call(Ack::Task(ack)));
+        (self.journal.shared.queue.put(job), Some(written))
     }
 
     /// Until the row is on disk, or has been given up.
@@ -104,29 +95,27 @@ impl JournalObserver {
     }
 
     /// Until there is room for it.
-    async fn squeeze(&self, job: Job, written: Option<oneshot::Receiver<()>>) {
-        let put = self.journal.shared.queue.put_when_possible(job);
-        match tokio::time::timeout(self.patience(), put).await {
-            Ok(Ok(())) => {
-                if let Some(written) = written.filter(|_| !self.health().is_failing()) {
-                    self.wait(written).await;
-                }
+    async fn squeeze(&self, job: Job) {
+        let Shared { sync, queue, .. } = &*self.journal.shared;
+        let (ack, written) = oneshot::channel();
+        let job = match job {
+            // The spool may be empty by the time there is room.
+            Job::Write(row, _) if *sync != Sync::Relaxed => {
+                Job::Write(row, Waits::Call(Ack::Task(ack)))
             }
+            job => job,
+        };
+        match tokio::time::timeout(self.patience(), queue.put_when_possible(job)).await {
+            Ok(Ok(())) if *sync != Sync::Relaxed && !self.health().is_failing() => {
+                self.wait(written).await;
+            }
+            Ok(Ok(())) => {}
             Ok(Err(_)) => self.health().loses(1),
             Err(_) => {
                 self.health().loses(1);
                 self.health().is_late(&"more calls than can be written");
             }
         }
-    }
-}
-
-/// Calls the thread when it is dropped.
-struct CallThread<'a>(&'a Queue);
-
-impl Drop for CallThread<'_> {
-    fn drop(&mut self) {
-        self.0.call();
     }
 }
 

@@ -41,7 +41,8 @@ mod tests {
             .collect();
         for pair in calls.windows(2) {
             let same_millisecond = pair[0][..12] == pair[1][..12];
-            let wraps = of(&pair[1]) & 0x3fff == 0;
+            // Other tests make calls as well: it need not be zero.
+            let wraps = of(&pair[1]) & 0x3fff < of(&pair[0]) & 0x3fff;
             assert!(of(&pair[0]) < of(&pair[1]) || (same_millisecond && wraps));
         }
         for length in 1..=32 {

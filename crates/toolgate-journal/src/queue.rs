@@ -1,7 +1,8 @@
-//! Rows on their way to the file: bounded by number and by size, taken all at once.
+//! Rows on their way to the thread that writes: bounded by number and by size, taken all at once.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -13,12 +14,39 @@ pub(crate) const MOST_ROWS: usize = 4096;
 /// Nor do more bytes.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
-/// Someone who waits until a row is written. Dropped without an answer, it was not.
-pub(crate) type Ack = oneshot::Sender<()>;
+/// So many rows, or a part of the bytes, are worth a transaction of their own.
+const MANY_ROWS: usize = MOST_ROWS / 4;
+const MANY_BYTES: usize = MOST_BYTES / 4;
 
-/// What is asked of those who write.
+/// Someone who waits until a row is written. Dropped without an answer, it was not.
+pub(crate) enum Ack {
+    Task(oneshot::Sender<()>),
+    Thread(mpsc::SyncSender<()>),
+}
+
+impl Ack {
+    pub(crate) fn tell(self) {
+        // Whoever no longer waits does not mind.
+        match self {
+            Self::Task(ack) => ack.send(()).ok(),
+            Self::Thread(ack) => ack.try_send(()).ok(),
+        };
+    }
+}
+
+/// Who waits until a row is in the database.
+pub(crate) enum Waits {
+    /// Its call.
+    Call(Ack),
+    /// Nobody, and it may be lost with the process.
+    Nobody,
+    /// Nobody: it survives the process in the spool.
+    Spooled,
+}
+
+/// What is asked of the thread that writes.
 pub(crate) enum Job {
-    Write(Row, Option<Ack>),
+    Write(Row, Waits),
     /// Answers when all before it is written.
     Flush(Ack),
     /// The last job there is.
@@ -32,9 +60,14 @@ impl Job {
             Self::Flush(_) | Self::Close(_) => 0,
         }
     }
+
+    /// Nobody waits for it.
+    fn has_time(&self) -> bool {
+        matches!(self, Self::Write(_, Waits::Nobody | Waits::Spooled))
+    }
 }
 
-/// Many put in; whoever writes takes out.
+/// Many put in; the thread takes out.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -47,8 +80,15 @@ struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
     is_closed: bool,
-    /// The thread has something to do.
+    /// The thread has something to do, at its leisure or at once.
     is_called: bool,
+    is_urgent: bool,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Queue").finish_non_exhaustive()
+    }
 }
 
 /// Why a job was not taken; it comes back.
@@ -62,7 +102,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job if there is room. What is no row always has room. Nobody is called.
+    /// Takes a job if there is room, and calls the thread. What is no row always has room.
     pub(crate) fn put(&self, job: Job) -> Result<(), Refused> {
         let bytes = job.bytes();
         let mut state = self.state();
@@ -75,20 +115,25 @@ impl Queue {
         if is_row && is_full {
             return Err(Refused::Full(job));
         }
+        let is_much = state.jobs.len() >= MANY_ROWS || state.bytes >= MANY_BYTES;
+        let is_urgent = is_much || !job.has_time();
         state.is_closed = matches!(job, Job::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
+        if !state.is_called || (is_urgent && !state.is_urgent) {
+            self.called.notify_one();
+        }
+        state.is_called = true;
+        state.is_urgent |= is_urgent;
         Ok(())
     }
 
-    /// The same, waiting for room as long as it takes, and calling the thread.
+    /// The same, waiting for room as long as it takes.
     pub(crate) async fn put_when_possible(&self, mut job: Job) -> Result<(), Refused> {
         loop {
             let mut space = std::pin::pin!(self.space.notified());
             space.as_mut().enable();
-            let result = self.put(job);
-            self.call();
-            match result {
+            match self.put(job) {
                 Err(Refused::Full(again)) => job = again,
                 result => return result,
             }
@@ -96,29 +141,34 @@ impl Queue {
         }
     }
 
-    /// Wakes the thread.
-    pub(crate) fn call(&self) {
-        let was_called = std::mem::replace(&mut self.state().is_called, true);
-        if !was_called {
-            self.called.notify_one();
+    /// Someone waits, or many do.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.state().is_urgent
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
+    /// Until all that was put in so far is in the database, but not for long. Does not mind to be in a task.
+    pub(crate) fn flush(&self, patience: Duration) {
+        let (done, is_done) = mpsc::sync_channel(1);
+        if self.put(Job::Flush(Ack::Thread(done))).is_ok() {
+            // Whoever asks gets what there is.
+            is_done.recv_timeout(patience).ok();
         }
     }
 
-    /// Until the thread is called, or patience ends.
-    pub(crate) fn wait(&self, patience: Duration) {
-        let state = self.state();
-        let (mut state, _) = self
-            .called
-            .wait_timeout_while(state, patience, |state| !state.is_called)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.is_called = false;
-    }
-
-    /// True if there are rows, and none that anybody waits for.
-    pub(crate) fn nobody_waits(&self) -> bool {
-        let state = self.state();
-        let is_unwaited = |job: &Job| matches!(job, Job::Write(_, None));
-        !state.jobs.is_empty() && state.jobs.iter().all(is_unwaited)
+    /// Until the thread is called, or patience ends. Where nobody waits for a row, some more may come together before that.
+    pub(crate) fn wait(&self, patience: Duration, gather: Duration) {
+        let wait = |state, patience, goes_on: fn(&mut State) -> bool| {
+            let waited = self.called.wait_timeout_while(state, patience, goes_on);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+        let state = wait(self.state(), patience, |state| !state.is_called);
+        if state.is_called {
+            drop(wait(state, gather, |state| !state.is_urgent));
+        }
     }
 
     /// Everything there is.
@@ -126,6 +176,7 @@ impl Queue {
         let mut state = self.state();
         let jobs = std::mem::take(&mut state.jobs);
         state.bytes = 0;
+        (state.is_called, state.is_urgent) = (false, false);
         drop(state);
         if jobs.len() >= MOST_ROWS / 2
             || jobs.iter().map(Job::bytes).sum::<usize>() > MOST_BYTES / 2
@@ -141,11 +192,11 @@ mod tests {
     use super::*;
 
     fn flush() -> Job {
-        Job::Flush(oneshot::channel().0)
+        Job::Flush(Ack::Task(oneshot::channel().0))
     }
 
     fn row() -> Job {
-        Job::Write(Row::sample(), None)
+        Job::Write(Row::sample(), Waits::Nobody)
     }
 
     #[tokio::test(start_paused = true)]
@@ -169,7 +220,11 @@ mod tests {
     #[tokio::test]
     async fn after_the_last_job_nothing_is_taken() {
         let queue = Queue::default();
-        assert!(queue.put(Job::Close(oneshot::channel().0)).is_ok());
+        assert!(
+            queue
+                .put(Job::Close(Ack::Task(oneshot::channel().0)))
+                .is_ok()
+        );
         assert!(matches!(queue.put(row()), Err(Refused::Closed)));
         assert!(matches!(
             queue.put_when_possible(row()).await,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
@@ -13,11 +14,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::filter::Conditions;
+use crate::queue::Queue;
 use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
 use crate::row::marked;
-use crate::runs::{self, INTERRUPTED};
 use crate::store::{self, Unusable};
-use crate::{Filter, JournalError, batch, place, time};
+use crate::takeover::{self, INTERRUPTED};
+use crate::{Filter, JournalError, batch, place, runs, time};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
@@ -29,6 +31,8 @@ const SUMMARY: &str = "
     calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
     substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)), caller";
 
+/// How long to wait for what this process recorded.
+const FLUSH: Duration = Duration::from_secs(1);
 /// A question that takes longer reads too much of a large file.
 const LONGEST_QUESTION: Duration = Duration::from_secs(5);
 /// SQLite looks at the clock after so many of its steps: some milliseconds.
@@ -38,6 +42,8 @@ const LOOK_AT_CLOCK: i32 = 100_000;
 #[derive(Debug, Clone)]
 pub struct Reader {
     file: PathBuf,
+    /// Where this process has rows that are not in the database yet.
+    queue: Option<Arc<Queue>>,
 }
 
 /// A place in the order in which calls ended; see [`Reader::finished_after`].
@@ -45,15 +51,19 @@ pub struct Reader {
 pub struct Position(i64);
 
 impl Reader {
-    /// For a program that only reads. Nothing is made, and nothing in the file is changed.
+    /// For a program that only reads. It sees what other processes recorded at most some fifty milliseconds ago. Nothing is
+    /// made or changed, but that what a killed process left is taken over where that is possible.
     pub fn open(file: &Path) -> Result<Self, JournalError> {
-        let reader = Self::of(file.to_owned());
+        let reader = Self::of(file.to_owned(), None);
         reader.connect()?;
         Ok(reader)
     }
 
-    pub(crate) fn of(file: PathBuf) -> Self {
-        Self { file }
+    pub(crate) fn of(file: PathBuf, queue: Option<&Arc<Queue>>) -> Self {
+        Self {
+            file,
+            queue: queue.cloned(),
+        }
     }
 
     /// Calls, newest first.
@@ -140,7 +150,11 @@ impl Reader {
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
+        if let Some(queue) = &self.queue {
+            queue.flush(FLUSH);
+        }
         let mut connection = self.connect()?;
+        takeover::take_over_to_read(&self.file);
         let end = Instant::now() + LONGEST_QUESTION;
         let answer = connection
             .progress_handler(LOOK_AT_CLOCK, Some(move || Instant::now() > end))

@@ -1,9 +1,10 @@
 //! What is kept of a call, made on the caller's side: secrets out, everything bounded, JSON as text.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
@@ -23,13 +24,18 @@ const LONGEST_TEXT: usize = 16 << 10;
 const LONGEST_CHANGES: usize = 64 << 10;
 
 /// One thing to write.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Row {
     Start(Box<StartRow>),
     End(Box<EndRow>),
+    /// Nobody waits for these: they never come into a spool.
+    #[serde(skip)]
     Turn(Box<VoiceTurn>),
 }
 
 /// A call that is about to run, or never did.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct StartRow {
     pub(crate) id: String,
     pub(crate) tool: String,
@@ -46,6 +52,8 @@ pub(crate) struct StartRow {
 }
 
 /// The arguments the tool got.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Executed {
     /// It did not come to that.
     Not,
@@ -54,9 +62,10 @@ pub(crate) enum Executed {
 }
 
 /// How a call ended.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct EndRow {
     pub(crate) id: String,
-    pub(crate) outcome: &'static str,
+    pub(crate) outcome: Cow<'static, str>,
     pub(crate) error: Option<String>,
     pub(crate) hint: Option<String>,
     pub(crate) details: Option<String>,
@@ -70,15 +79,11 @@ pub(crate) struct EndRow {
     pub(crate) result_bytes: Option<i64>,
     pub(crate) result_cut: bool,
     pub(crate) content: Option<String>,
-    pub(crate) start: Start,
-}
-
-/// How the row of a call comes to be that has none yet.
-pub(crate) enum Start {
-    /// It never started.
-    Made(Box<StartRow>),
-    /// It did; this is for the case that the start was lost.
-    Known(Box<Known>),
+    /// Of a call that never started.
+    pub(crate) start: Option<Box<StartRow>>,
+    /// Of one that did, for the case that its start was lost.
+    #[serde(skip)]
+    pub(crate) known: Option<Box<Known>>,
 }
 
 /// What a start row is made of.
@@ -126,12 +131,10 @@ impl Row {
             Self::Turn(turn) => FIELDS + turns::bytes(turn),
             Self::Start(row) => FIELDS + row.bytes(),
             Self::End(row) => {
-                let start = match &row.start {
-                    Start::Made(start) => start.bytes(),
-                    Start::Known(known) => FIELDS + known.weight,
-                };
+                let start = row.start.as_ref().map_or(0, |start| start.bytes());
+                let known = row.known.as_ref().map_or(0, |known| FIELDS + known.weight);
                 let texts = [&row.error, &row.details, &row.result, &row.content];
-                FIELDS + start + texts.into_iter().map(length).sum::<usize>()
+                FIELDS + start + known + texts.into_iter().map(length).sum::<usize>()
             }
         }
     }
@@ -237,14 +240,14 @@ impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
         let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
         let known = Known::of(record);
-        let start = if record.executed.is_none() {
-            Start::Made(Box::new(known.row(redactor)))
+        let (start, known) = if record.executed.is_none() {
+            (Some(Box::new(known.row(redactor))), None)
         } else {
-            Start::Known(Box::new(known))
+            (None, Some(Box::new(known)))
         };
         let mut row = Self {
             id: record.outcome.call_id.to_string(),
-            outcome: "success",
+            outcome: "success".into(),
             error: None,
             hint: None,
             details: None,
@@ -259,11 +262,12 @@ impl EndRow {
             result_cut: false,
             content: None,
             start,
+            known,
         };
         match &record.outcome.result {
             Ok(output) => row.answered(output, redactor),
             Err(error) => {
-                row.outcome = error.kind().as_str();
+                row.outcome = error.kind().as_str().into();
                 row.error = Some(text(&error.to_string()));
                 row.hint = error.hint().as_deref().map(text);
                 row.details = error.details().map(text);

@@ -1,6 +1,8 @@
-//! Works off SQLite's log, so that nobody whose call waits has to.
+//! Works off SQLite's log, beside the thread that writes: syncing takes its time.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -9,45 +11,37 @@ use tracing::debug;
 /// How long to wait for those who read.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Moves SQLite's log into the file, beside those who write: syncing takes its time.
+/// Moves SQLite's log into the file, once at a time.
 #[derive(Default)]
 pub(crate) struct Tidier {
-    file: PathBuf,
-    run: i64,
-    opened: u64,
-    connection: Option<Connection>,
+    worker: Option<JoinHandle<()>>,
 }
 
 impl Tidier {
-    /// Which file, and the number of our run in it. `opened` is another number when the file is another.
-    pub(crate) fn is_for(&mut self, file: &Path, run: i64, opened: u64) {
-        if self.opened != opened {
-            self.connection = None;
-        }
-        file.clone_into(&mut self.file);
-        (self.run, self.opened) = (run, opened);
+    pub(crate) fn is_at_work(&self) -> bool {
+        let mut worker = self.worker.iter();
+        worker.any(|worker| !worker.is_finished())
     }
 
-    pub(crate) fn work_off_log(&mut self) {
-        if let Err(error) = self.try_to_work_off_log() {
-            debug!(%error, "the log of the journal could not be worked off now");
-            self.connection = None;
-        }
-    }
-
-    fn try_to_work_off_log(&mut self) -> rusqlite::Result<()> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => Connection::open(&self.file)?,
+    pub(crate) fn work_off_log(&mut self, file: &Path) -> io::Result<()> {
+        let file = file.to_owned();
+        let work = move || {
+            if let Err(error) = work_off(&file) {
+                debug!(%error, "the log of the journal could not be worked off now");
+            }
         };
-        let connection = self.connection.insert(connection);
-        connection.busy_timeout(BUSY)?;
-        checkpoint(connection, "PASSIVE")?;
-        checkpoint(connection, "RESTART")?;
-        // The first page of a new log is synced at once: better here than by someone whose call waits.
-        connection.execute("UPDATE runs SET pid = pid WHERE seq = ?", [self.run])?;
+        let worker = thread::Builder::new().name("journal-log".to_owned());
+        self.worker = Some(worker.spawn(work)?);
         Ok(())
     }
+}
+
+fn work_off(file: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(BUSY)?;
+    // Most of it without holding up anybody.
+    checkpoint(&connection, "PASSIVE")?;
+    checkpoint(&connection, "RESTART")
 }
 
 pub(crate) fn checkpoint(connection: &Connection, kind: &str) -> rusqlite::Result<()> {

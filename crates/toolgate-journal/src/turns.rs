@@ -5,7 +5,7 @@ use serde_json::json;
 use toolgate_core::Redactor;
 
 use crate::place::{self, NEARBY};
-use crate::queue::Job;
+use crate::queue::{Job, Waits};
 use crate::reader::{list, millis, number, select, text};
 use crate::row::{self, bounded};
 use crate::{
@@ -48,9 +48,13 @@ impl Journal {
     pub fn keep_turn(&self, turn: &VoiceTurn) {
         let turn = cleaned(turn, &self.shared.redactor);
         let row = row::Row::Turn(Box::new(turn));
-        match self.shared.queue.put(Job::Write(row, None)) {
-            Ok(()) => self.shared.queue.call(),
-            Err(_) => self.shared.health.loses(1),
+        if self
+            .shared
+            .queue
+            .put(Job::Write(row, Waits::Nobody))
+            .is_err()
+        {
+            self.shared.health.loses(1);
         }
     }
 }

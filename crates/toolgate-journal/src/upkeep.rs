@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::{JournalSettings, place, runs, time};
+use crate::{JournalSettings, place, takeover, time};
 
 /// How often it looks, besides after much was written.
 const PERIOD: Duration = Duration::from_secs(3600);
@@ -79,21 +79,28 @@ impl Upkeep {
             Step::Rest if Instant::now() >= self.next => Ok(Step::Interrupted),
             Step::Rest if self.written >= MUCH => Ok(Step::Size(self.max_size)),
             Step::Rest => Ok(Step::Rest),
-            Step::Interrupted => runs::mark_interrupted(connection, file)
+            Step::Interrupted => takeover::take_over(connection, file)
                 .map(|is_all| if is_all { Step::Age } else { Step::Interrupted }),
             Step::Age => self.age(connection),
             Step::Size(wanted) => self.size(connection, wanted),
             Step::Runs => self.runs(connection),
             Step::Space => self.space(connection),
         };
-        self.step = next.unwrap_or_else(|error| {
-            debug!(%error, "the journal can not be tidied up now");
-            Step::Rest
-        });
-        if self.step == Step::Rest {
-            self.written = 0;
-            self.next = Instant::now() + PERIOD;
+        match next {
+            Ok(Step::Rest) => self.rest(),
+            Ok(step) => self.step = step,
+            Err(error) => {
+                debug!(%error, "the journal can not be tidied up now");
+                self.rest();
+            }
         }
+    }
+
+    /// Until the next time.
+    pub(crate) fn rest(&mut self) {
+        self.step = Step::Rest;
+        self.written = 0;
+        self.next = Instant::now() + PERIOD;
     }
 
     fn oldest(&self) -> i64 {

@@ -1,11 +1,11 @@
-//! Those who write: whoever has a row and finds the file free writes it on the spot, with all that waits; else the thread
-//! does. The thread also does what takes time: waiting for other processes, trouble, upkeep, working off SQLite's log.
+//! The thread that owns the database: it moves rows there, many at a time, and does what takes long: waiting for other
+//! processes, trouble, upkeep, working off SQLite's log.
 
 use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -19,6 +19,7 @@ use crate::identity::Identity;
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
+use crate::spool::{self, Segment, SharedSpool};
 use crate::store::Look;
 use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
@@ -26,8 +27,8 @@ use crate::{JournalError, Sync, batch, place, store};
 
 /// How often the thread looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
-/// Where nobody waits for a row, the thread lets some come together: to be woken for each costs more than to write it.
-const GATHER: Duration = Duration::from_millis(10);
+/// Where nobody waits for a row, the thread lets some come together. That late others see them.
+const GATHER: Duration = Duration::from_millis(20);
 /// How often what failed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 /// SQLite's log is worked off after about so many pages.
@@ -37,7 +38,7 @@ const PAGE: usize = 4096;
 /// Pages of one small transaction.
 const PAGES: usize = 2;
 
-/// The file and all that is needed to write to it. Only one writes at a time.
+/// The database and all that is needed to write to it.
 pub(crate) struct Writer {
     pub(crate) file: PathBuf,
     pub(crate) sync: Sync,
@@ -48,7 +49,11 @@ pub(crate) struct Writer {
     pub(crate) connection: Connection,
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
+    /// What calls append to, and what was appended before that is not in the database yet.
+    pub(crate) spool: Arc<SharedSpool>,
+    pub(crate) spooled: Segment,
     pub(crate) upkeep: Upkeep,
+    pub(crate) tidier: Tidier,
     pub(crate) identity: Identity,
     /// Rows that are not written yet, and who waits for them.
     pub(crate) backlog: Backlog,
@@ -56,10 +61,12 @@ pub(crate) struct Writer {
     pub(crate) failed: Option<Failed>,
     /// The places of calls that started and did not end.
     pub(crate) open: HashSet<i64>,
-    /// How often the file was opened.
-    pub(crate) opened: u64,
     /// Pages in SQLite's log, roughly.
     pub(crate) log: usize,
+    /// How long to wait when there is nothing to write.
+    pub(crate) patience: Duration,
+    /// It was said that the lock of the run is gone.
+    pub(crate) is_unseen: bool,
 }
 
 /// What is known of the last try.
@@ -68,50 +75,17 @@ pub(crate) struct Failed {
     needs_opening: bool,
 }
 
-/// Writes all that waits, if nobody else does and nothing stands in the way; else the thread is called.
-pub(crate) fn write_at_once(writer: &Mutex<Option<Writer>>, queue: &Queue) {
-    let mut guard = match writer.try_lock() {
-        Ok(writer) => writer,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return queue.call(),
-    };
-    let Some(writer) = &mut *guard else {
-        return; // It is closed, and so is the queue.
-    };
-    let is_clear = writer.backlog.rows.is_empty() && !writer.identity.is_due();
-    writer.take();
-    let is_written = is_clear && writer.write_now();
-    if !is_written || writer.backlog.closing.is_some() || writer.log > LONG_LOG {
-        queue.call();
-    }
+/// The thread, until it is told to close.
+pub(crate) fn run(mut writer: Writer) {
+    endure(&mut writer, Writer::work, Writer::recover);
 }
 
-/// The thread, until it is told to close.
-pub(crate) fn run(writer: &Mutex<Option<Writer>>, queue: &Queue) {
-    let mut tidier = Tidier::default();
-    let mut patience = TICK;
+/// Works until there is nothing left to do. A panic costs what was at hand, not the thread.
+fn endure<T>(worker: &mut T, work: fn(&mut T) -> bool, recover: fn(&mut T) -> bool) {
     loop {
-        queue.wait(patience);
-        if queue.nobody_waits() {
-            std::thread::park_timeout(GATHER);
-        }
-        let mut guard = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(writer) = &mut *guard else { return };
-        writer.take();
-        writer.write_patiently();
-        if let Some(done) = writer.backlog.closing.take() {
-            writer.close();
-            // The lock of the run goes with it.
-            *guard = None;
-            done.send(()).ok();
+        let goes_on = catch_unwind(AssertUnwindSafe(|| work(worker)));
+        if !goes_on.unwrap_or_else(|_| recover(worker)) {
             return;
-        }
-        patience = writer.keep_up();
-        if writer.log > LONG_LOG {
-            writer.log = 0;
-            tidier.is_for(&writer.file, writer.run_seq, writer.opened);
-            drop(guard);
-            tidier.work_off_log();
         }
     }
 }
@@ -125,42 +99,60 @@ fn waits(times: i32) -> bool {
 }
 
 impl Writer {
+    /// False if that was all.
+    fn work(&mut self) -> bool {
+        self.queue.wait(self.patience, self.patience.min(GATHER));
+        self.take();
+        self.write();
+        if let Some(done) = self.backlog.closing.take() {
+            self.close();
+            done.tell();
+            return false;
+        }
+        self.keep_up();
+        true
+    }
+
+    /// After a panic. The rows that led to it would do so again.
+    fn recover(&mut self) -> bool {
+        self.health.loses(self.backlog.rows.len() as u64);
+        self.health.fails(&"writing panicked");
+        self.backlog.clear();
+        self.backlog.acks.clear();
+        self.upkeep.rest();
+        self.failed = Some(Failed {
+            at: Instant::now(),
+            needs_opening: true,
+        });
+        std::thread::park_timeout(RETRY);
+        !self.queue.is_closed()
+    }
+
     /// What waits in the queue now waits here.
     fn take(&mut self) {
+        // First the spool: whatever stands in the part that is put away was in the queue before.
+        if let Some(mut guard) = spool::lock(&self.spool)
+            && let Some(spool) = &mut *guard
+        {
+            spool.turn(&mut self.spooled);
+        }
         let lost = self.backlog.add(self.queue.take());
         self.health.loses(lost);
     }
 
-    /// True if everything is written. Waits for nobody and leaves every trouble to the thread.
-    fn write_now(&mut self) -> bool {
-        let rows = self.backlog.rows.iter();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            self.connection.busy_timeout(Duration::ZERO)?;
-            batch::write(&self.connection, self.run_seq, &self.redactor, rows)
-        }));
-        let is_written = matches!(result, Ok(Ok(())));
-        if is_written {
-            self.written();
-        }
-        is_written
-    }
-
-    fn write_patiently(&mut self) {
+    fn write(&mut self) {
         if self.backlog.rows.is_empty() {
             return self.written();
         }
         let is_urgent = std::mem::take(&mut self.backlog.is_urgent);
         let is_too_early = |failed: &Failed| failed.at.elapsed() < RETRY;
         if is_urgent || !self.failed.as_ref().is_some_and(is_too_early) {
-            match catch_unwind(AssertUnwindSafe(|| self.commit())) {
-                Ok(Ok(())) => self.written(),
-                Ok(Err(error)) => self.fail(&error),
-                Err(_) => {
-                    // The rows that led to it would do so again.
-                    self.health.loses(self.backlog.rows.len() as u64);
-                    self.backlog.clear();
-                    self.health.fails(&"writing panicked");
+            match self.commit() {
+                Ok(displaced) => {
+                    self.health.loses(displaced);
+                    self.written();
                 }
+                Err(error) => self.fail(&error),
             }
         }
         // Whoever still waits goes on; the rows are kept for another try.
@@ -188,25 +180,23 @@ impl Writer {
             }
             self.backlog.clear();
         }
+        self.spooled.clear();
         self.failed = None;
         self.backlog.is_urgent = false;
         self.health.is_well();
         for ack in self.backlog.acks.drain(..) {
-            // Whoever no longer waits does not mind.
-            ack.send(()).ok();
+            ack.tell();
         }
     }
 
-    fn commit(&mut self) -> Result<(), JournalError> {
+    /// Says how many rows there is no place for.
+    fn commit(&mut self) -> Result<u64, JournalError> {
         if self.identity.is_due() && !self.identity.is_still(&self.file) {
             warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
             self.reopen(Look::Quick)?;
         }
-        if self
-            .failed
-            .as_ref()
-            .is_some_and(|failed| failed.needs_opening)
-        {
+        let is_unusable = |failed: &Failed| failed.needs_opening;
+        if self.failed.as_ref().is_some_and(is_unusable) {
             self.reopen(Look::Quick)?;
         }
         self.wait_for_others()?;
@@ -220,7 +210,7 @@ impl Writer {
         .map_err(|error| self.trouble(error))
     }
 
-    fn commit_once(&mut self) -> rusqlite::Result<()> {
+    fn commit_once(&mut self) -> rusqlite::Result<u64> {
         let rows = self.backlog.rows.iter();
         batch::write(&self.connection, self.run_seq, &self.redactor, rows)
     }
@@ -228,7 +218,6 @@ impl Writer {
     fn reopen(&mut self, look: Look) -> Result<(), JournalError> {
         self.connection = store::open(&self.file, self.sync, look)?;
         self.identity = Identity::of(&self.file);
-        self.opened += 1;
         self.run_seq = self
             .run
             .enter(&self.connection)
@@ -243,33 +232,64 @@ impl Writer {
         }
     }
 
-    /// From here on another process that writes is waited for.
+    /// Another process that writes is waited for.
     fn wait_for_others(&mut self) -> Result<(), JournalError> {
         let result = self.connection.busy_handler(Some(waits));
         result.map_err(|error| self.trouble(error))
     }
 
     /// A bit of upkeep, and how long to wait before the next.
-    fn keep_up(&mut self) -> Duration {
+    fn keep_up(&mut self) {
+        self.stay_seen();
         if !self.upkeep.is_resting() && self.failed.is_none() && self.wait_for_others().is_ok() {
-            self.upkeep.step(&mut self.connection, &self.file);
+            self.tidy_up();
         }
-        match self.upkeep.is_resting() {
+        if self.log > LONG_LOG && !self.tidier.is_at_work() {
+            self.log = 0;
+            if let Err(error) = self.tidier.work_off_log(&self.file) {
+                debug!(%error, "the log of the journal can not be worked off now");
+            }
+        }
+        self.patience = match self.upkeep.is_resting() {
             _ if self.failed.is_some() => RETRY,
             true => TICK,
             false => Duration::ZERO,
         }
     }
 
+    /// As much as there is time for while rows come together: under load more of them come than one step deletes.
+    fn tidy_up(&mut self) {
+        let end = Instant::now() + GATHER;
+        while !self.upkeep.is_resting() && Instant::now() < end && !self.queue.is_urgent() {
+            self.upkeep.step(&mut self.connection, &self.file);
+        }
+    }
+
+    /// Without its lock this run would look to others as if it were over.
+    fn stay_seen(&mut self) {
+        if self.run.is_seen() {
+            return;
+        }
+        let was_said = std::mem::replace(&mut self.is_unseen, true);
+        match self.run.renew() {
+            Ok(()) => {
+                self.is_unseen = false;
+                if let Some(mut guard) = spool::lock(&self.spool)
+                    && let Some(spool) = &mut *guard
+                {
+                    spool.renew(&mut self.spooled);
+                }
+                warn!(file = %self.run.path().display(), "the journal's lock was deleted; it is made anew");
+            }
+            Err(error) if !was_said => {
+                warn!(%error, file = %self.run.path().display(), "the journal's lock was deleted and can not be made anew; to others, running calls may look interrupted");
+            }
+            Err(_) => {}
+        }
+    }
+
     fn close(&mut self) {
-        let rows = self.backlog.rows.len();
-        if rows > 0 {
-            self.health.loses(rows as u64);
-            warn!(rows, "the last calls could not be recorded");
-        }
-        if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
-            debug!(%error, "the end of the run could not be recorded");
-        }
+        self.leave();
         // A short log is left for the next process: working it off takes longer than most commands.
         let log = fs::metadata(store::suffixed(&self.file, "-wal"));
         if log.is_ok_and(|log| log.len() > LONG_LOG_FILE)
@@ -277,5 +297,57 @@ impl Writer {
         {
             debug!(%error, "the log of the journal could not be worked off");
         }
+    }
+
+    /// Ends the run, unless the next process has to take over what could not be written.
+    fn leave(&mut self) {
+        let (rows, spooled) = (self.backlog.rows.len(), self.backlog.spooled);
+        if rows > spooled {
+            self.health.loses((rows - spooled) as u64);
+            warn!(
+                rows = rows - spooled,
+                "the last calls could not be recorded"
+            );
+        }
+        if spooled > 0 {
+            warn!(
+                rows = spooled,
+                "the last calls are not in the journal yet; the next start sees to it"
+            );
+            return self.run.leave_files();
+        }
+        if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
+            debug!(%error, "the end of the run could not be recorded");
+        }
+        let mut guard = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(spool) = guard.take() {
+            spool.remove(&self.spooled);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_costs_what_was_at_hand_and_not_the_thread() {
+        let mut seen = Vec::new();
+        endure(
+            &mut seen,
+            |seen| {
+                seen.push("work");
+                assert!(seen.len() % 3 != 0, "now");
+                seen.len() < 8
+            },
+            |seen| {
+                seen.push("recovery");
+                true
+            },
+        );
+        let expected = [
+            "work", "work", "work", "recovery", "work", "work", "recovery", "work",
+        ];
+        assert_eq!(seen, expected);
     }
 }

@@ -13,5 +13,6 @@ mod recording;
 mod retention;
 mod secrets;
 mod sharing;
+mod spool;
 mod support;
 mod turns;

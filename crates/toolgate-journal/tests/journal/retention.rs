@@ -1,23 +1,10 @@
 //! What is too old or too much goes, the oldest first.
 
-use std::time::Duration;
-
 use serde_json::json;
 use toolgate_core::ToolCall;
 use toolgate_journal::JournalSettings;
 
-use crate::support::{House, echo, executor_of};
-
-/// Until it is so; a hang is a failure.
-pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("never: {what}");
-}
+use crate::support::{House, echo, eventually, executor_of};
 
 #[tokio::test]
 async fn calls_older_than_the_days_are_deleted_with_their_runs() {

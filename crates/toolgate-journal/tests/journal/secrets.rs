@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate_core::{Content, Redactor, ToolCall, ToolError, ToolOutput};
 use toolgate_journal::{Journal, JournalSettings};
 
-use crate::support::{House, answering, any, executor_of, scripted};
+use crate::support::{House, all, answering, any, executor_of, scripted};
 
 const SENTINEL: &str = "s3ntinel-4711-value";
 
@@ -20,6 +20,9 @@ async fn a_secret_is_nowhere_in_the_files_however_it_came() {
         &command,
     )
     .unwrap();
+    // What is in the spool stays there for a while.
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut blocks = ToolOutput::json(json!({ "a": [SENTINEL] }));
     blocks.content = vec![Content::from(json!({ "type": "audio", "data": SENTINEL }))];
     let failed =
@@ -46,9 +49,11 @@ async fn a_secret_is_nowhere_in_the_files_however_it_came() {
     executor
         .execute(ToolCall::new("text", json!({ "a": "learnt-later-secret" })))
         .await;
+    let spool = house.spooled();
+    other.execute_batch("ROLLBACK").unwrap();
     journal.flush().await;
 
-    let calls = house.calls();
+    let calls = house.other_reader().calls(&all()).unwrap();
     assert_eq!(calls.len(), 8);
     assert!(
         calls
@@ -56,14 +61,19 @@ async fn a_secret_is_nowhere_in_the_files_however_it_came() {
             .all(|call| serde_json::to_string(call).unwrap().contains("[REDACTED]"))
     );
     let mut read = 0;
-    for name in ["journal.db", "journal.db-wal"] {
-        let bytes = std::fs::read(house.file().with_file_name(name)).unwrap();
+    let file = |name| std::fs::read(house.file().with_file_name(name)).unwrap();
+    for (name, bytes) in [
+        ("journal.db", file("journal.db")),
+        ("journal.db-wal", file("journal.db-wal")),
+        ("spool", spool),
+    ] {
         for secret in [SENTINEL, "hunter2-hunter2", "learnt-later-secret"] {
             let found = bytes
                 .windows(secret.len())
                 .any(|part| part == secret.as_bytes());
             assert!(!found, "{secret} in {name}");
         }
+        assert!(name == "journal.db" || bytes.len() > 2000, "{name}");
         read += bytes.len();
     }
     assert!(read > 10_000);

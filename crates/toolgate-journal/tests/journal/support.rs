@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use rusqlite::Connection;
@@ -83,12 +84,15 @@ pub(crate) fn executor_of(
 /// A folder of its own with a journal in it.
 pub(crate) struct House {
     folder: TempDir,
+    /// Of the journals that were opened here.
+    readers: Mutex<Vec<Reader>>,
 }
 
 impl House {
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            readers: Mutex::default(),
         }
     }
 
@@ -105,10 +109,22 @@ impl House {
     }
 
     pub(crate) fn journal_with(&self, settings: &JournalSettings) -> Journal {
-        Journal::open(&self.file(), settings, Redactor::default(), "test").unwrap()
+        let opened = Journal::open(&self.file(), settings, Redactor::default(), "test");
+        let journal = opened.unwrap();
+        self.readers.lock().unwrap().push(journal.reader());
+        journal
     }
 
+    /// As another process would read, but not before everything that was recorded here is in the database.
     pub(crate) fn reader(&self) -> Reader {
+        for reader in &*self.readers.lock().unwrap() {
+            reader.position().unwrap();
+        }
+        self.other_reader()
+    }
+
+    /// As another process would read.
+    pub(crate) fn other_reader(&self) -> Reader {
         Reader::open(&self.file()).unwrap()
     }
 
@@ -128,6 +144,31 @@ impl House {
         Connection::open(self.file()).unwrap()
     }
 
+    /// The files of all runs: locks and spools.
+    pub(crate) fn of_runs(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.folder.path().join("state/journal.db.runs")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
+    /// The lock of the only run there is.
+    pub(crate) fn lock(&self) -> PathBuf {
+        let mut files = self.of_runs();
+        files.retain(|file| file.extension().is_none());
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.remove(0)
+    }
+
+    /// What is in the spools of all runs.
+    pub(crate) fn spooled(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for file in self.of_runs() {
+            if file.extension().is_some() {
+                bytes.extend(std::fs::read(file).unwrap());
+            }
+        }
+        bytes
+    }
+
     /// Files beside the journal whose name goes on like this.
     pub(crate) fn beside(&self, part: &str) -> Vec<PathBuf> {
         let start = format!("journal.db{part}");
@@ -140,6 +181,17 @@ impl House {
             })
             .collect()
     }
+}
+
+/// Until it is so; a hang is a failure.
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {what}");
 }
 
 pub(crate) fn all() -> Filter {

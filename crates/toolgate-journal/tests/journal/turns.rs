@@ -7,8 +7,7 @@ use toolgate_journal::{
     Journal, JournalHealth, JournalSettings, TurnOutcome, TurnStages, VoiceTurn,
 };
 
-use crate::retention::eventually;
-use crate::support::{House, echo, executor_of, json_of};
+use crate::support::{House, echo, eventually, executor_of, json_of};
 
 fn id(n: usize) -> String {
     format!("{n:032x}")

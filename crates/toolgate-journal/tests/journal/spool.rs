@@ -1,0 +1,316 @@
+//! Rows that a call no longer waits for, and that are not in the database yet: they survive `kill -9`, and are taken over once.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_core::{Redactor, ToolCall};
+use toolgate_journal::{CallSummary, Journal, JournalHealth, JournalSettings};
+
+use crate::support::{
+    House, Log, all, echo, eventually, executor_of, given_journal, hanging, process,
+};
+
+const CALLS: usize = 20;
+
+/// Waits for a line, makes some calls, leaves one open, and says so.
+#[test]
+#[ignore = "run by others as a process of its own"]
+fn some_calls_when_told() {
+    let say = |text: &str| {
+        let line = format!("\n{text}\n");
+        std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let journal = given_journal();
+        say("open");
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+        let executor = executor_of(&journal, [echo(), hanging()]);
+        let open = executor.clone();
+        tokio::spawn(async move { open.execute(ToolCall::new("hang", json!({}))).await });
+        tokio::task::yield_now().await;
+        for n in 0..CALLS {
+            let call = ToolCall::new("echo", json!({ "n": n, "text": "ü".repeat(n * 20) }));
+            assert!(executor.execute(call).await.is_success());
+        }
+        assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+        say("done");
+        std::future::pending::<()>().await;
+    });
+}
+
+/// Leaves what a process leaves that is killed before anything of it came into the database.
+fn leave_spool(house: &House) {
+    let mut child = process("spool::some_calls_when_told", &house.file());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while lines.next().unwrap().unwrap() != "open" {}
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    child.stdin.as_ref().unwrap().write_all(b"\n").unwrap();
+    while lines.next().unwrap().unwrap() != "done" {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let sql = "SELECT count(*) FROM calls";
+    let calls: u32 = other.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(calls, 0, "all of it is in the spool");
+}
+
+/// How many calls ended well, and how many were interrupted. None may be there twice, nor still run.
+fn count(calls: &[CallSummary]) -> (usize, usize) {
+    let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), calls.len());
+    let of = |outcome| calls.iter().filter(|call| call.outcome == outcome).count();
+    let (ended, interrupted) = (of("success"), of("interrupted"));
+    assert_eq!(ended + interrupted, calls.len(), "{calls:?}");
+    (ended, interrupted)
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill_before_it_is_in_the_database() {
+    for is_reader in [false, true] {
+        let house = House::new();
+        leave_spool(&house);
+        let _journal = (!is_reader).then(|| house.journal());
+        let calls = house.reader().calls(&all()).unwrap();
+        assert_eq!(count(&calls), (CALLS, 1), "for a reader: {is_reader}");
+        for call in &calls {
+            let call = house.reader().call(&call.id).unwrap().unwrap();
+            assert_eq!(call.run.unwrap().command, "child");
+            assert!(call.result == Some(call.asked) || call.summary.tool == "hang");
+        }
+        assert!(house.spooled().is_empty());
+    }
+}
+
+/// The files that a killed process left.
+struct Remains {
+    house: House,
+    lock: PathBuf,
+    spool: Vec<u8>,
+}
+
+impl Remains {
+    fn new() -> Self {
+        let house = House::new();
+        leave_spool(&house);
+        Self {
+            lock: house.lock().file_name().unwrap().into(),
+            spool: house.spooled(),
+            house,
+        }
+    }
+
+    /// Another house with the same files, but for the spool.
+    fn with(&self, spool: &[u8]) -> House {
+        let house = House::new();
+        let (from, to) = (self.house.folder(), house.folder());
+        fs::create_dir_all(to.join("state/journal.db.runs")).unwrap();
+        let lock = Path::new("state/journal.db.runs").join(&self.lock);
+        for name in [Path::new("state/journal.db"), &lock] {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+        fs::write(to.join(&lock).with_extension("1"), spool).unwrap();
+        house
+    }
+}
+
+#[test]
+fn a_spool_that_is_cut_anywhere_loses_only_its_end() {
+    let remains = Remains::new();
+    let length = remains.spool.len();
+    let mut kept = (0, 0);
+    for cut in (0..length).step_by(length / 40).chain([length - 1, length]) {
+        let house = remains.with(&remains.spool[..cut]);
+        let (log, guard) = Log::listen();
+        let journal = house.journal();
+        drop(guard);
+        let now = count(&house.calls());
+        assert!(
+            now.0 >= kept.0 && now.0 + now.1 >= kept.0 + kept.1,
+            "at {cut}"
+        );
+        assert!(!log.text().contains("damaged"), "at {cut}: {}", log.text());
+        kept = now;
+        drop(journal);
+    }
+    assert_eq!(kept, (CALLS, 1));
+}
+
+#[test]
+fn a_flipped_bit_in_a_spool_costs_one_record_and_is_said() {
+    let remains = Remains::new();
+    let length = remains.spool.len();
+    for at in (0..length - 1).step_by(length / 60) {
+        let mut spool = remains.spool.clone();
+        spool[at] ^= 1 << (at % 8);
+        let house = remains.with(&spool);
+        let (log, guard) = Log::listen();
+        let journal = house.journal();
+        drop(guard);
+        let (ended, interrupted) = count(&house.calls());
+        // A line break that is none any more takes both lines with it: the end of one call, or the start of the next.
+        assert!(
+            ended >= CALLS - 2 && ended + interrupted >= CALLS - 1,
+            "at {at}: {ended} {interrupted}"
+        );
+        let is_whole = (ended, interrupted) == (CALLS, 1);
+        assert!(
+            is_whole
+                || log
+                    .text()
+                    .contains("is damaged; these records are left out")
+        );
+        drop(journal);
+    }
+}
+
+#[test]
+fn several_who_find_the_same_spool_take_it_over_once() {
+    let remains = Remains::new();
+    for _ in 0..10 {
+        let house = remains.with(&remains.spool);
+        let all_at_once = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (house, all_at_once) = (&house, &all_at_once);
+                scope.spawn(move || {
+                    all_at_once.wait();
+                    if number < 2 {
+                        drop(house.journal());
+                    } else {
+                        assert_eq!(
+                            count(&house.other_reader().calls(&all()).unwrap()),
+                            (CALLS, 1)
+                        );
+                    }
+                });
+            }
+        });
+        assert_eq!(count(&house.calls()), (CALLS, 1));
+        let sql = "SELECT count(DISTINCT finished) FROM calls";
+        let ends: u32 = house.sqlite().query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(ends as usize, CALLS + 1, "each ended once");
+    }
+}
+
+#[tokio::test]
+async fn without_a_spool_calls_wait_for_the_database() {
+    let house = House::new();
+    let (log, _guard) = Log::listen();
+    let journal = house.journal();
+    let lock = house.lock();
+    for number in ["0", "1"] {
+        fs::create_dir(lock.with_extension(number)).unwrap();
+    }
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..10 {
+        let call = ToolCall::new("echo", json!({ "n": n }));
+        let id = call.id().to_string();
+        assert!(executor.execute(call).await.is_success());
+        let call = house.other_reader().call(&id).unwrap().unwrap();
+        assert_eq!(call.summary.outcome, "success");
+    }
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    let said = log.text();
+    assert_eq!(
+        said.matches("spool can not be written").count(),
+        1,
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn what_can_not_be_written_at_the_end_is_left_for_the_next_start() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        fs::remove_file(house.file().with_file_name(name)).unwrap();
+    }
+    fs::create_dir(house.file()).unwrap();
+    // By then it is noticed that the file is another.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    for n in 0..CALLS {
+        let call = ToolCall::new("echo", json!({ "n": n }));
+        assert!(executor.execute(call).await.is_success());
+    }
+    journal.close().await;
+    fs::remove_dir(house.file()).unwrap();
+    let next = Journal::open(
+        &house.file(),
+        &JournalSettings::default(),
+        Redactor::default(),
+        "next",
+    );
+    let calls = next.unwrap().reader().calls(&all()).unwrap();
+    assert_eq!(count(&calls), (CALLS, 0));
+    let call = house.other_reader().call(&calls[0].id).unwrap().unwrap();
+    assert_eq!(call.run.unwrap().command, "test");
+}
+
+#[tokio::test]
+async fn a_run_whose_files_are_deleted_stays_alive_to_others_and_goes_on() {
+    let house = House::new();
+    let (log, _guard) = Log::listen();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo(), hanging()]);
+    let hung = executor.clone();
+    let hung = tokio::spawn(async move { hung.execute(ToolCall::new("hang", json!({}))).await });
+    eventually("it runs", || house.calls().len() == 1).await;
+    let lock = house.lock();
+    fs::remove_dir_all(lock.parent().unwrap()).unwrap();
+    let outcome = || {
+        house.other_reader().calls(&all()).unwrap()[0]
+            .outcome
+            .clone()
+    };
+    assert_eq!(outcome(), "running");
+    let newcomer = house.journal();
+    newcomer.close().await;
+    assert_eq!(outcome(), "running", "nobody marked it");
+    eventually("there is a new lock", || lock.exists()).await;
+    for n in 0..CALLS {
+        let call = ToolCall::new("echo", json!({ "n": n }));
+        assert!(executor.execute(call).await.is_success());
+    }
+    eventually("rows are spooled again", || house.of_runs().len() > 1).await;
+    hung.abort();
+    drop(hung.await);
+    journal.close().await;
+    let calls = house.other_reader().calls(&all()).unwrap();
+    let of = |outcome| calls.iter().filter(|call| call.outcome == outcome).count();
+    assert_eq!((of("success"), of("cancelled")), (CALLS, 1));
+    assert!(house.of_runs().is_empty());
+    assert!(!log.text().contains("interrupted"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn when_the_whole_folder_is_deleted_a_new_one_is_begun() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    executor
+        .execute(ToolCall::new("echo", json!({ "n": 0 })))
+        .await;
+    journal.flush().await;
+    fs::remove_dir_all(house.file().parent().unwrap()).unwrap();
+    eventually("there is a new lock", || {
+        house.file().with_file_name("journal.db.runs").exists()
+    })
+    .await;
+    let call = ToolCall::new("echo", json!({ "n": 1 }));
+    assert!(executor.execute(call).await.is_success());
+    eventually("it is recorded", || {
+        house.file().exists() && house.calls().len() == 1
+    })
+    .await;
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+}
