@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// The same where every row waits for the disk itself.
 const PATIENCE_WITH_DISK: Duration = Duration::from_secs(2);
 
+const TOO_MANY: &str = "more calls than can be written";
+
 /// Records calls: [`Journal::observer`].
 #[derive(Clone)]
 pub struct JournalObserver {
@@ -42,45 +44,64 @@ impl JournalObserver {
 
     /// The row is on its way when this returns, unless there is no room: a caller that goes away loses nothing.
     fn record(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
-        let Shared { sync, queue, .. } = &*self.journal.shared;
-        let is_failing = self.health().is_failing();
-        let (put, written) = match sync {
-            Sync::Relaxed => (queue.put(Job::Write(row, Waits::Nobody)), None),
-            Sync::Normal => self.spool(row),
+        match self.journal.shared.sync {
+            Sync::Relaxed => self.put(row, Waits::Nobody, None),
+            Sync::Normal => self.spool(row).unwrap_or_else(|row| self.hand_over(row)),
             Sync::Full => self.hand_over(row),
+        }
+    }
+
+    /// Nobody waits for a row that is in the spool, but for better times where there are too many. It comes back if the spool
+    /// can not be used.
+    fn spool(&self, row: Row) -> Result<Option<BoxFuture<'_, ()>>, Row> {
+        let Shared { queue, spool, .. } = &*self.journal.shared;
+        let line = line::of(&row);
+        let mut guard = spool::lock(spool);
+        let Some(spool) = guard.as_deref_mut().and_then(Option::as_mut) else {
+            return Err(row);
         };
-        match put {
+        if !spool.append(&line) {
+            return Err(row);
+        }
+        // While nobody else has the spool: the thread must find what is there in the queue as well, or know that it does not.
+        match queue.put(Job::Write(row, Waits::Spooled)) {
+            Ok(()) => Ok(None),
+            Err(Refused::Full(_)) => {
+                spool.has_more();
+                let waits = !self.health().is_failing();
+                Ok(waits.then(|| Box::pin(self.wait_for_space()) as _))
+            }
+            Err(Refused::Closed) => {
+                self.health().loses(1);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The thread writes it, and tells its call.
+    fn hand_over(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
+        let (ack, written) = oneshot::channel();
+        self.put(row, Waits::Call(Ack::Task(ack)), Some(written))
+    }
+
+    fn put(
+        &self,
+        row: Row,
+        waits: Waits,
+        written: Option<oneshot::Receiver<()>>,
+    ) -> Option<BoxFuture<'_, ()>> {
+        let is_failing = self.health().is_failing();
+        match self.journal.shared.queue.put(Job::Write(row, waits)) {
             Ok(()) if is_failing => None,
             Ok(()) => written.map(|written| Box::pin(self.wait(written)) as _),
             Err(Refused::Full(job)) if !self.health().is_broken() => {
-                Some(Box::pin(self.squeeze(job)))
+                Some(Box::pin(self.squeeze(job, written)))
             }
             Err(_) => {
                 self.health().loses(1);
                 None
             }
         }
-    }
-
-    /// Nobody waits for a row that is in the spool.
-    fn spool(&self, row: Row) -> (Result<(), Refused>, Option<oneshot::Receiver<()>>) {
-        let Shared { queue, spool, .. } = &*self.journal.shared;
-        let line = line::of(&row);
-        let mut guard = spool::lock(spool);
-        let spool = guard.as_deref_mut().and_then(Option::as_mut);
-        if spool.is_some_and(|spool| spool.append(&line)) {
-            // While others can not append: the thread must find all rows in the queue that it finds in the spool.
-            return (queue.put(Job::Write(row, Waits::Spooled)), None);
-        }
-        drop(guard);
-        self.hand_over(row)
-    }
-
-    /// The thread writes it, and tells its call.
-    fn hand_over(&self, row: Row) -> (Result<(), Refused>, Option<oneshot::Receiver<()>>) {
-        let (ack, written) = oneshot::channel();
-        let job = Job::Write(row, Waits::Call(Ack::Task(ack)));
-        (self.journal.shared.queue.put(job), Some(written))
     }
 
     /// Until the row is on disk, or has been given up.
@@ -95,26 +116,27 @@ impl JournalObserver {
     }
 
     /// Until there is room for it.
-    async fn squeeze(&self, job: Job) {
-        let Shared { sync, queue, .. } = &*self.journal.shared;
-        let (ack, written) = oneshot::channel();
-        let job = match job {
-            // The spool may be empty by the time there is room.
-            Job::Write(row, _) if *sync != Sync::Relaxed => {
-                Job::Write(row, Waits::Call(Ack::Task(ack)))
+    async fn squeeze(&self, job: Job, written: Option<oneshot::Receiver<()>>) {
+        let put = self.journal.shared.queue.put_when_possible(job);
+        match tokio::time::timeout(self.patience(), put).await {
+            Ok(Ok(())) => {
+                if let Some(written) = written.filter(|_| !self.health().is_failing()) {
+                    self.wait(written).await;
+                }
             }
-            job => job,
-        };
-        match tokio::time::timeout(self.patience(), queue.put_when_possible(job)).await {
-            Ok(Ok(())) if *sync != Sync::Relaxed && !self.health().is_failing() => {
-                self.wait(written).await;
-            }
-            Ok(Ok(())) => {}
             Ok(Err(_)) => self.health().loses(1),
             Err(_) => {
                 self.health().loses(1);
-                self.health().is_late(&"more calls than can be written");
+                self.health().is_late(&TOO_MANY);
             }
+        }
+    }
+
+    /// Until there is room for others.
+    async fn wait_for_space(&self) {
+        let space = self.journal.shared.queue.wait_for_space();
+        if tokio::time::timeout(self.patience(), space).await.is_err() {
+            self.health().is_late(&TOO_MANY);
         }
     }
 }

@@ -85,6 +85,12 @@ struct State {
     is_urgent: bool,
 }
 
+impl State {
+    fn is_much(&self) -> bool {
+        self.jobs.len() >= MANY_ROWS || self.bytes >= MANY_BYTES
+    }
+}
+
 impl fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Queue").finish_non_exhaustive()
@@ -115,8 +121,7 @@ impl Queue {
         if is_row && is_full {
             return Err(Refused::Full(job));
         }
-        let is_much = state.jobs.len() >= MANY_ROWS || state.bytes >= MANY_BYTES;
-        let is_urgent = is_much || !job.has_time();
+        let is_urgent = state.is_much() || !job.has_time();
         state.is_closed = matches!(job, Job::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
@@ -126,6 +131,15 @@ impl Queue {
         state.is_called = true;
         state.is_urgent |= is_urgent;
         Ok(())
+    }
+
+    /// Until the thread has taken what is there.
+    pub(crate) async fn wait_for_space(&self) {
+        let mut space = std::pin::pin!(self.space.notified());
+        space.as_mut().enable();
+        if self.state().is_much() {
+            space.await;
+        }
     }
 
     /// The same, waiting for room as long as it takes.
@@ -174,13 +188,12 @@ impl Queue {
     /// Everything there is.
     pub(crate) fn take(&self) -> VecDeque<Job> {
         let mut state = self.state();
+        let was_much = state.is_much();
         let jobs = std::mem::take(&mut state.jobs);
         state.bytes = 0;
         (state.is_called, state.is_urgent) = (false, false);
         drop(state);
-        if jobs.len() >= MOST_ROWS / 2
-            || jobs.iter().map(Job::bytes).sum::<usize>() > MOST_BYTES / 2
-        {
+        if was_much {
             self.space.notify_waiters();
         }
         jobs

@@ -103,6 +103,11 @@ impl Spool {
         self.rests_until = (was_slow && self.was_slow).then(|| Instant::now() + rest);
     }
 
+    /// What was just appended is nowhere else.
+    pub(crate) fn has_more(&mut self) {
+        self.file.has_more = true;
+    }
+
     /// Changes places with the other file if that is empty: what stands here goes into the database next.
     pub(crate) fn turn(&mut self, other: &mut Segment) {
         if other.bytes == 0 {
@@ -135,6 +140,8 @@ pub(crate) struct Segment {
     bytes: u64,
     /// It ends with part of a line.
     is_torn: bool,
+    /// It has rows that never came into the queue.
+    pub(crate) has_more: bool,
 }
 
 impl Segment {
@@ -144,6 +151,7 @@ impl Segment {
             file: None,
             bytes: 0,
             is_torn: false,
+            has_more: false,
         }
     }
 
@@ -181,8 +189,22 @@ impl Segment {
         }
         match self.file.as_ref().map(|file| file.set_len(0)) {
             Some(Err(error)) => debug!(%error, "a spool of the journal can not be emptied"),
-            _ => (self.bytes, self.is_torn) = (0, false),
+            _ => {
+                self.bytes = 0;
+                (self.is_torn, self.has_more) = (false, false);
+            }
         }
+    }
+
+    /// All rows that stand in it, where not all came into the queue.
+    pub(crate) fn more(&self) -> Vec<Row> {
+        let mut left = Left::default();
+        if self.has_more
+            && let Err(error) = left.read(&self.path)
+        {
+            warn!(%error, "the journal's spool can not be read; calls are missing");
+        }
+        left.rows
     }
 
     fn forget(&mut self) {
@@ -198,33 +220,39 @@ fn write_at_once(file: &mut File, line: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What a run left in its spools: starts before ends, whichever file they stand in.
+/// What stands in a spool.
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) rows: Vec<Row>,
     pub(crate) damaged: usize,
 }
 
-/// Reads both files of a run that is over, given the path of its lock. Whatever follows the last whole line was not
-/// completely written, and nobody was told that it was.
-pub(crate) fn left_in(lock: &Path) -> io::Result<Left> {
-    let mut left = Left::default();
-    for suffix in SUFFIXES {
-        let file = match File::open(suffixed(lock, suffix)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            result => result?,
-        };
+impl Left {
+    /// Whatever follows the last whole line was not completely written, and nobody was told that it was.
+    fn read(&mut self, path: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
+        let file = File::open(path)?;
         file.take(MOST + LONGEST as u64).read_to_end(&mut bytes)?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
         for line in bytes[..whole].split(|byte| *byte == b'\n') {
             match line::parsed(line) {
-                Some(row) => left.rows.push(row),
-                None => left.damaged += usize::from(!line.is_empty()),
+                Some(row) => self.rows.push(row),
+                None => self.damaged += usize::from(!line.is_empty()),
             }
         }
+        Ok(())
     }
-    left.rows.sort_by_key(|row| matches!(row, Row::End(_)));
+}
+
+/// Reads both files of a run that is over, given the path of its lock.
+pub(crate) fn left_in(lock: &Path) -> io::Result<Left> {
+    let mut left = Left::default();
+    for suffix in SUFFIXES {
+        match left.read(&suffixed(lock, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
     Ok(left)
 }
 

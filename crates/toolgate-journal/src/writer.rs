@@ -119,6 +119,7 @@ impl Writer {
         self.health.fails(&"writing panicked");
         self.backlog.clear();
         self.backlog.acks.clear();
+        self.spooled.has_more = false;
         self.upkeep.rest();
         self.failed = Some(Failed {
             at: Instant::now(),
@@ -141,7 +142,7 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        if self.backlog.rows.is_empty() {
+        if self.backlog.rows.is_empty() && !self.spooled.has_more {
             return self.written();
         }
         let is_urgent = std::mem::take(&mut self.backlog.is_urgent);
@@ -171,13 +172,6 @@ impl Writer {
         if !self.backlog.rows.is_empty() {
             self.upkeep.wrote(self.backlog.bytes);
             self.log += PAGES + self.backlog.bytes / PAGE;
-            for row in &self.backlog.rows {
-                match row {
-                    Row::Start(row) => self.open.insert(place::of(&row.id)),
-                    Row::End(row) => self.open.remove(&place::of(&row.id)),
-                    Row::Turn(_) => false,
-                };
-            }
             self.backlog.clear();
         }
         self.spooled.clear();
@@ -211,8 +205,17 @@ impl Writer {
     }
 
     fn commit_once(&mut self) -> rusqlite::Result<u64> {
-        let rows = self.backlog.rows.iter();
-        batch::write(&self.connection, self.run_seq, &self.redactor, rows)
+        let more = self.spooled.more();
+        let rows = self.backlog.rows.iter().chain(&more);
+        let displaced = batch::write(&self.connection, self.run_seq, &self.redactor, rows.clone())?;
+        for row in rows {
+            match row {
+                Row::Start(row) => self.open.insert(place::of(&row.id)),
+                Row::End(row) => self.open.remove(&place::of(&row.id)),
+                Row::Turn(_) => false,
+            };
+        }
+        Ok(displaced)
     }
 
     fn reopen(&mut self, look: Look) -> Result<(), JournalError> {

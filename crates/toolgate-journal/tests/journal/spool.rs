@@ -228,6 +228,37 @@ async fn without_a_spool_calls_wait_for_the_database() {
 }
 
 #[tokio::test]
+async fn more_calls_than_memory_has_room_for_are_read_back_from_the_spool() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo(), hanging()]);
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for n in 0..3000 {
+        let call = ToolCall::new("echo", json!({ "n": n }));
+        assert!(executor.execute(call).await.is_success());
+    }
+    let hung = tokio::spawn(async move {
+        let call = ToolCall::new("hang", json!({}));
+        executor.execute(call).await
+    });
+    tokio::task::yield_now().await;
+    other.execute_batch("ROLLBACK").unwrap();
+    journal.flush().await;
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    journal.close().await;
+    let count = |outcome: &str| -> u32 {
+        let sql = "SELECT count(*) FROM calls WHERE outcome = ?";
+        let database = house.sqlite();
+        database
+            .query_row(sql, [outcome], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!((count("success"), count("interrupted")), (3000, 1));
+    hung.abort();
+}
+
+#[tokio::test]
 async fn what_can_not_be_written_at_the_end_is_left_for_the_next_start() {
     let house = House::new();
     let journal = house.journal();
