@@ -9,52 +9,25 @@ use std::sync::Arc;
 use divan::Bencher;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolgate_core::{
-    CallContext, Schema, SchemaLimits, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture,
-    ToolManager, ToolOutput, ValidArguments,
-};
+use toolgate_core::{Schema, SchemaLimits, Tool, ToolCall, ToolExecutor, ToolManager};
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+
+use crate::echo::{ARGUMENTS, Echo};
+
+mod echo;
 
 fn main() {
     divan::main();
 }
 
-struct Echo(ToolDefinition);
-
-impl Echo {
-    fn named(name: &str) -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "message": { "type": "string" },
-                "count": { "type": "integer" },
-                "loud": { "type": "boolean" },
-            },
-            "required": ["message", "count", "loud"],
-        });
-        let definition = ToolDefinition::builder(name, "Returns the message", parameters);
-        Self(definition.build().unwrap())
-    }
-}
-
-impl Tool for Echo {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        let message = arguments.get("message").cloned().unwrap_or_default();
-        Box::pin(std::future::ready(Ok(ToolOutput::json(message))))
-    }
-}
-
 fn arguments() -> Value {
-    json!({ "message": "hello from the benchmark", "count": 3, "loud": false })
+    serde_json::from_str(ARGUMENTS).unwrap()
 }
 
 fn manager_of(count: usize) -> Arc<ToolManager> {
     let manager = ToolManager::new();
-    let tool = |i| Arc::new(Echo::named(&format!("echo_{i}"))) as Arc<dyn Tool>;
+    let tool = |i| Arc::new(Echo::named(&format!("echo_{i}")).unwrap()) as Arc<dyn Tool>;
     manager.add_all((0..count).map(tool));
     Arc::new(manager)
 }

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_core::{
-    CallContext, Schema, SchemaLimits, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture,
-    ToolManager, ToolOutput, ValidArguments, parse_json,
-};
+use toolgate_core::{Schema, SchemaLimits, ToolCall, ToolExecutor, ToolManager, parse_json};
+
+use crate::echo::{ARGUMENTS, Echo};
+
+#[path = "../benches/echo/mod.rs"]
+mod echo;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -35,39 +37,17 @@ fn println(measured: &Value) {
     println!("{measured}");
 }
 
-struct Echo(ToolDefinition);
-
-impl Tool for Echo {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        let message = arguments.get("message").cloned().unwrap_or_default();
-        Box::pin(std::future::ready(Ok(ToolOutput::json(message))))
-    }
-}
-
 fn inproc(seconds: f64) -> Result<Value, Failure> {
-    const TEXT: &[u8] = br#"{"message":"hello from the benchmark","count":3,"loud":false}"#;
-    let parameters = json!({
-        "type": "object",
-        "properties": {
-            "message": { "type": "string" },
-            "count": { "type": "integer" },
-            "loud": { "type": "boolean" },
-        },
-        "required": ["message", "count", "loud"],
-    });
-    let definition = ToolDefinition::builder("echo", "Returns the message", parameters).build()?;
     let manager = ToolManager::new();
-    manager.add(Echo(definition));
+    manager.add(Echo::named("echo")?);
     // As in production: with the log as observer, and nobody who listens to its level.
     let executor = ToolExecutor::new(Arc::new(manager));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
     runtime.block_on(async {
-        let call = || executor.execute(ToolCall::from_json("echo", black_box(TEXT)));
+        let call =
+            || executor.execute(ToolCall::from_json("echo", black_box(ARGUMENTS.as_bytes())));
         let answer = call().await.to_envelope();
         if answer["result"] != "hello from the benchmark" {
             return Err(format!("unexpected answer: {answer}").into());

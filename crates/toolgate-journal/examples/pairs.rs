@@ -1,7 +1,7 @@
 //! What recording a call costs: `cargo run --release -p toolgate-journal --example pairs [SECONDS [SETTING]]`.
 //!
 //! For each setting: one call after the other, and 32 at a time, beside the same calls without a journal. A pair is the start
-//! and the end of one call, both committed.
+//! and the end of one call, both recorded; their way into the database is in it.
 
 #![expect(
     clippy::print_stdout,
@@ -12,37 +12,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::time::Instant;
-use toolgate_core::{
-    CallContext, Redactor, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
-    ToolOutput, ValidArguments,
-};
+use toolgate_core::{Redactor, ToolCall, ToolExecutor, ToolManager};
 use toolgate_journal::{Journal, JournalSettings, Sync};
 
-struct Echo(ToolDefinition);
+use crate::echo::{ARGUMENTS, Echo};
 
-impl Tool for Echo {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        let message = arguments.get("message").cloned().unwrap_or_default();
-        Box::pin(std::future::ready(Ok(ToolOutput::json(message))))
-    }
-}
-
-fn arguments() -> Value {
-    json!({ "message": "hello from the benchmark", "count": 3, "loud": false })
-}
+#[path = "../../toolgate-core/benches/echo/mod.rs"]
+mod echo;
 
 fn executor(journal: Option<&Journal>) -> ToolExecutor {
-    let parameters = json!({ "type": "object", "properties": {
-        "message": { "type": "string" }, "count": { "type": "integer" }, "loud": { "type": "boolean" } } });
-    let definition = ToolDefinition::builder("echo", "Returns the message", parameters);
     let manager = ToolManager::new();
-    manager.add(Echo(definition.build().unwrap()));
+    manager.add(Echo::named("echo").unwrap());
     let builder = ToolExecutor::builder(Arc::new(manager));
     match journal {
         Some(journal) => builder.observer(journal.observer()).build(),
@@ -52,14 +35,16 @@ fn executor(journal: Option<&Journal>) -> ToolExecutor {
 
 /// How long one call takes on the clock and on the processor, in microseconds, of so many tasks that call one after the other.
 async fn times(executor: &ToolExecutor, tasks: usize, time: Duration) -> (f64, f64) {
+    let arguments: Value = serde_json::from_str(ARGUMENTS).unwrap();
     let (begin, processor) = (Instant::now(), processor_time());
     let callers: Vec<_> = (0..tasks)
         .map(|_| {
-            let executor = executor.clone();
+            let (executor, arguments) = (executor.clone(), arguments.clone());
             tokio::spawn(async move {
                 let mut calls = 0_u64;
                 while begin.elapsed() < time {
-                    let outcome = executor.execute(ToolCall::new("echo", arguments())).await;
+                    let call = ToolCall::new("echo", arguments.clone());
+                    let outcome = executor.execute(call).await;
                     assert!(outcome.is_success());
                     calls += 1;
                 }

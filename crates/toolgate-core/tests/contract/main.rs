@@ -20,6 +20,7 @@ mod properties;
 mod ranks;
 mod real_schemas;
 mod scopes;
+mod scripted;
 mod servers;
 mod support;
 mod timeouts;

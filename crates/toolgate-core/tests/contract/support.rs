@@ -1,6 +1,5 @@
 //! What every test here needs: tools made of closures, an observer that remembers, a log that can be read.
 
-use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,43 +7,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{
-    CallContext, CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor,
-    Schema, SchemaLimits, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
-    ToolExecutorBuilder, ToolFuture, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
+    CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor, Schema,
+    SchemaLimits, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
+    ToolExecutorBuilder, ToolManager, ToolOutcome, ToolOutput,
 };
 use tracing::subscriber::DefaultGuard;
 
-type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
-    + Send
-    + Sync;
-
-/// A tool whose behaviour is a closure.
-pub(crate) struct Scripted {
-    definition: ToolDefinition,
-    run: Box<Run>,
-}
-
-impl Tool for Scripted {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        (self.run)(arguments, context.clone())
-    }
-}
-
-pub(crate) fn scripted<F>(
-    definition: DefinitionBuilder,
-    run: impl Fn(ValidArguments, CallContext) -> F + Send + Sync + 'static,
-) -> Scripted
-where
-    F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
-{
-    Scripted {
-        definition: definition.build().unwrap(),
-        run: Box::new(move |arguments, context| Box::pin(run(arguments, context))),
-    }
-}
+pub(crate) use crate::scripted::{Scripted, answering, echo, hung, scripted};
 
 /// A definition that takes any arguments.
 pub(crate) fn open(name: &str) -> DefinitionBuilder {
@@ -55,37 +24,12 @@ pub(crate) fn with_schema(name: &str, parameters: Value) -> DefinitionBuilder {
     ToolDefinition::builder(name, "For tests", parameters)
 }
 
-/// Answers with its arguments.
-pub(crate) fn echo(definition: DefinitionBuilder) -> Scripted {
-    scripted(definition, |arguments, _| async move {
-        Ok(ToolOutput::json(arguments.as_value().clone()))
-    })
-}
-
-/// Always answers the same.
-pub(crate) fn answering(
-    definition: DefinitionBuilder,
-    answer: Result<ToolOutput, ToolError>,
-) -> Scripted {
-    scripted(definition, move |_, _| {
-        std::future::ready(match &answer {
-            Ok(output) => Ok(output.clone()),
-            Err(error) => Err(error.clone()),
-        })
-    })
-}
-
 /// Takes its time, then answers `"done"`.
 pub(crate) fn sleeping(definition: DefinitionBuilder, time: Duration) -> Scripted {
     scripted(definition, move |_, _| async move {
         tokio::time::sleep(time).await;
         Ok(ToolOutput::text("done"))
     })
-}
-
-/// Never answers.
-pub(crate) fn hung(definition: DefinitionBuilder) -> Scripted {
-    scripted(definition, |_, _| std::future::pending())
 }
 
 pub(crate) fn manager_of(tools: impl IntoIterator<Item = Scripted>) -> Arc<ToolManager> {

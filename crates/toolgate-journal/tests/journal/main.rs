@@ -11,6 +11,8 @@ mod reading;
 mod recent;
 mod recording;
 mod retention;
+#[path = "../../../toolgate-core/tests/contract/scripted.rs"]
+mod scripted;
 mod secrets;
 mod sharing;
 mod spool;

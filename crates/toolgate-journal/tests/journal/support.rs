@@ -1,50 +1,21 @@
 //! What every test here needs: a folder with a journal, tools made of closures, a log that can be read, other processes.
 
-use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_core::{
-    CallContext, DefinitionBuilder, Redactor, Tool, ToolDefinition, ToolError, ToolExecutor,
-    ToolFuture, ToolManager, ToolOutput, ValidArguments,
-};
+use toolgate_core::{DefinitionBuilder, Redactor, ToolDefinition, ToolExecutor, ToolManager};
 use toolgate_journal::{CallDetail, CallSummary, Filter, Journal, JournalSettings, Reader};
 use tracing::subscriber::DefaultGuard;
 
-pub(crate) type Answer = Result<ToolOutput, ToolError>;
-type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Answer> + Send + Sync;
+use crate::scripted::{self, Answer, Scripted};
 
-/// A tool whose behaviour is a closure.
-pub(crate) struct Scripted {
-    definition: ToolDefinition,
-    run: Box<Run>,
-}
-
-impl Tool for Scripted {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        (self.run)(arguments, context.clone())
-    }
-}
-
-pub(crate) fn scripted<F: Future<Output = Answer> + Send + 'static>(
-    definition: DefinitionBuilder,
-    run: impl Fn(ValidArguments, CallContext) -> F + Send + Sync + 'static,
-) -> Scripted {
-    Scripted {
-        definition: definition.build().unwrap(),
-        run: Box::new(move |arguments, context| Box::pin(run(arguments, context))),
-    }
-}
+pub(crate) use crate::scripted::scripted;
 
 /// A definition that takes any arguments.
 pub(crate) fn any(name: &str) -> DefinitionBuilder {
@@ -53,19 +24,17 @@ pub(crate) fn any(name: &str) -> DefinitionBuilder {
 
 /// Answers with its arguments.
 pub(crate) fn echo() -> Scripted {
-    scripted(any("echo"), |arguments, _| async move {
-        Ok(ToolOutput::json(arguments.as_value().clone()))
-    })
+    scripted::echo(any("echo"))
 }
 
 /// Always answers the same.
 pub(crate) fn answering(name: &str, answer: Answer) -> Scripted {
-    scripted(any(name), move |_, _| std::future::ready(answer.clone()))
+    scripted::answering(any(name), answer)
 }
 
 /// Never answers.
 pub(crate) fn hanging() -> Scripted {
-    scripted(any("hang"), |_, _| std::future::pending())
+    scripted::hung(any("hang"))
 }
 
 pub(crate) fn executor_of(
