@@ -18,19 +18,29 @@ pub(crate) struct Backlog {
     pub(crate) is_urgent: bool,
 }
 
+/// Rows that there is no room for.
+#[derive(Default)]
+pub(crate) struct LeftOver {
+    /// Those that are nowhere else.
+    pub(crate) lost: u64,
+    /// Some are in the spool.
+    pub(crate) is_spooled: bool,
+}
+
 impl Backlog {
-    /// Says how many rows there is no room for.
-    pub(crate) fn add(&mut self, jobs: VecDeque<Job>) -> u64 {
-        let mut lost = 0;
+    pub(crate) fn add(&mut self, jobs: VecDeque<Job>) -> LeftOver {
+        let mut left_over = LeftOver::default();
         for job in jobs {
             match job {
                 Job::Write(row, waits) => {
                     let is_kept = self.keep(row);
-                    lost += u64::from(!is_kept);
                     match waits {
-                        Waits::Call(ack) => self.acks.push(ack),
-                        Waits::Spooled => self.spooled += usize::from(is_kept),
-                        Waits::Nobody => {}
+                        Waits::Spooled if is_kept => self.spooled += 1,
+                        Waits::Spooled => left_over.is_spooled = true,
+                        Waits::Call(_) | Waits::Nobody => left_over.lost += u64::from(!is_kept),
+                    }
+                    if let Waits::Call(ack) = waits {
+                        self.acks.push(ack);
                     }
                 }
                 Job::Flush(ack) => {
@@ -43,7 +53,7 @@ impl Backlog {
                 }
             }
         }
-        lost
+        left_over
     }
 
     fn keep(&mut self, row: Row) -> bool {

@@ -55,6 +55,9 @@ impl JournalObserver {
     /// can not be used.
     fn spool(&self, row: Row) -> Result<Option<BoxFuture<'_, ()>>, Row> {
         let Shared { queue, spool, .. } = &*self.journal.shared;
+        if row.bytes() > spool::LONGEST {
+            return Err(row);
+        }
         let line = line::of(&row);
         let mut guard = spool::lock(spool);
         let Some(spool) = guard.as_deref_mut().and_then(Option::as_mut) else {

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::store::suffixed;
 
 /// A file takes no more.
 const MOST: u64 = 8 << 20;
-/// Longer lines are not for this: their calls wait for the database.
-const LONGEST: usize = 1 << 20;
+/// Longer rows are not for this: their calls wait for the database.
+pub(crate) const LONGEST: usize = 256 << 10;
 /// An append that takes longer was held up: once, that may be the scheduler; twice in a row, it is a disk on which no call
 /// should wait.
 const SLOW: Duration = Duration::from_millis(5);
@@ -103,7 +103,7 @@ impl Spool {
         self.rests_until = (was_slow && self.was_slow).then(|| Instant::now() + rest);
     }
 
-    /// What was just appended is nowhere else.
+    /// Something that was appended is nowhere else.
     pub(crate) fn has_more(&mut self) {
         self.file.has_more = true;
     }
@@ -115,10 +115,13 @@ impl Spool {
         }
     }
 
-    /// Both files are gone from their folder: new ones are made.
+    /// A file that is gone from its folder is made anew when it is needed: nobody would find what is appended to it.
     pub(crate) fn renew(&mut self, other: &mut Segment) {
-        self.file.forget();
-        other.forget();
+        for segment in [&mut self.file, other] {
+            if segment.is_gone() {
+                *segment = Segment::new(std::mem::take(&mut segment.path));
+            }
+        }
     }
 
     /// The journal is closed, and everything is in the database.
@@ -207,8 +210,9 @@ impl Segment {
         left.rows
     }
 
-    fn forget(&mut self) {
-        *self = Self::new(std::mem::take(&mut self.path));
+    fn is_gone(&self) -> bool {
+        let metadata = self.file.as_ref().map(File::metadata);
+        matches!(metadata, Some(Ok(metadata)) if metadata.nlink() == 0)
     }
 }
 

@@ -23,6 +23,14 @@ impl Tidier {
         worker.any(|worker| !worker.is_finished())
     }
 
+    /// Until it is done: two can not work at once.
+    pub(crate) fn wait(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            // If it panicked, nothing of it is needed.
+            worker.join().ok();
+        }
+    }
+
     pub(crate) fn work_off_log(&mut self, file: &Path) -> io::Result<()> {
         let file = file.to_owned();
         let work = move || {

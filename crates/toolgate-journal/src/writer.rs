@@ -19,7 +19,7 @@ use crate::identity::Identity;
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
-use crate::spool::{self, Segment, SharedSpool};
+use crate::spool::{self, Segment, SharedSpool, Spool};
 use crate::store::Look;
 use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
@@ -132,13 +132,22 @@ impl Writer {
     /// What waits in the queue now waits here.
     fn take(&mut self) {
         // First the spool: whatever stands in the part that is put away was in the queue before.
+        self.with_spool(Spool::turn);
+        let left_over = self.backlog.add(self.queue.take());
+        self.health.loses(left_over.lost);
+        if left_over.is_spooled {
+            // In one of them.
+            self.spooled.has_more = true;
+            self.with_spool(|spool, _| spool.has_more());
+        }
+    }
+
+    fn with_spool(&mut self, work: impl FnOnce(&mut Spool, &mut Segment)) {
         if let Some(mut guard) = spool::lock(&self.spool)
             && let Some(spool) = &mut *guard
         {
-            spool.turn(&mut self.spooled);
+            work(spool, &mut self.spooled);
         }
-        let lost = self.backlog.add(self.queue.take());
-        self.health.loses(lost);
     }
 
     fn write(&mut self) {
@@ -268,8 +277,9 @@ impl Writer {
         }
     }
 
-    /// Without its lock this run would look to others as if it were over.
+    /// Without its lock this run would look to others as if it were over; without its spools it would leave nothing.
     fn stay_seen(&mut self) {
+        self.with_spool(Spool::renew);
         if self.run.is_seen() {
             return;
         }
@@ -277,11 +287,6 @@ impl Writer {
         match self.run.renew() {
             Ok(()) => {
                 self.is_unseen = false;
-                if let Some(mut guard) = spool::lock(&self.spool)
-                    && let Some(spool) = &mut *guard
-                {
-                    spool.renew(&mut self.spooled);
-                }
                 warn!(file = %self.run.path().display(), "the journal's lock was deleted; it is made anew");
             }
             Err(error) if !was_said => {
@@ -293,6 +298,7 @@ impl Writer {
 
     fn close(&mut self) {
         self.leave();
+        self.tidier.wait();
         // A short log is left for the next process: working it off takes longer than most commands.
         let log = fs::metadata(store::suffixed(&self.file, "-wal"));
         if log.is_ok_and(|log| log.len() > LONG_LOG_FILE)
@@ -312,7 +318,7 @@ impl Writer {
                 "the last calls could not be recorded"
             );
         }
-        if spooled > 0 {
+        if spooled > 0 || self.spooled.has_more {
             warn!(
                 rows = spooled,
                 "the last calls are not in the journal yet; the next start sees to it"
