@@ -1,14 +1,14 @@
 //! A record of every tool call: what was asked, what was executed, what came of it, and when. Voice turns are kept beside them.
 //!
 //! ```text
-//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer ─▶ journal.db
-//!      ▲ waits until they are committed │     on the spot, or by its thread ┘           │
-//!      └────────────────────────────────┘                Reader, RecentCalls ◀──────────┘
+//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer, a thread ─▶ journal.db
+//!                                            │ one append              ▲ what a killed process left │
+//!                                            └───────▶ Spool ──────────┘      Reader, RecentCalls ◀─┘
 //! ```
 //!
-//! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` how. A call survives the end of the process once its
-//! row is committed: the start before the tool is invoked, the end before the answer leaves. A journal that can not be written
-//! costs one line in the log, never a call.
+//! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` and `spool.rs` how. A call survives the end of the process
+//! once its row is in the spool: the start before the tool is invoked, the end before the answer leaves. A journal that can not
+//! be written costs one line in the log, never a call.
 //!
 //! ```
 //! use std::sync::Arc;
