@@ -100,7 +100,8 @@ impl Running {
     pub(crate) fn failed(&self, why: &str) -> EngineError {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let words = String::from_utf8_lossy(&tail);
-        match escape(words.trim()) {
+        let lines: Vec<&str> = words.lines().map(str::trim).collect();
+        match escape(lines.join("; ").trim_matches([';', ' '])) {
             said if said.is_empty() => failed(&self.name, why),
             said => failed(&self.name, &format!("{why}: {said}")),
         }
@@ -187,6 +188,10 @@ mod tests {
             (
                 "echo no such device >&2; exit 3",
                 Some("sh: ended (exit status: 3): no such device"),
+            ),
+            (
+                "echo one >&2; echo ' two ' >&2; echo >&2; exit 1",
+                Some("sh: ended (exit status: 1): one; two"),
             ),
             ("exit 3", Some("sh: ended (exit status: 3)")),
             ("kill -9 $$", Some("sh: ended (signal: 9 (SIGKILL))")),

@@ -18,7 +18,7 @@ use crate::wyoming::{Address, Connection, Event, Info, Receiver, Sender, Stage};
 const GREETING: Duration = Duration::from_secs(5);
 /// How often a satellite is asked for a sign of life. It may have nothing else to say for days.
 const PING: Duration = Duration::from_secs(5);
-/// How long a satellite may give none.
+/// How long a satellite that has answered once may give none. Old ones never answer.
 const LIFELESS: Duration = Duration::from_secs(15);
 /// Pieces of sound that wait to be taken: some seconds.
 const WAITING: usize = 64;
@@ -102,6 +102,8 @@ struct Service {
     wake_word: Option<String>,
     /// Sound is being lost, and that was said.
     overrun: bool,
+    /// How long it may say nothing at all.
+    silent: Option<Duration>,
 }
 
 impl Service {
@@ -121,6 +123,7 @@ impl Service {
             converter: None,
             wake_word: None,
             overrun: false,
+            silent: (!is_satellite).then_some(SILENT),
         }
     }
 
@@ -137,21 +140,18 @@ impl Service {
 
     /// Until it fails.
     async fn read(&mut self, mut receiver: Receiver) -> EngineError {
-        let after = if self.is_satellite { LIFELESS } else { SILENT };
         loop {
-            match timeout(after, receiver.answer()).await {
-                Ok(Ok(event)) => {
-                    if let Err(error) = self.take(event) {
-                        return error;
-                    }
-                }
-                Ok(Err(error)) => return error,
-                Err(_) => {
-                    return EngineError::TimedOut {
+            let answer = match self.silent {
+                Some(after) => timeout(after, receiver.answer()).await.unwrap_or_else(|_| {
+                    Err(EngineError::TimedOut {
                         at: self.at.clone(),
                         after,
-                    };
-                }
+                    })
+                }),
+                None => receiver.answer().await,
+            };
+            if let Err(error) = answer.and_then(|event| self.take(event)) {
+                return error;
             }
         }
     }
@@ -165,6 +165,7 @@ impl Service {
             // A satellite that hears silence itself sends none of it.
             Event::AudioStop { .. } => self.give(Heard::Sound(vec![0; QUIET])),
             Event::Ping { text } => self.link.tell(Event::Pong { text }),
+            Event::Pong { .. } => self.silent = Some(LIFELESS),
             Event::Played => self.played.send_modify(|times| *times += 1),
             Event::Detection { name, .. } => self.wake_word = name,
             Event::RunPipeline {

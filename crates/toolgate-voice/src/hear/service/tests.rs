@@ -296,17 +296,25 @@ fn piped(is_satellite: bool) -> (Peer, mpsc::Receiver<Result<Heard, EngineError>
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_gives_no_sign_of_life_is_given_up() {
+async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
     for (is_satellite, after) in [(true, LIFELESS), (false, SILENT)] {
         let began = Instant::now();
-        let (_peer, mut source) = piped(is_satellite);
+        let (mut peer, mut source) = piped(is_satellite);
+        if is_satellite {
+            peer.send(Event::Pong { text: None }).await;
+        }
         let at = "here".to_owned();
-        assert_eq!(
-            source.recv().await,
-            Some(Err(EngineError::TimedOut { at, after }))
-        );
+        let end = EngineError::TimedOut { at, after };
+        assert_eq!(source.recv().await, Some(Err(end)));
         assert_eq!(began.elapsed(), after);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_satellite_that_knows_no_pings_may_be_silent() {
+    let (_peer, mut source) = piped(true);
+    let hour = Duration::from_secs(3600);
+    assert!(timeout(hour, source.recv()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 use std::f32::consts::TAU;
 
 use super::*;
+use crate::audio::{Format, ToHeard};
 
 const SPOKEN: &[u8] = include_bytes!("../../../../tests/sounds/turn-on-switch-one.wav");
 
@@ -104,6 +105,40 @@ fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
             let more = utterance.samples.len() - sentence.len();
             assert!(more < 16_000 * 5 / 4, "{name}: {told:?}");
         }
+    }
+}
+
+/// The same sound as another microphone would give it, on two channels.
+fn recorded(sound: &[i16], rate: u32) -> Vec<u8> {
+    let length = sound.len() as u64 * u64::from(rate) / u64::from(RATE);
+    let sample = |index: u64| {
+        let at = index as f64 * f64::from(RATE) / f64::from(rate);
+        let (from, share) = (at as usize, at.fract());
+        let next = sound.get(from + 1).copied().unwrap_or_default();
+        f64::from(sound[from]) * (1.0 - share) + f64::from(next) * share
+    };
+    (0..length)
+        .flat_map(|index| {
+            let [low, high] = (sample(index) as i16).to_le_bytes();
+            [low, high, low, high]
+        })
+        .collect()
+}
+
+#[test]
+fn speech_is_found_whatever_the_microphone_gives() {
+    let sound = [silence(0.5), spoken(), silence(1.2)].concat();
+    for rate in [8_000, 22_050, 44_100, 48_000] {
+        let format = Format {
+            rate,
+            width: 2,
+            channels: 2,
+        };
+        let heard = ToHeard::new(format)
+            .unwrap()
+            .convert(&recorded(&sound, rate));
+        let told = story(&found(&heard, 1_024));
+        assert_eq!((told.len(), &*told[0]), (2, "began"), "{rate}: {told:?}");
     }
 }
 
