@@ -12,6 +12,7 @@ mod search;
 mod volume;
 
 pub use search::{SearchBackend, SearchSettings};
+pub use volume::{Sounding, VolumeState};
 
 /// A function that ships: what stands in the list of tools, and what runs.
 ///
@@ -49,6 +50,8 @@ pub struct Builtin {
 pub struct BuiltinSettings {
     /// Of `search`.
     pub search: SearchSettings,
+    /// What `volume` governs in place of the machine's speakers, if this program has a voice of its own.
+    pub sounding: Option<Arc<dyn Sounding>>,
 }
 
 /// Every builtin, sorted by name.
@@ -65,7 +68,7 @@ pub fn all(settings: &BuiltinSettings) -> Vec<Builtin> {
         echo::builtin(),
         math_eval::builtin(),
         search::builtin(&settings.search),
-        volume::builtin(),
+        volume::builtin(settings.sounding.as_ref()),
     ]
 }
 

@@ -1,7 +1,8 @@
-//! `volume`: the loudness of the machine's speakers, through the mixer program it has.
+//! `volume`: the loudness of the machine's speakers, through the mixer program it has, or of a voice that was put in their place.
 //!
 //! `wpctl`, `pactl` and `amixer` each know the words of their program; `programs` finds and runs it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -23,18 +24,71 @@ mod wpctl;
 
 const LOUDEST: u32 = 100;
 
-pub(super) fn builtin() -> Builtin {
+/// Something that sounds and has a volume of its own, in place of the machine's speakers.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use toolgate_tools::builtin::{BuiltinSettings, Sounding, VolumeState};
+///
+/// #[derive(Debug)]
+/// struct Voice(Mutex<VolumeState>);
+///
+/// impl Sounding for Voice {
+///     fn volume(&self) -> VolumeState {
+///         *self.0.lock().unwrap()
+///     }
+///     fn set_volume(&self, state: VolumeState) {
+///         *self.0.lock().unwrap() = state;
+///     }
+/// }
+///
+/// let mut settings = BuiltinSettings::default();
+/// settings.sounding = Some(Arc::new(Voice(Mutex::new(VolumeState { level: 80, muted: false }))));
+/// ```
+pub trait Sounding: fmt::Debug + Send + Sync {
+    /// How loud it is.
+    fn volume(&self) -> VolumeState;
+
+    /// Makes it so.
+    fn set_volume(&self, state: VolumeState);
+}
+
+/// How loud something is, or will be once it is no longer muted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VolumeState {
+    /// In percent; kept while muted.
+    pub level: u32,
+    /// Whether it is silent, whatever the level.
+    pub muted: bool,
+}
+
+/// Governs what sounds here, or the machine's speakers if nothing of its own does.
+pub(super) fn builtin(sounding: Option<&Arc<dyn Sounding>>) -> Builtin {
     let mut annotations = Annotations::default();
     annotations.read_only = Some(false);
     annotations.idempotent = Some(false);
     annotations.destructive = Some(false);
+    let (description, handler): (_, Arc<dyn Handler>) = match sounding {
+        Some(sounding) => (
+            "Reads or changes the volume of the voice that speaks your answers, in percent from 0 to 100. Use `set` for an exact \
+             level, `up` and `down` for louder and quieter, `mute` for silence and `unmute` to bring the voice back.",
+            Arc::new(Own {
+                sounding: sounding.clone(),
+                one_at_a_time: std::sync::Mutex::new(()),
+            }),
+        ),
+        None => (
+            "Reads or changes the volume of this machine's speakers, in percent from 0 to 100. Use `set` for an exact level, `up` \
+             and `down` for louder and quieter, `mute` for silence and `unmute` to bring the sound back.",
+            Arc::new(Volume::new(Programs::default())),
+        ),
+    };
     Builtin {
         name: "volume",
-        description: "Reads or changes the volume of this machine's speakers, in percent from 0 to 100. Use `set` for an exact \
-                      level, `up` and `down` for louder and quieter, `mute` for silence and `unmute` to bring the sound back.",
+        description,
         parameters: parameters(),
         annotations,
-        handler: Arc::new(Volume::new(Programs::default())),
+        handler,
     }
 }
 
@@ -42,7 +96,7 @@ fn parameters() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-            "properties": {
+        "properties": {
             "action": { "type": "string", "enum": ["get", "set", "up", "down", "mute", "unmute"], "description": "What to do" },
             "level": { "type": "integer", "minimum": 0, "maximum": 100, "description": "For set: the volume in percent; 1 is 1 %" },
             "step": {
@@ -67,6 +121,16 @@ struct Asked {
 
 fn ten() -> u32 {
     10
+}
+
+impl Asked {
+    fn check(&self) -> Result<(), ToolError> {
+        if self.action == Action::Set && self.level.is_none() {
+            let text = "is needed to set the volume: a percentage from 0 to 100";
+            return Err(ToolError::invalid("level", text));
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -106,15 +170,10 @@ impl Volume {
     }
 
     async fn answer(&self, asked: &Asked, tool: &str) -> Result<Value, ToolError> {
-        if asked.action == Action::Set && asked.level.is_none() {
-            return Err(ToolError::invalid(
-                "level",
-                "is needed to set the volume: a percentage from 0 to 100",
-            ));
-        }
+        asked.check()?;
         let mut before_mute = self.before_mute.lock().await;
         let (mixer, sink) = mixer::find(&self.programs, tool).await?;
-        let state = State::of(&sink, *before_mute);
+        let state = VolumeState::of(&sink, *before_mute);
         let wanted = state.after(asked);
         if wanted == state {
             return Ok(state.report());
@@ -135,18 +194,38 @@ impl Volume {
             mixer.set(wanted.level, tool).await?;
             *before_mute = None;
         }
-        Ok(State::of(&mixer.look(tool).await?, *before_mute).report())
+        Ok(VolumeState::of(&mixer.look(tool).await?, *before_mute).report())
     }
 }
 
-/// What the speakers do, or will do once they are no longer muted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct State {
-    level: u32,
-    muted: bool,
+/// The volume of what sounds here.
+struct Own {
+    sounding: Arc<dyn Sounding>,
+    /// No other call comes between reading and changing.
+    one_at_a_time: std::sync::Mutex<()>,
 }
 
-impl State {
+impl Handler for Own {
+    fn call<'a>(&'a self, arguments: ValidArguments, _context: &'a CallContext) -> ToolFuture<'a> {
+        let answer = arguments.parse().and_then(|asked| self.answer(&asked));
+        Box::pin(async { answer.map(ToolOutput::json) })
+    }
+}
+
+impl Own {
+    fn answer(&self, asked: &Asked) -> Result<Value, ToolError> {
+        asked.check()?;
+        let _one_at_a_time = self.one_at_a_time.lock();
+        let state = self.sounding.volume();
+        let wanted = state.after(asked);
+        if wanted != state {
+            self.sounding.set_volume(wanted);
+        }
+        Ok(self.sounding.volume().report())
+    }
+}
+
+impl VolumeState {
     fn of(sink: &Sink, before_mute: Option<u32>) -> Self {
         match (sink.muted, before_mute) {
             (Some(muted), _) => Self {

@@ -10,6 +10,7 @@ use toolgate_core::{Schema, SchemaLimits};
 
 use super::*;
 
+mod own;
 mod pulseaudio;
 
 const WPCTL: &str = r#"#!/bin/sh
@@ -121,9 +122,9 @@ fn muted(level: u32) -> Value {
     json!({ "sentence": sentence, "level": 0, "muted": true, "level_when_unmuted": level })
 }
 
-/// One conversation that every mixer must have in the same way, beginning at 40 %.
-async fn check(volume: &Volume) {
-    for (arguments, expected) in [
+/// One conversation that everything must have in the same way, beginning at 40 %: what is asked, and what is answered.
+fn conversation() -> Vec<(Value, Value)> {
+    vec![
         (json!({ "action": "get" }), at(40)),
         (json!({ "action": "set", "level": 1 }), at(1)),
         (json!({ "action": "set", "level": 55.0 }), at(55)),
@@ -145,12 +146,13 @@ async fn check(volume: &Volume) {
         (json!({ "action": "down" }), at(0)),
         (json!({ "action": "unmute" }), at(0)),
         (json!({ "action": "set", "level": 40 }), at(40)),
-    ] {
-        assert_eq!(
-            ask(volume, arguments.clone()).await.unwrap(),
-            expected,
-            "{arguments}"
-        );
+    ]
+}
+
+async fn check(volume: &Volume) {
+    for (arguments, expected) in conversation() {
+        let answer = ask(volume, arguments.clone()).await.unwrap();
+        assert_eq!(answer, expected, "{arguments}");
     }
 }
 
