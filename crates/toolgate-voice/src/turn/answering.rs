@@ -14,9 +14,9 @@ use super::converse::{Aloud, converse};
 use super::listening::{Deaf, Request};
 use super::progress::Progress;
 use super::stages::{Asked, Came, record};
-use super::{Answer, Question, Reason, Shared, sorry, survive};
+use super::{Question, Reason, Shared, sorry, survive};
 use crate::transcribe::{is_cancel, plain};
-use crate::{Event, Role, Speech, Spoken, State, Tone};
+use crate::{Answered, Event, Role, Speech, Spoken, State, Tone};
 
 /// The name of a conversation is a key, not a text, in bytes.
 const LONGEST_PLACE: usize = 200;
@@ -168,8 +168,8 @@ impl Shared {
     }
 
     /// One turn for somebody who reads.
-    pub(super) async fn reply(&self, question: Question, stop: &CancellationToken) -> Answer {
-        let answer = |text: &str, ok| Answer {
+    pub(super) async fn reply(&self, question: Question, stop: &CancellationToken) -> Answered {
+        let answer = |text: &str, ok| Answered {
             text: text.to_owned(),
             ok,
         };

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -42,7 +43,7 @@ use converse::Filler;
 use reason::Counts;
 
 use crate::transcribe::Transcribe;
-use crate::{Event, Speaker, State, Utterance, VoiceSettings, Watcher};
+use crate::{Answered, Asked, Event, Respond, Speaker, State, Utterance, VoiceSettings, Watcher};
 
 /// How many may ask at the same time.
 const MOST_ASKS: usize = 16;
@@ -79,16 +80,6 @@ pub struct Question {
     pub room: Option<String>,
     /// The conversation it belongs to; without, all of a source are one.
     pub conversation: Option<String>,
-}
-
-/// What somebody who asked is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Answer {
-    /// The answer, or a friendly sentence that says why there is none.
-    pub text: String,
-    /// True if it is an answer.
-    pub ok: bool,
 }
 
 /// Answers what it hears, in the background: capture never waits for it.
@@ -164,12 +155,12 @@ impl BackgroundTranscriber {
 
     /// Answers somebody who reads, beside everything that is spoken. Dropping it breaks the answer off, but a call of a tool that
     /// must not be stopped goes on to its end.
-    pub async fn ask(&self, question: Question) -> Answer {
+    pub async fn ask(&self, question: Question) -> Answered {
         let stop = self.shared.closed.child_token();
         let _guard = stop.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
         let work = tokio::spawn(async move { shared.reply(question, &stop).await });
-        work.await.unwrap_or_else(|_| Answer {
+        work.await.unwrap_or_else(|_| Answered {
             text: sorry::BROKEN.to_owned(),
             ok: false,
         })
@@ -224,6 +215,20 @@ impl BackgroundTranscriber {
             shared.drop_request(Reason::GivenUp);
         }
         Ok(())
+    }
+}
+
+/// What Home Assistant asks.
+impl Respond for BackgroundTranscriber {
+    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
+        let place = asked.satellite_id.or(asked.device_id);
+        let question = Question {
+            text: asked.text,
+            source: "handle".to_owned(),
+            conversation: asked.conversation_id.or_else(|| place.clone()),
+            room: place,
+        };
+        self.ask(question).boxed()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{ModelError, Provider};
-use toolgate_voice::Question;
+use toolgate_voice::{Asked, Question, Respond};
 
 use crate::support::{Plan, Say, Text, Work, utterance};
 
@@ -45,6 +45,33 @@ async fn ai3_a_question_in_words_is_answered_through_the_same_executor() {
         0,
         "these are the states of the voice"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_over_wyoming_belongs_to_its_satellite() {
+    let house = Plan::new([Text::Never], [Say::Words("Hi.")]).build();
+    let asked = |satellite: &str, conversation: Option<&str>| Asked {
+        text: "Hello".to_owned(),
+        satellite_id: Some(satellite.to_owned()),
+        conversation_id: conversation.map(str::to_owned),
+        ..Asked::default()
+    };
+    for (asked, expected) in [
+        (asked("kitchen", None), 1),
+        (asked("hall", None), 1),
+        (asked("kitchen", None), 3),
+        (asked("hall", Some("1")), 1),
+        (asked("kitchen", Some("1")), 3),
+    ] {
+        let answered = house.ears.respond(asked.clone()).await;
+        assert_eq!((answered.text.as_str(), answered.ok), ("Hi.", true));
+        assert_eq!(
+            house.model.asked().pop().unwrap().len(),
+            expected,
+            "{asked:?}"
+        );
+    }
+    assert_eq!(house.watch.turn(1).await.room.as_deref(), Some("hall"));
 }
 
 #[tokio::test(start_paused = true)]

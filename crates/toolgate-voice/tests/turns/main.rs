@@ -4,6 +4,7 @@ mod answers;
 mod asks;
 mod barge_in;
 mod endurance;
+mod engines;
 mod fillers;
 mod queue;
 mod support;

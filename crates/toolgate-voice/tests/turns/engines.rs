@@ -1,0 +1,153 @@
+//! Real sockets: a transcription engine that fails in every way, and the time that is our own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fakewyoming::{FakeAsr, Fault};
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::wyoming::Address;
+use toolgate_voice::{Reason, WyomingAsr};
+
+use crate::support::{House, Plan, Say, utterance};
+
+/// Long enough for an engine that answers, however busy the machine is.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// A house that hears by this engine and answers at once.
+fn house(asr: &FakeAsr) -> House {
+    let address: Address = asr.address().parse().unwrap();
+    let mut plan = Plan::new([], [Say::Words("Hi there, how are you?")]);
+    plan.ear = Arc::new(WyomingAsr::new(address, "en", DEADLINE));
+    plan.at_once = true;
+    plan.build()
+}
+
+#[tokio::test]
+async fn an_utterance_goes_out_as_it_was_heard() {
+    for asr in [
+        FakeAsr::start([" Hello there. "]).await,
+        FakeAsr::streaming([" Hello there. "]).await,
+    ] {
+        let turn = house(&asr).turn().await;
+        assert_eq!(
+            (turn.heard.as_str(), turn.outcome),
+            ("Hello there", TurnOutcome::Answered)
+        );
+        let samples = utterance().samples;
+        let bytes: Vec<u8> = samples
+            .iter()
+            .flat_map(|sample| sample.to_le_bytes())
+            .collect();
+        assert_eq!(asr.utterances(), [bytes]);
+        assert_eq!(asr.got_of("transcribe")[0].data["language"], "en");
+        assert_eq!((asr.complaints().len(), asr.connections()), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_fails_costs_one_turn() {
+    let long = "word ".repeat(4000);
+    for (fault, streaming) in [
+        (Fault::Hang, false),
+        (Fault::Close, false),
+        (Fault::Garbage, false),
+        (Fault::Giant, false),
+        (Fault::Endless, false),
+        (Fault::Half, false),
+        (Fault::Refuse("out of memory at 0x7f".to_owned()), false),
+        (Fault::CloseAfter(2), true),
+        (Fault::HangAfter(2), true),
+        (Fault::None, false),
+    ] {
+        let first = if fault == Fault::None {
+            long.as_str()
+        } else {
+            "lost"
+        };
+        let asr = match streaming {
+            true => FakeAsr::streaming([first, "Hello"]).await,
+            false => FakeAsr::start([first, "Hello"]).await,
+        };
+        asr.fault(fault.clone());
+        let house = house(&asr);
+        let turn = house.turn().await;
+        assert_eq!(
+            (turn.outcome, turn.heard.as_str()),
+            (TurnOutcome::Failed, ""),
+            "{fault:?}"
+        );
+        let is_friendly = turn.answer.starts_with("Sorry") && !house.spoken().contains("0x7f");
+        assert!(is_friendly, "{fault:?}: {}", house.spoken());
+        assert!(turn.error.unwrap().contains("127.0.0.1"), "{fault:?}");
+        let turn = house.turn().await;
+        assert_eq!(
+            (turn.outcome, turn.heard.as_str()),
+            (TurnOutcome::Answered, "Hello"),
+            "{fault:?}"
+        );
+        let refused = matches!(fault, Fault::Refuse(_));
+        assert_eq!(
+            house.watch.count("lost transcription"),
+            usize::from(!refused),
+            "{fault:?}"
+        );
+        assert_eq!(
+            house.watch.count("back transcription"),
+            usize::from(!refused),
+            "{fault:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_is_killed_in_the_middle_is_found_again() {
+    let mut asr = FakeAsr::start(["never told", "Hello"]).await;
+    asr.fault(Fault::Hang);
+    let house = house(&asr);
+    house.ears.hear(utterance()).unwrap();
+    asr.until("audio-stop", 1).await;
+    asr.kill().await;
+    let turn = house.watch.turn(0).await;
+    assert!(turn.error.unwrap().contains("closed the connection"));
+    assert_eq!(
+        house.turn().await.outcome,
+        TurnOutcome::Failed,
+        "nobody is there"
+    );
+    assert_eq!(
+        house.spoken().matches("can't understand speech").count(),
+        1,
+        "said once"
+    );
+    asr.restart().await;
+    assert_eq!(house.turn().await.heard, "Hello");
+    assert_eq!(house.watch.count("lost transcription"), 1);
+    assert_eq!(house.watch.count("back transcription"), 1);
+}
+
+#[tokio::test]
+async fn who_interrupts_does_not_wait_for_the_engine() {
+    let asr = FakeAsr::start(["never told", "Hello"]).await;
+    asr.fault(Fault::Hang);
+    let house = house(&asr);
+    house.ears.hear(utterance()).unwrap();
+    asr.until("audio-stop", 1).await;
+    house.ears.interrupt();
+    assert_eq!(house.turn().await.heard, "Hello");
+    assert_eq!(house.ears.dropped(Reason::GivenUp), 1);
+    assert_eq!(house.watch.count("lost transcription"), 0);
+}
+
+#[tokio::test]
+async fn from_the_end_of_speech_to_the_first_sound_hardly_any_time_is_our_own() {
+    const PROMISED_MS: f64 = 20.0;
+    let asr = FakeAsr::start(["Hello"; 20]).await;
+    let house = house(&asr);
+    let mut times = Vec::new();
+    for _ in 0..20 {
+        let stages = house.turn().await.stages;
+        times.push(stages.first_audio_ms.unwrap() - stages.speech_ended_ms.unwrap());
+    }
+    times.sort_by(f64::total_cmp);
+    assert!(times[10] < 10.0 * PROMISED_MS, "{times:?}");
+}
