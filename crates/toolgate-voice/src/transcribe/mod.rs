@@ -15,8 +15,8 @@ use futures::future::BoxFuture;
 
 pub use asr::WyomingAsr;
 pub use hallucination::is_hallucination;
-pub(crate) use plain::is_cancel;
 pub use plain::plain;
+pub(crate) use plain::{is_cancel, without_wake_word};
 pub use worth::worth;
 
 use crate::{EngineError, Utterance};

@@ -64,6 +64,26 @@ pub fn plain(transcript: &str) -> String {
     text
 }
 
+/// What was said after the wake word, if it is still there: engines of wake words call it `hey_jarvis` or `hey_jarvis_v0.1`.
+pub(crate) fn without_wake_word<'a>(text: &'a str, wake_word: &str) -> &'a str {
+    let is_between = |letter: char| !letter.is_alphanumeric();
+    let mut rest = text;
+    let is_version = |word: &&str| {
+        let number = word.strip_prefix('v').unwrap_or(word);
+        number.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let names = wake_word.split(is_between).filter(|word| !word.is_empty());
+    for name in names.take_while(|word| !is_version(word)) {
+        let here = rest.trim_start_matches(is_between);
+        let end = here.find(is_between).unwrap_or(here.len());
+        if words(&here[..end]) != words(name) {
+            return text;
+        }
+        rest = here[end..].trim_start_matches(is_between);
+    }
+    rest
+}
+
 /// The words of a text, folded, without punctuation and apostrophes.
 pub(super) fn words(text: &str) -> Vec<String> {
     let is_between = |letter: char| !letter.is_alphanumeric() && !is_silent(letter);
@@ -121,6 +141,21 @@ mod tests {
             assert_eq!(plain(transcript), expected, "{transcript:?}");
         }
         assert!(plain(&"wörter ".repeat(1000)).len() <= LONGEST);
+    }
+
+    #[test]
+    fn a_wake_word_is_no_part_of_the_request() {
+        for (text, wake_word, expected) in [
+            ("Hey Jarvis, turn it on.", "hey_jarvis", "turn it on."),
+            (" hey jarvis turn it on", "hey_jarvis_v0.1", "turn it on"),
+            ("Okay, Nabu! Stop.", "okay nabu", "Stop."),
+            ("Hey, Jarvis!", "hey_jarvis", ""),
+            ("Jarvis is a butler", "hey_jarvis", "Jarvis is a butler"),
+            ("Hey Jarvisson", "hey_jarvis", "Hey Jarvisson"),
+            ("-5 degrees", "", "-5 degrees"),
+        ] {
+            assert_eq!(without_wake_word(text, wake_word), expected, "{text}");
+        }
     }
 
     #[test]

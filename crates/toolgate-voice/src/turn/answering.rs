@@ -75,7 +75,7 @@ impl Shared {
         let is_of_the_model = verdict
             .as_ref()
             .is_none_or(|verdict| verdict.sorry.is_none());
-        if !spoken.complete && is_of_the_model {
+        if !spoken.complete && is_of_the_model && progress.has_asked() {
             conversation.keep_spoken(&spoken.text);
         }
         let model = who(self.conversations.client(), &conversation);

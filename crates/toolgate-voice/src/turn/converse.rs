@@ -80,7 +80,10 @@ pub(super) async fn converse(
             biased;
             () = &mut stop, if !stopped => {
                 stopped = true;
-                Step::Worked
+                match progress.must_go_on() {
+                    true => Step::Worked,
+                    false => Step::BrokenOff,
+                }
             }
             step = step => step,
             () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {

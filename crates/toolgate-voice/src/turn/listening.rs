@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::stages::Asked;
 use super::{Job, Reason, Said, Shared, survive};
-use crate::transcribe::{is_cancel, is_hallucination, plain, worth};
+use crate::transcribe::{is_cancel, is_hallucination, plain, without_wake_word, worth};
 use crate::{EngineError, Event, Role, State, Utterance};
 
 /// An engine keeps its deadline itself; this is for one that does not.
@@ -110,7 +110,8 @@ impl Shared {
         let (heard, problem) = match text {
             Ok(text) => {
                 self.engines.worked(Role::Transcription);
-                let heard = plain(&text);
+                let name = utterance.wake_word.as_deref().unwrap_or_default();
+                let heard = plain(without_wake_word(&text, name));
                 if heard.is_empty() {
                     return Err(Reason::NoWords);
                 }

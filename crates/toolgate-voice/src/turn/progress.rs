@@ -26,6 +26,7 @@ struct Inner {
     running: Vec<Running>,
     calls: Vec<String>,
     first_token: Option<Instant>,
+    has_asked: bool,
     is_speaking: bool,
     /// Since when a tool is at work.
     working: Option<Instant>,
@@ -51,6 +52,11 @@ impl Progress {
             aloud,
             inner: Arc::default(),
         }
+    }
+
+    /// True once the model was asked: only then does history know of this turn.
+    pub(super) fn has_asked(&self) -> bool {
+        self.lock().has_asked
     }
 
     /// When the model said or called something.
@@ -166,7 +172,11 @@ impl Listener for Progress {
                 inner.words.push(Words::Said(text.to_owned()));
             }
             ModelEvent::Void | ModelEvent::WasThinking => self.lock().words.push(Words::TakenBack),
-            ModelEvent::Asking { .. } => self.lock().words.push(Words::Round),
+            ModelEvent::Asking { .. } => {
+                let mut inner = self.lock();
+                inner.has_asked = true;
+                inner.words.push(Words::Round);
+            }
             ModelEvent::Calling { call, id } => self.calling(call, id),
             ModelEvent::Called { outcome, .. } => {
                 self.watcher.event(Event::Called(outcome));

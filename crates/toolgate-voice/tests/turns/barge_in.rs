@@ -57,6 +57,20 @@ async fn while_thinking_the_models_stream_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn before_the_model_is_asked_nothing_is_forgotten() {
+    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    house.turn().await;
+    *house.model.prepares.lock().unwrap() = Duration::from_secs(10);
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state thinking", 2).await;
+    sleep(Duration::from_secs(1)).await;
+    house.ears.interrupt();
+    assert_eq!(house.watch.turn(1).await.outcome, TurnOutcome::Interrupted);
+    house.turn().await;
+    assert_eq!(house.model.has_said(), ["Hi."]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_a_tool_runs_that_may_be_stopped_it_is() {
     let mut idempotent = Annotations::default();
     idempotent.idempotent = Some(true);

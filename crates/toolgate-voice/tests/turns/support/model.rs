@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_models::{
     AssistantMessage, CallArguments, Catalog, Event, IntentsClient, Listener, Message, ModelCall,
@@ -34,7 +34,9 @@ pub(crate) struct Script {
     asked: Mutex<Vec<Vec<Message>>>,
     /// Knows how tools are listed.
     lists: IntentsClient,
-    pub(crate) keeps: bool,
+    keeps: bool,
+    /// How long it takes to get ready.
+    pub(crate) prepares: Mutex<Duration>,
 }
 
 impl Script {
@@ -54,6 +56,7 @@ impl Script {
             asked: Mutex::default(),
             lists: IntentsClient::new(toolbox, Pack::english()).unwrap(),
             keeps,
+            prepares: Mutex::default(),
         }
     }
 
@@ -89,6 +92,10 @@ impl ModelClient for Script {
 
     fn model(&self) -> &str {
         "script"
+    }
+
+    fn prepare(&self, _: Instant) -> BoxFuture<'_, ()> {
+        sleep(*self.prepares.lock().unwrap()).boxed()
     }
 
     fn window(&self) -> usize {
