@@ -1,6 +1,5 @@
 //! The second task: words are answered, and the answer is spoken.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -55,7 +54,7 @@ impl Shared {
         let mut conversation = talk.lock().await;
         let progress = self.progress(true);
         self.state(&State::Thinking);
-        let speech = self.speaker.begin();
+        let speech = self.speech(number);
         let aloud = Aloud {
             speaker: &self.speaker,
             speech: &speech,
@@ -68,7 +67,7 @@ impl Shared {
             self.watcher.event(Event::Words(sorry));
             speech.push(sorry);
         }
-        let mut spoken = self.finish(number, speech).await;
+        let mut spoken = speech.finish().await;
         if done.filled {
             spoken.text = spoken.text.replacen(sorry::MOMENT, "", 1);
         }
@@ -148,23 +147,18 @@ impl Shared {
     async fn say(&self, number: u64, words: &str) -> Spoken {
         self.state(&State::Speaking);
         self.watcher.event(Event::Words(words));
-        let speech = self.speaker.begin();
+        let speech = self.speech(number);
         speech.push(words);
-        self.finish(number, speech).await
+        speech.finish().await
     }
 
-    /// Speaks to the end, unless it is interrupted.
-    async fn finish(&self, number: u64, speech: Speech) -> Spoken {
-        let mut spoken = pin!(speech.finish());
-        tokio::select! {
-            biased;
-            spoken = &mut spoken => spoken,
-            () = self.until_given_up(number) => {
-                // Who interrupted did this too, perhaps before this speech had begun.
-                self.speaker.stop();
-                spoken.await
-            }
+    /// Begins to speak; not a sound if the request was given up just now. Whoever gives it up later stops this speech.
+    fn speech(&self, number: u64) -> Speech {
+        let speech = self.speaker.begin();
+        if self.is_given_up(number) {
+            self.speaker.stop();
         }
+        speech
     }
 
     /// One turn for somebody who reads.

@@ -86,7 +86,9 @@ mod tests {
         let counts = Counts::default();
         for (index, reason) in Reason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, index, "{reason}");
-            (0..=index).for_each(|_| drop(counts.add(reason)));
+            for count in 0..=index as u64 {
+                assert_eq!(counts.add(reason), count + 1);
+            }
         }
         let all = Reason::ALL.map(|reason| counts.get(reason));
         assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::Reason;
+use toolgate_voice::{Reason, Tone};
 
 use crate::support::{House, Plan, Say, Text, Work, utterance};
 
@@ -182,6 +182,22 @@ async fn while_the_model_still_streams_both_stop() {
         house.model.has_said(),
         ["Bees sleep at night in their hive."]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_sounds_after_an_interruption_is_not_cut_off_by_it() {
+    let says = [Say::Words("One, two, three, four, five, six, seven.")];
+    let house = Plan::new([Text::Is("Count")], says).build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state speaking", 1).await;
+    sleep(Duration::from_millis(300)).await;
+    house.ears.interrupt();
+    house.watch.turn(0).await;
+    let before = *house.heard.lock().unwrap();
+    house.speaker.tone(Tone::Wake);
+    sleep(Duration::from_secs(1)).await;
+    let heard = *house.heard.lock().unwrap() - before;
+    assert!(heard > Duration::from_millis(140), "{heard:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -213,6 +213,7 @@ pub(crate) struct House {
     pub(crate) ears: Arc<BackgroundTranscriber>,
     pub(crate) watch: Arc<Watch>,
     pub(crate) mouth: Arc<Mouth>,
+    pub(crate) speaker: Speaker,
     pub(crate) heard: Arc<Mutex<Duration>>,
     pub(crate) model: Arc<Script>,
 }
@@ -264,12 +265,13 @@ impl Plan {
         let heard = Arc::clone(&room.heard);
         let engine: Arc<dyn Synthesize> = Arc::<Mouth>::clone(&mouth);
         let model = (self.client)(&toolbox, Arc::clone(&self.model));
+        let speaker = Speaker::new(engine, Arc::new(room), Loudness::default());
         let equipment = Equipment {
             model,
             model_settings: self.model_settings,
             toolbox,
             transcribe: self.ear,
-            speaker: Speaker::new(engine, Arc::new(room), Loudness::default()),
+            speaker: speaker.clone(),
             watcher: Arc::<Watch>::clone(&watch),
             journal: self.journal,
         };
@@ -278,6 +280,7 @@ impl Plan {
             ears: Arc::new(ears),
             watch,
             mouth,
+            speaker,
             heard,
             model: self.model,
         }
