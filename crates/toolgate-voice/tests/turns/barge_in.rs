@@ -192,7 +192,6 @@ async fn what_sounds_after_an_interruption_is_not_cut_off_by_it() {
     house.watch.seen("state speaking", 1).await;
     sleep(Duration::from_millis(300)).await;
     house.ears.interrupt();
-    house.watch.turn(0).await;
     let before = *house.heard.lock().unwrap();
     house.speaker.tone(Tone::Wake);
     sleep(Duration::from_secs(1)).await;
