@@ -43,13 +43,13 @@ pub fn output(
                 .map_err(|error| problem(format!("{error}")))?;
             Arc::new(WyomingSnd::new(address))
         }
-        file if file.ends_with(".wav") && !file.contains(char::is_whitespace) => {
-            Arc::new(WavFile::new(file))
-        }
         command => {
             let words =
                 words(command).ok_or_else(|| problem("a quote is not closed".to_owned()))?;
-            Arc::new(Program::new(words))
+            match words.as_slice() {
+                [file] if file.ends_with(".wav") => Arc::new(WavFile::new(file)),
+                _ => Arc::new(Program::new(words)),
+            }
         }
     })
 }
