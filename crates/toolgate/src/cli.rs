@@ -25,6 +25,7 @@ Examples:
   toolgate ask what time is it in Oslo           let a model use them
   toolgate chat                                  the same, turn by turn
   toolgate demo                                  the same, in a simulated house
+  toolgate voice                                 the same, spoken
   toolgate serve                                 all tools over HTTP and MCP, with a dashboard
   toolgate calls                                 what was called, and what came of it
 
@@ -109,6 +110,22 @@ Examples:
   toolgate chat --resume yesterday.json
   printf 'what time is it\\nand in Oslo\\n' | toolgate chat")]
     Chat(ChatOptions),
+    /// Hear requests, let a model use the tools, and speak the answers
+    #[command(after_help = "\
+Needs a Wyoming service that makes text of speech, such as wyoming-faster-whisper, and a program that speaks, such as
+espeak-ng: 'toolgate doctor' looks for everything and says how it is started. Enter stops an answer, Ctrl-C ends it.
+Answers go to stdout, the rest to stderr. What the policy asks about is asked at the terminal, else denied. The model is
+chosen as for ask; with --provider intents none is needed.
+
+Examples:
+  toolgate voice                                                 this machine's microphone and loudspeaker
+  toolgate voice --push-to-talk                                  Enter, then speak
+  toolgate voice --wake tcp://localhost:10400                    after a wake word, by openWakeWord
+  toolgate voice --mic tcp://kitchen.local:10700                 a satellite
+  arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -
+  toolgate voice --wav request.wav --out answer.wav --json       files in, a file out
+  toolgate voice --handle tcp://127.0.0.1:10800                  a conversation agent for Home Assistant")]
+    Voice(VoiceOptions),
     /// Try it all in a simulated house, with nothing to install
     #[command(after_help = "\
 A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers them as tools, beside all

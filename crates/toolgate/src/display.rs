@@ -348,7 +348,7 @@ fn title(call: &ModelCall, redactor: &Redactor) -> String {
 }
 
 /// `12 ms`, `1.2 s`.
-fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     match duration.as_millis() {
         millis @ 0..1000 => format!("{millis} ms"),
         _ => format!("{:.1} s", duration.as_secs_f64()),

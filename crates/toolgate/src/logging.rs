@@ -10,10 +10,12 @@ use crate::{say, spinner};
 
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
-    let serves = matches!(
-        command,
-        Command::Serve(_) | Command::Mcp(_) | Command::ZwaveMcpServer(_)
-    );
+    let serves = match command {
+        Command::Serve(_) | Command::Mcp(_) | Command::ZwaveMcpServer(_) => true,
+        // Where a person looks, they see what happens.
+        Command::Voice(_) => !say::is_read(),
+        _ => false,
+    };
     let ours = match (
         options.quiet,
         options.verbose.saturating_add(u8::from(serves)),
@@ -29,18 +31,24 @@ pub(crate) fn start(options: &Global, command: &Command) {
         _ => ours,
     };
     let others = ours.min(LevelFilter::WARN);
+    // The same again would stand between the lines that a person reads.
+    let speech = match command {
+        Command::Voice(_) if say::is_read() && options.verbose == 0 => LevelFilter::ERROR,
+        _ => ours,
+    };
     let filter = Targets::new()
         .with_default(others)
         // It warns of every error that a client is answered with; the call's own record tells more.
         .with_target("rmcp", LevelFilter::ERROR)
         .with_target("toolgate", ours)
+        .with_target("toolgate_voice", speech)
         .with_target("zwave", ours);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_target(false);
     let lines = match options.log_format {
         // A gateway runs for months, and not everywhere is there somebody else who notes the time.
-        LogFormat::Text if matches!(command, Command::Serve(_)) => {
+        LogFormat::Text if serves && matches!(command, Command::Serve(_) | Command::Voice(_)) => {
             lines.with_ansi(say::colours()).boxed()
         }
         LogFormat::Text => lines.with_ansi(say::colours()).without_time().boxed(),

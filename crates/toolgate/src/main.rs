@@ -22,6 +22,7 @@ mod servers;
 mod signals;
 mod spinner;
 mod talk;
+mod terminal;
 mod trust;
 mod wiring;
 mod workshop;
@@ -65,6 +66,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Call(options) => commands::call::run(&cli.global, options),
         Command::Ask(options) => commands::ask::run(&cli.global, options),
         Command::Chat(options) => commands::chat::run(&cli.global, options),
+        Command::Voice(options) => commands::voice::run(&cli.global, options),
         Command::Demo(options) => commands::demo::run(&cli.global, options),
         Command::Add(options) => commands::add::run(&cli.global, options),
         Command::Remove(options) => commands::remove::run(&cli.global, options),

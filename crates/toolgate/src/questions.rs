@@ -9,6 +9,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::spinner::Spinner;
+use crate::terminal::Terminal;
 
 /// One reader at a time: two that wait for the same line would get each other's answers.
 static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
@@ -26,10 +27,28 @@ pub(crate) async fn ask<T: Send + 'static>(
     let asked = tokio::task::spawn_blocking(move || {
         // Whoever reads next waits until this thread has stopped reading.
         let _turn = turn;
+        // Whoever answers wants to see what they type, also where nobody else does.
+        let _seen = Terminal::echoing(true);
         forget_typed();
         question(&mut || line(&flag))
     });
     asked.await.ok()
+}
+
+/// The next line that is typed while no question is asked; `None` at the end of stdin. Questions go first.
+pub(crate) async fn typed() -> Option<String> {
+    loop {
+        let turn = turn().await;
+        let looking = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            is_typed().then(read)
+        });
+        match looking.await {
+            Ok(Some(line)) => return line,
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Keeps all questions away from the terminal for as long as it is held.
@@ -54,27 +73,37 @@ impl Drop for CalledOff {
 
 /// The next line of stdin; `None` at its end, or once it is not wanted any more.
 fn line(called_off: &AtomicBool) -> Option<String> {
+    while !is_typed() {
+        if called_off.load(Ordering::Relaxed) {
+            return None;
+        }
+    }
+    // What was typed just now is for whoever reads next.
+    match called_off.load(Ordering::Relaxed) {
+        true => None,
+        false => read(),
+    }
+}
+
+/// Looks for a moment whether there is something to read.
+fn is_typed() -> bool {
     const LOOK: Timespec = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
     };
     let stdin = std::io::stdin();
-    loop {
-        if called_off.load(Ordering::Relaxed) {
-            return None;
-        }
-        let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut sources, Some(&LOOK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            // What was typed just now is for whoever reads next.
-            Ok(_) if called_off.load(Ordering::Relaxed) => return None,
-            Ok(_) => break,
-            Err(_) => return None,
-        }
-    }
-    // A terminal gives whole lines: this one is there.
+    let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
+    // What can not be looked at is told by reading it.
+    !matches!(
+        poll(&mut sources, Some(&LOOK)),
+        Ok(0) | Err(rustix::io::Errno::INTR)
+    )
+}
+
+/// A terminal gives whole lines: this one is there.
+fn read() -> Option<String> {
     let mut line = String::new();
-    match stdin.lock().read_line(&mut line) {
+    match std::io::stdin().lock().read_line(&mut line) {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(line.trim().to_owned()),
     }

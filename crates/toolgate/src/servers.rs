@@ -224,6 +224,13 @@ impl Fleet {
         tell_untrusted(&self.untrusted);
     }
 
+    /// What can not be reached, in words that can be spoken, such as `the smart home and the server files`.
+    pub(crate) fn missing(&self) -> Option<String> {
+        use ServerState::{Connected, Disabled};
+        let away = self.names(|status| !matches!(status.state, Connected | Disabled));
+        spoken(away.iter().chain(&self.untrusted))
+    }
+
     /// Logs which servers wait for an agreement, where nobody reads remarks.
     pub(crate) fn warn_of_untrusted(&self) {
         warn_of_untrusted(&self.untrusted);
@@ -281,6 +288,28 @@ pub(crate) fn tell_untrusted(names: &[String]) {
     ));
 }
 
+/// Servers by names that can be spoken. Most people who talk to their house have one for it, and call it otherwise.
+fn spoken<'a>(names: impl Iterator<Item = &'a String>) -> Option<String> {
+    let mut words: Vec<String> = Vec::new();
+    for name in names {
+        let is_house = ["zwave", "z-wave", "home", "house"]
+            .iter()
+            .any(|word| name.to_lowercase().contains(word));
+        let spoken = match is_house {
+            true => "the smart home".to_owned(),
+            false => format!("the server {}", escape(name).replace(['_', '-'], " ")),
+        };
+        if !words.contains(&spoken) {
+            words.push(spoken);
+        }
+    }
+    let last = words.pop()?;
+    Some(match words.is_empty() {
+        true => last,
+        false => format!("{} and {last}", words.join(", ")),
+    })
+}
+
 /// This program once more, as a watcher.
 fn guard() -> Guard {
     match std::env::current_exe() {
@@ -290,6 +319,27 @@ fn guard() -> Guard {
                 "this program does not know where it is ({error}): its servers may outlive it if it is killed"
             );
             Guard::none()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spoken;
+
+    #[test]
+    fn servers_are_called_by_names_that_can_be_spoken() {
+        for (names, expected) in [
+            (&[][..], None),
+            (&["zwave"], Some("the smart home")),
+            (&["my_files"], Some("the server my files")),
+            (
+                &["zwave", "files", "House2", "mail"],
+                Some("the smart home, the server files and the server mail"),
+            ),
+        ] {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(spoken(names.iter()).as_deref(), expected);
         }
     }
 }

@@ -57,15 +57,19 @@ fn taken_back() -> String {
 
 /// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal.
 pub(crate) fn draw(lines: &[String]) {
-    // One column stays free: a line that wraps could not be taken back.
-    let width = terminal_size::terminal_size_of(std::io::stderr())
-        .map_or(80, |(width, _)| usize::from(width.0))
-        .saturating_sub(1);
+    let width = width();
     let lines: Vec<&str> = lines.iter().map(|line| fitting(line, width)).collect();
     let mut err = std::io::stderr().lock();
     let text = format!("{}{}", taken_back(), lines.join("\n"));
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
     DRAWN.store(lines.len(), Ordering::Relaxed);
+}
+
+/// How wide a line may be. One column stays free: a line that wraps could not be taken back.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(80, |(width, _)| usize::from(width.0))
+        .saturating_sub(1)
 }
 
 /// True where lines can be drawn and taken back: a person looks, at a terminal that can do that.

@@ -1,4 +1,6 @@
-//! What `ask` and `chat` share: a model, the tools it may use, and a conversation between them.
+//! What `ask`, `chat` and `voice` share: a model, the tools it may use, and a conversation between them.
+
+mod wanted;
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -7,21 +9,24 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use toolgate_core::{Pattern, Redactor, Source, escape, nearest};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
-    Turn, TurnEnd,
+    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved, Toolbox, Turn,
+    TurnEnd,
 };
 
 use crate::approve::TerminalApprover;
 use crate::cli::{Global, ModelOptions};
-use crate::config::{Config, Place};
+use crate::config::Config;
 use crate::display::{Display, Manner};
 use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
 use crate::journal::Record;
 use crate::servers::{self, Admitted, Fleet};
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, say};
+
+pub(crate) use wanted::refuse_strange;
+use wanted::{for_provider, split, wanted};
 
 /// How long a question waits for servers that are still starting; the others' tools are there by then.
 const SETTLING: Duration = Duration::from_secs(15);
@@ -45,23 +50,49 @@ pub(crate) struct Setting {
     pub(crate) record: Record,
 }
 
+/// What a run is about.
+pub(crate) struct Occasion<'a> {
+    /// What it is, for the journal.
+    command: &'a str,
+    /// A conversation that it goes on with.
+    resume: Option<&'a Path>,
+    /// Its calls are shown by a gateway too.
+    pub(crate) watch: Option<&'a Watch>,
+    /// What its tools are made with.
+    pub(crate) services: Services,
+}
+
+impl<'a> Occasion<'a> {
+    pub(crate) fn new(command: &'a str) -> Self {
+        Self {
+            command,
+            resume: None,
+            watch: None,
+            services: Services::default(),
+        }
+    }
+
+    pub(crate) fn resuming(mut self, file: Option<&'a Path>) -> Self {
+        self.resume = file;
+        self
+    }
+}
+
 impl Setting {
-    /// `command` says what this run is; with `watch`, its calls are shown by a gateway too.
     pub(crate) fn new(
         global: &Global,
         options: &ModelOptions,
-        command: &str,
-        watch: Option<&Watch>,
+        occasion: Occasion<'_>,
     ) -> anyhow::Result<Self> {
         let config = wiring::configuration(global)?;
         // Before anything is started: what can not be resumed is wrong usage.
-        let saved = options.resume.as_deref().map(read).transpose()?;
+        let saved = occasion.resume.map(read).transpose()?;
         let (wanted, said_by) = wanted(&config, options, saved.as_ref())?;
-        let tools = wiring::tools(&config);
+        let tools = wiring::tools_beside(&config, occasion.services);
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
-        let record = Record::open(&config, &tools, command);
+        let record = Record::open(&config, &tools, occasion.command);
         let approver = TerminalApprover {
             agreed: options.yes,
             spinner: spinner.clone(),
@@ -73,7 +104,7 @@ impl Setting {
             false => wiring::logged(&config, &tools),
         };
         let door = record.keep(door);
-        let executor = match watch {
+        let executor = match occasion.watch {
             Some(watch) => watch.keep(door).approver(Nearest {
                 dashboard: watch.approvals.clone(),
                 terminal: approver,
@@ -132,7 +163,7 @@ impl Setting {
         (Some(fleet), choice)
     }
 
-    async fn choose(&self) -> Result<Choice, ChooseError> {
+    pub(crate) async fn choose(&self) -> Result<Choice, ChooseError> {
         let choosing = toolgate_models::choice(&self.wanted, self.said_by, &wiring::environment);
         choosing.await.map_err(|error| match error {
             ChooseError::Settings(text) if self.said_by == SAVED => ChooseError::Settings(format!(
@@ -244,106 +275,6 @@ pub(crate) async fn beside<T>(display: &Display, turn: impl Future<Output = T>) 
     }
 }
 
-/// What the configuration and the command line want; the command line goes first.
-fn wanted(
-    config: &Config,
-    options: &ModelOptions,
-    saved: Option<&Saved>,
-) -> anyhow::Result<(ModelSettings, &'static str)> {
-    if let Some(unset) = config.unset_for_model() {
-        bail!(unset.clone());
-    }
-    let (prefix, name) = match options.model.as_deref().map(split) {
-        Some((prefix, name)) => (prefix, name),
-        None => (None, None),
-    };
-    if let (Some(provider), Some(prefix)) = (options.provider, prefix)
-        && provider != prefix
-    {
-        bail!("--provider {provider} and --model {prefix}:… are two providers");
-    }
-    let (mut wanted, said_by) = match options.provider.or(prefix) {
-        Some(provider) => (
-            for_provider(&config.model, provider),
-            "the command line says so",
-        ),
-        None => match saved.filter(|_| is_open(config, options)) {
-            // Who was told the beginning is told the rest, and nobody else.
-            Some(saved) => {
-                let mut settings = for_provider(&config.model, saved.provider);
-                saved.model.clone_into(&mut settings.name);
-                (settings, SAVED)
-            }
-            None => (config.model.clone(), "the configuration says so"),
-        },
-    };
-    if let Some(name) = name {
-        name.clone_into(&mut wanted.name);
-    }
-    if let Some(timeout) = options.timeout {
-        wanted.timeout = timeout;
-    }
-    refuse_strange(config, &wanted)?;
-    Ok((wanted, said_by))
-}
-
-/// True if nobody said which model it should be.
-fn is_open(config: &Config, options: &ModelOptions) -> bool {
-    let configured = &config.model;
-    options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
-}
-
-/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere, nor choose
-/// which of their variables a provider is given as its key.
-pub(crate) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
-    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
-        return Ok(());
-    };
-    let is_elsewhere = !wanted.url.is_empty() && !toolgate_models::is_this_machine(&wanted.url);
-    let (key, what) = if is_elsewhere {
-        ("url", "send your words and your key elsewhere")
-    } else if !wanted.key.is_empty() {
-        ("key", "say what is sent as your key")
-    } else if !wanted.secrets().is_empty() {
-        ("url", "say what is sent as your login")
-    } else {
-        return Ok(());
-    };
-    let file = escape(&file.to_string_lossy());
-    let text = format!(
-        "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"
-    );
-    match config.error_about("model", key, &text) {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
-}
-
-/// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
-fn for_provider(configured: &ModelSettings, provider: Provider) -> ModelSettings {
-    let mut settings = configured.clone();
-    if configured.provider != Some(provider) {
-        settings.name.clear();
-        settings.url.clear();
-        settings.key.clear();
-        settings.context_tokens = None;
-    }
-    settings.provider = Some(provider);
-    settings
-}
-
-/// `provider`, `provider:name`, or a name, which may hold a colon of its own.
-fn split(text: &str) -> (Option<Provider>, Option<&str>) {
-    let (first, rest) = match text.split_once(':') {
-        Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
-        None => (text, None),
-    };
-    match first.parse() {
-        Ok(provider) => (Some(provider), rest),
-        Err(_) => (None, Some(text).filter(|text| !text.is_empty())),
-    }
-}
-
 /// Reads a saved conversation.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
     let shown = escape(&path.to_string_lossy());
@@ -426,47 +357,4 @@ pub(crate) fn exit_of(error: &ChooseError) -> Exit {
 pub(crate) fn described(chosen: &Chosen) -> String {
     let name = escape(chosen.client.model());
     format!("{} {name}", chosen.client.provider())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_named_with_or_without_its_provider() {
-        for (text, expected) in [
-            ("ollama", (Some(Provider::Ollama), None)),
-            ("ollama:", (Some(Provider::Ollama), None)),
-            (
-                "ollama:qwen3:4b",
-                (Some(Provider::Ollama), Some("qwen3:4b")),
-            ),
-            ("qwen3:4b", (None, Some("qwen3:4b"))),
-            ("gpt-9", (None, Some("gpt-9"))),
-            ("", (None, None)),
-        ] {
-            assert_eq!(split(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn another_provider_does_not_get_the_configured_key_or_address() {
-        let mut configured = ModelSettings::default();
-        configured.provider = Some(Provider::OpenAi);
-        configured.name = "m".to_owned();
-        configured.url = "http://h/v1".to_owned();
-        configured.key = "k".to_owned();
-        configured.max_tokens = 7;
-        assert_eq!(for_provider(&configured, Provider::OpenAi), configured);
-        let other = for_provider(&configured, Provider::Anthropic);
-        assert_eq!(
-            (
-                other.name.as_str(),
-                other.url.as_str(),
-                other.key.as_str(),
-                other.max_tokens
-            ),
-            ("", "", "", 7)
-        );
-    }
 }

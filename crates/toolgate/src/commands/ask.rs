@@ -13,7 +13,7 @@ use crate::display::Manner;
 use crate::exit::{self, Exit};
 use crate::say;
 use crate::servers::Fleet;
-use crate::talk::{self, Setting};
+use crate::talk::{self, Occasion, Setting};
 
 /// For a model that failed.
 const DOCTOR: &str = "'toolgate doctor' looks at the model and says what to do";
@@ -23,7 +23,8 @@ const LONGEST: u64 = 4 << 20;
 
 pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit> {
     let text = text(&options.text)?;
-    let setting = Setting::new(global, &options.model, "toolgate ask", None)?;
+    let occasion = Occasion::new("toolgate ask").resuming(options.resume.file.as_deref());
+    let setting = Setting::new(global, &options.model, occasion)?;
     if let Some(file) = &options.save {
         talk::expect_savable(file)?;
     }
@@ -104,7 +105,7 @@ async fn ask(
     let is_followed = say::is_followed();
     let streams = say::can_stream() && !options.json;
     introduce(&chosen, is_followed);
-    let mut conversation = setting.conversation(&chosen, options.model.resume.as_deref())?;
+    let mut conversation = setting.conversation(&chosen, options.resume.file.as_deref())?;
     let display = setting.display(Manner {
         streams,
         progress: is_followed,

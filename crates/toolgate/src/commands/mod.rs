@@ -18,6 +18,7 @@ pub(crate) mod replay;
 pub(crate) mod serve;
 mod server;
 pub(crate) mod trust;
+pub(crate) mod voice;
 pub(crate) mod zwave_mcp_server;
 
 use comfy_table::presets::NOTHING;

@@ -31,7 +31,7 @@ pub(crate) use document::Document;
 pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
-pub(crate) use voice::{PLAYERS, RECORDERS, SPEAKERS};
+pub(crate) use voice::{PLAYERS, SPEAKERS, is_loopback, is_wav};
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -170,9 +170,9 @@ impl Config {
         for path in paths.chain(&mut config.journal.file) {
             *path = resolved(path, folder, environment);
         }
-        if is_wav(&config.voice.output) {
+        if voice::is_wav(&config.voice.output) {
             let file = resolved(Path::new(&config.voice.output), folder, environment);
-            config.voice.output = file.to_string_lossy().into_owned();
+            config.voice.output = voice::quoted(&file.to_string_lossy());
         }
         config.document = Some(document);
         Ok(config)
@@ -362,11 +362,6 @@ fn in_plain_words(problem: &str) -> String {
         .fold(problem.to_owned(), |text, (rust, json)| {
             text.replace(&format!("expected {rust}"), &format!("expected {json}"))
         })
-}
-
-/// True if speech goes to a file.
-fn is_wav(output: &str) -> bool {
-    output.ends_with(".wav") && !output.contains("://")
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.

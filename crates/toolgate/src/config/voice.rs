@@ -3,14 +3,12 @@
 
 use std::net::IpAddr;
 
-use toolgate_voice::VoiceSettings;
 use toolgate_voice::wyoming::Address;
+use toolgate_voice::{Recorder, VoiceSettings};
 
 use super::strange::refused;
 use super::{Config, ConfigError};
 
-/// Programs that record from the sound card, the best first.
-pub(crate) const RECORDERS: [&str; 3] = ["pw-record", "parecord", "arecord"];
 /// Programs that play sound, the best first.
 pub(crate) const PLAYERS: [&str; 3] = ["pw-play", "paplay", "aplay"];
 /// Programs that speak, in the order in which they are looked for.
@@ -71,17 +69,29 @@ type Judge<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// Sound may come from, and go to, services of this machine and programs that are known.
 fn misleading_engine(value: &str) -> Option<&'static str> {
-    let mut known = ["none"]
-        .iter()
-        .chain(&RECORDERS)
-        .chain(&PLAYERS)
-        .chain(&SPEAKERS);
-    if known.any(|name| *name == value) || is_loopback(value) {
+    let is_recorder = Recorder::ALL.iter().any(|one| one.name() == value);
+    let mut known = ["none"].iter().chain(&PLAYERS).chain(&SPEAKERS);
+    if is_recorder || known.any(|name| *name == value) || is_loopback(value) {
         None
     } else if value.contains("://") {
         Some(SEND)
     } else {
         Some(RUN)
+    }
+}
+
+/// True if speech goes to a file; what has several words is a command.
+pub(crate) fn is_wav(output: &str) -> bool {
+    let is_one = !output.contains(char::is_whitespace) && !output.contains("://");
+    is_one && output.ends_with(".wav")
+}
+
+/// One word for whoever takes a command apart, whatever is in it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
+    match is_plain {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -161,6 +171,23 @@ mod tests {
             Place::Here,
         );
         assert!(login.misleads_voice(&login.voice).is_some());
+    }
+
+    #[test]
+    fn a_file_stays_one_word_and_a_command_stays_a_command() {
+        for (output, expected) in [
+            ("spoken.wav", "'/my house/spoken.wav'"),
+            ("/a/spoken.wav", "/a/spoken.wav"),
+            ("it's.wav", r"'/my house/it'\''s.wav'"),
+            ("sox - spoken.wav", "sox - spoken.wav"),
+            ("aplay", "aplay"),
+        ] {
+            let text = serde_json::json!({ "voice": { "output": output } }).to_string();
+            let path = Path::new("/my house/t.json");
+            let document = Document::parse(path, text.as_bytes()).unwrap();
+            let config = Config::resolve(document, &|_| None).unwrap();
+            assert_eq!(config.voice.output, expected);
+        }
     }
 
     #[test]

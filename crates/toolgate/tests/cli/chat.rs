@@ -1,17 +1,13 @@
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fakellm::{Answer, Script};
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
-use crate::llm::{HANG, Llm, alone, weekday, weekday_call};
+use crate::llm::{Llm, alone, weekday, weekday_call};
 use crate::run::Run;
+use crate::terminal::Terminal;
 
 #[test]
 fn piped_in_one_line_is_one_turn() {
@@ -81,115 +77,15 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
     assert!(done.stderr.starts_with("error: ollama"), "{done:?}");
 }
 
-/// The program in a terminal of its own.
-struct Terminal {
-    folder: TempDir,
+/// A chat in a terminal of its own.
+fn open(llm: &Llm, config: &str) -> Option<Terminal> {
+    open_with(llm, config, "")
 }
 
-impl Terminal {
-    /// Nothing where there is no tmux; with `CI=true` that is a failure.
-    fn open(llm: &Llm, config: &str) -> Option<Self> {
-        Self::open_with(llm, config, "")
-    }
-
-    /// The same with more arguments, as a shell reads them.
-    fn open_with(llm: &Llm, config: &str, arguments: &str) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            assert!(
-                std::env::var("CI").as_deref() != Ok("true"),
-                "tmux is not there; ./test.sh installs it"
-            );
-            drop(writeln!(
-                std::io::stderr(),
-                "skipped: tmux is not there; ./test.sh installs it"
-            ));
-            return None;
-        }
-        let terminal = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
-        let home = terminal.folder.path().display().to_string();
-        let command = format!(
-            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 OLLAMA_HOST={} {} chat -p ollama {arguments}; echo left with $?; cat",
-            llm.url(),
-            env!("CARGO_BIN_EXE_toolgate"),
-        );
-        terminal.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "80",
-            "-y",
-            "30",
-            "sh",
-            "-c",
-            &command,
-        ]);
-        Some(terminal)
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let socket = self.folder.path().join("tmux");
-        let output = Command::new("tmux")
-            .arg("-u")
-            .arg("-S")
-            .arg(socket)
-            .args(arguments)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    fn line(&self, text: &str) {
-        self.keys(&["-l", text]);
-        self.keys(&["Enter"]);
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"]).trim_end().to_owned()
-    }
-
-    /// The screen once it shows something.
-    fn shows(&self, expected: &str) -> String {
-        let started = Instant::now();
-        loop {
-            let screen = self.screen();
-            if screen.contains(expected) {
-                return screen;
-            }
-            assert!(
-                started.elapsed() < HANG,
-                "'{expected}' does not come:\n{screen}"
-            );
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
-    }
-
-    fn home(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let socket = self.folder.path().join("tmux");
-        // It ends by itself with the program.
-        drop(
-            Command::new("tmux")
-                .arg("-S")
-                .arg(socket)
-                .arg("kill-server")
-                .output(),
-        );
-    }
+/// The same with more arguments, as a shell reads them.
+fn open_with(llm: &Llm, config: &str, arguments: &str) -> Option<Terminal> {
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    Terminal::open(config, &ollama, &format!("chat -p ollama {arguments}"))
 }
 
 #[test]
@@ -202,7 +98,7 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
         first,
         Answer::text("It was a\nSaturday.").prompt_tokens(1800),
     ]);
-    let Some(terminal) = Terminal::open(&llm, "{}") else {
+    let Some(terminal) = open(&llm, "{}") else {
         return;
     };
     let screen = terminal.shows("\n›");
@@ -228,7 +124,7 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
 fn ctrl_c_stops_the_turn_and_not_the_program() {
     let llm =
         Llm::scripted(Script::new([Answer::black_hole()]).then_always(Answer::text("here I am")));
-    let Some(terminal) = Terminal::open(&llm, "{}") else {
+    let Some(terminal) = open(&llm, "{}") else {
         return;
     };
     terminal.shows("\n›");
@@ -252,7 +148,7 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
 fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let llm = Llm::scripted(Script::always(Answer::text("ok")));
-    let Some(terminal) = Terminal::open(&llm, "{}") else {
+    let Some(terminal) = open(&llm, "{}") else {
         return;
     };
     terminal.shows("\n›");
@@ -286,7 +182,7 @@ fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
         call(),
         Answer::text("back again"),
     ]);
-    let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+    let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
     terminal.shows("\n›");
@@ -311,7 +207,7 @@ fn what_is_typed_before_a_question_is_no_answer_to_it() {
     let gate = Arc::new(Semaphore::new(0));
     let call = Answer::call("c", "echo", &json!({ "text": "hello" })).behind(&gate);
     let llm = Llm::new([call, Answer::text("and so it ends")]);
-    let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+    let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
     terminal.shows("\n›");
@@ -338,7 +234,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
         &json!({ "text": "two" }),
     );
     let llm = Llm::new([first, Answer::text("done")]);
-    let Some(terminal) = Terminal::open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+    let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
     terminal.shows("\n›");
@@ -359,7 +255,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
 #[test]
 fn lines_that_come_together_are_all_read() {
     let llm = Llm::scripted(Script::always(Answer::text("ok")));
-    let Some(terminal) = Terminal::open(&llm, "{}") else {
+    let Some(terminal) = open(&llm, "{}") else {
         return;
     };
     terminal.shows("\n›");
@@ -373,7 +269,7 @@ fn lines_that_come_together_are_all_read() {
 fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
     let first = Answer::text("Let me look.").and_call("a", "datetime", &weekday());
     let llm = Llm::new([first, Answer::text("It was a Saturday.")]);
-    let Some(terminal) = Terminal::open_with(&llm, "{}", "2>errors") else {
+    let Some(terminal) = open_with(&llm, "{}", "2>errors") else {
         return;
     };
     terminal.shows("›");

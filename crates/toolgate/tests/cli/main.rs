@@ -22,5 +22,7 @@ mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod serve; // `serve`: how it starts, what it refuses, how it ends
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
+mod terminal; // the program on the screen of a terminal
 mod trust; // servers of a file in the working folder
 mod turns; // of `ask`: which tools, how they end, what is kept of them
+mod voice; // `voice`: files, stdin, text, what it refuses, how it ends; `doctor` on its engines

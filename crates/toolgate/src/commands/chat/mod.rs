@@ -12,7 +12,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use futures::future::LocalBoxFuture;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_models::{Chosen, Conversation, Turn};
 
@@ -24,17 +23,20 @@ use crate::exit::{self, Exit};
 use crate::gateway::Beside;
 use crate::say;
 use crate::servers::Admitted;
-use crate::talk::{self, Setting};
+use crate::talk::{self, Occasion, Setting};
+use crate::terminal::Terminal;
 use input::{Input, Line};
 use orders::Next;
 
 pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit> {
-    let setting = Setting::new(global, &options.model, "toolgate chat", None)?;
+    let resume = options.resume.file.as_deref();
+    let occasion = Occasion::new("toolgate chat").resuming(resume);
+    let setting = Setting::new(global, &options.model, occasion)?;
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;
     let company = Company {
         source: Source::stdin(),
-        resume: options.model.resume.as_deref(),
+        resume,
         onlooker: None,
         gateway: None,
     };
@@ -133,27 +135,10 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
     if let Some(text) = setting.unmatched() {
         tracing::warn!("{text}");
     }
+    // A chat that is ended at its prompt must not leave it in the editor's hands.
     let _terminal = Terminal::remember();
     let mut input = Input::new(company.source);
     chat.turns(&mut input).await
-}
-
-/// The terminal as it was found: a chat that is ended at its prompt must not leave it in the editor's hands.
-struct Terminal(Option<Termios>);
-
-impl Terminal {
-    fn remember() -> Self {
-        Self(tcgetattr(std::io::stdin()).ok())
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        if let Some(found) = &self.0 {
-            // If it is gone, there is nothing to give back.
-            let _gone = tcsetattr(std::io::stdin(), OptionalActions::Now, found);
-        }
-    }
 }
 
 impl Chat<'_> {

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::gateway::{Beside, Watch};
 use crate::say;
 use crate::servers::Admitted;
-use crate::talk::{self, Setting};
+use crate::talk::{self, Occasion, Setting};
 use house::Demonstration;
 use view::View;
 
@@ -28,9 +28,11 @@ const LONGEST: u64 = 1 << 20;
 
 pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit> {
     let script = options.script.as_deref().map(lines).transpose()?;
-    let resume = options.model.resume.as_deref();
+    let resume = options.resume.file.as_deref();
     let watch = Watch::default();
-    let setting = Setting::new(global, &options.model, "toolgate demo", Some(&watch))?;
+    let mut occasion = Occasion::new("toolgate demo").resuming(resume);
+    occasion.watch = Some(&watch);
+    let setting = Setting::new(global, &options.model, occasion)?;
     if let Some(file) = resume {
         talk::read(file)?;
     }

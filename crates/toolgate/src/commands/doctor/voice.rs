@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use toolgate_core::escape;
 use toolgate_mqtt::{Client, Mqtt, State};
-use toolgate_voice::VoiceSettings;
 use toolgate_voice::wyoming::{Address, Info, describe};
+use toolgate_voice::{Recorder, VoiceSettings};
 
 use super::{Finding, Report, detail};
-use crate::config::{Config, PLAYERS, RECORDERS, SPEAKERS};
+use crate::config::{Config, PLAYERS, SPEAKERS, is_wav};
 
 /// How long an engine has to say what it is, and a broker to let us in.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -151,7 +151,8 @@ async fn of_input(settings: &VoiceSettings) -> Checked {
         (None, Some(mic)) => Some(escape(&mic.artifact.name)),
         (None, None) => None,
     };
-    let found = of_engine(&settings.input, &RECORDERS, part, "has no microphone").await;
+    let programs = Recorder::ALL.map(Recorder::name);
+    let found = of_engine(&settings.input, &programs, part, "has no microphone").await;
     Checked {
         name: "input",
         found,
@@ -161,13 +162,14 @@ async fn of_input(settings: &VoiceSettings) -> Checked {
 
 async fn of_output(settings: &VoiceSettings) -> Checked {
     let part = |info: &Info| Some(escape(&info.snd.first()?.artifact.name));
-    let is_answered = settings.output.is_empty() && settings.input.contains("://");
+    let output = settings.output.as_str();
+    let is_answered = output.is_empty() && settings.input.contains("://");
     let found = if is_answered {
         Ok("answers go back to where requests come from".to_owned())
-    } else if settings.output.ends_with(".wav") && !settings.output.contains("://") {
-        Ok(format!("answers are kept in {}", escape(&settings.output)))
+    } else if is_wav(output) || (output.starts_with('\'') && output.ends_with(".wav'")) {
+        Ok(format!("answers are kept in {}", escape(output)))
     } else {
-        of_engine(&settings.output, &PLAYERS, part, "has no loudspeaker").await
+        of_engine(output, &PLAYERS, part, "has no loudspeaker").await
     };
     Checked {
         name: "output",

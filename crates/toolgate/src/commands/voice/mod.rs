@@ -1,0 +1,170 @@
+//! `toolgate voice`: hears requests, lets a model use the tools, and speaks the answers.
+//!
+//! What happens in between is `toolgate-voice`; here it is given a model, tools, and somebody who looks.
+
+mod keys;
+mod line;
+mod paint;
+mod settings;
+mod view;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Summary};
+use tracing::warn;
+
+use crate::cli::{Global, VoiceOptions};
+use crate::exit::Exit;
+use crate::servers::{Admitted, Fleet};
+use crate::signals::Signals;
+use crate::talk::{Occasion, Setting};
+use crate::terminal::{self, Terminal};
+use crate::{say, spinner};
+use settings::Wanted;
+use view::{Manner, View};
+
+pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
+    let loudness = Loudness::default();
+    let occasion = Occasion::new("toolgate voice");
+    let setting = Arc::new(Setting::new(global, &options.model, occasion)?);
+    let wanted = Wanted::read(&setting.config, options)?;
+    for warning in wanted.warnings() {
+        warn!("{warning}");
+    }
+    let admitted = setting.admitted();
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    let exit = runtime.block_on(converse(&setting, options, wanted, admitted, loudness));
+    // A thread that waits for a key must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn converse(
+    setting: &Arc<Setting>,
+    options: &VoiceOptions,
+    wanted: Wanted,
+    admitted: Option<Admitted>,
+    loudness: Loudness,
+) -> anyhow::Result<Exit> {
+    let mut signals = Signals::listen().context("cannot listen to signals")?;
+    let stop = CancellationToken::new();
+    let is_file = matches!(wanted.input, Some(Input::Wav(_)));
+    // Sound on stdin is no person's, and neither is a file's.
+    let has_keys = terminal::is_ours() && !is_file;
+    let terminal = has_keys.then(|| Terminal::echoing(false));
+    let view = view(setting, options, &wanted, has_keys, &stop);
+    let painter = view.paint();
+    let fleet = admitted.map(|them| {
+        let spinner = Some(&setting.spinner);
+        Arc::new(Fleet::start(&setting.config, &setting.tools, them, spinner))
+    });
+    let parts = Parts {
+        settings: wanted.settings,
+        input: wanted.input,
+        mode: wanted.mode,
+        model: model(setting, &view),
+        model_settings: setting.wanted.clone(),
+        toolbox: setting.toolbox.clone(),
+        tools_settled: settled(fleet.clone()),
+        journal: setting.record.journal().cloned(),
+        mqtt: wanted.mqtt,
+        loudness,
+        watcher: Arc::new(view),
+        keys: has_keys.then(keys::listen),
+    };
+    let mut running = std::pin::pin!(toolgate_voice::run(parts, stop.clone()));
+    let (ended, told) = tokio::select! {
+        ended = &mut running => (ended, None),
+        exit = signals.told() => {
+            stop.cancel();
+            tokio::select! {
+                ended = &mut running => (ended, Some(exit)),
+                _again = signals.told() => {
+                    drop(terminal);
+                    std::process::exit(i32::from(exit.code()));
+                }
+            }
+        }
+    };
+    painter.close();
+    drop(terminal);
+    if let Some(fleet) = &fleet {
+        fleet.stop().await;
+    }
+    setting.record.close().await;
+    let exit = exit_of(ended, is_file);
+    Ok(told.filter(|_| exit == Exit::Success).unwrap_or(exit))
+}
+
+fn view(
+    setting: &Setting,
+    options: &VoiceOptions,
+    wanted: &Wanted,
+    has_keys: bool,
+    stop: &CancellationToken,
+) -> View {
+    let followed = say::is_followed();
+    let manner = Manner {
+        followed,
+        drawn: followed && spinner::can_draw(),
+        json: options.json,
+        waits_for: match (wanted.mode, has_keys) {
+            (Mode::PushToTalk, _) => "Enter",
+            (_, true) => "the wake word or Enter",
+            (_, false) => "the wake word",
+        },
+        keys: has_keys,
+    };
+    let enough = options.once.then(|| stop.clone());
+    View::new(manner, setting.redactor(), setting.spinner.clone(), enough)
+}
+
+/// Looks for the model, and tells which it is.
+fn model(setting: &Arc<Setting>, view: &View) -> FindModel {
+    let (setting, view) = (Arc::clone(setting), view.clone());
+    Arc::new(move || {
+        let (setting, view) = (Arc::clone(&setting), view.clone());
+        Box::pin(async move {
+            let choice = setting.choose().await?;
+            let chosen = setting.connect(choice)?;
+            view.introduce(&chosen);
+            Ok(chosen)
+        })
+    })
+}
+
+/// Once all servers are there or have used their attempts: what is missing.
+fn settled(fleet: Option<Arc<Fleet>>) -> BoxFuture<'static, Option<String>> {
+    Box::pin(async move {
+        let fleet = fleet?;
+        fleet.servers.settled().await;
+        match say::is_followed() {
+            true => fleet.tell_missing(),
+            false => fleet.warn_of_untrusted(),
+        }
+        fleet.missing()
+    })
+}
+
+/// How it went. Of files an answer is expected.
+fn exit_of(ended: Result<Summary, GatewayError>, is_file: bool) -> Exit {
+    match ended {
+        Ok(summary) if is_file && summary.turns == 0 => {
+            say::note("no request was understood");
+            Exit::Failure
+        }
+        Ok(summary) if summary.failed > 0 && is_file => Exit::Failure,
+        Ok(_) => Exit::Success,
+        Err(error) => {
+            let exit = match error {
+                GatewayError::Settings(_) => Exit::Usage,
+                _ => Exit::Failure,
+            };
+            say::error(&error.into());
+            exit
+        }
+    }
+}

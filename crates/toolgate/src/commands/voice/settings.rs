@@ -1,0 +1,279 @@
+//! What the configuration and the command line say of voices, as the gateway wants it.
+
+use std::io::IsTerminal;
+
+use anyhow::{Context, bail};
+use toolgate_core::escape;
+use toolgate_voice::wyoming::Address;
+use toolgate_voice::{Input, InputError, Mode, VoiceSettings};
+
+use crate::cli::VoiceOptions;
+use crate::config::{Config, is_loopback};
+use crate::terminal;
+
+/// What the gateway is started with.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) settings: VoiceSettings,
+    /// Without any, text alone is answered.
+    pub(super) input: Option<Input>,
+    pub(super) mode: Mode,
+    pub(super) mqtt: Option<toolgate_mqtt::Settings>,
+}
+
+impl Wanted {
+    /// The command line goes first.
+    pub(super) fn read(config: &Config, options: &VoiceOptions) -> anyhow::Result<Self> {
+        if let Some(unset) = config.unset_for_voice() {
+            bail!(unset.clone());
+        }
+        let settings = merged(&config.voice, options);
+        if let Some(error) = config.misleads_voice(&settings) {
+            bail!(error);
+        }
+        check_addresses(config, &settings)?;
+        let mqtt = config.mqtt.broker().map_err(|error| {
+            let located = config.error_about("mqtt", "url", &error.to_string());
+            located.map_or_else(|| error.into(), anyhow::Error::from)
+        })?;
+        Ok(Self {
+            input: input(&settings, options)?,
+            mode: mode(&settings, options)?,
+            settings,
+            mqtt,
+        })
+    }
+
+    /// What everybody on the network may do, where somebody opened it to them.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let offered = [
+            ("handle", &self.settings.handle, "use the tools"),
+            ("serveTts", &self.settings.serve_tts, "use the voice"),
+        ];
+        let open = offered
+            .into_iter()
+            .filter(|(_, address, _)| !address.is_empty() && !is_loopback(address));
+        open.map(|(key, address, what)| {
+            let address = escape(address);
+            format!(
+                "voice.{key}: Wyoming knows no password: everybody who reaches {address} may {what}; 127.0.0.1 is for this machine alone"
+            )
+        })
+        .collect()
+    }
+}
+
+fn merged(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
+    let mut settings = configured.clone();
+    let said = [
+        (&options.mic, &mut settings.input),
+        (&options.out, &mut settings.output),
+        (&options.asr, &mut settings.asr),
+        (&options.wake, &mut settings.wake),
+        (&options.tts, &mut settings.tts),
+        (&options.handle, &mut settings.handle),
+        (&options.serve_tts, &mut settings.serve_tts),
+    ];
+    for (option, setting) in said {
+        if let Some(option) = option {
+            setting.clone_from(option);
+        }
+    }
+    if options.push_to_talk {
+        settings.wake.clear();
+    }
+    if !options.wav.is_empty() {
+        settings.input.clear();
+    }
+    settings
+}
+
+/// What must be an address is one; those of the command line are checked already.
+fn check_addresses(config: &Config, settings: &VoiceSettings) -> anyhow::Result<()> {
+    for (key, address) in [
+        ("asr", &settings.asr),
+        ("wake", &settings.wake),
+        ("handle", &settings.handle),
+        ("serveTts", &settings.serve_tts),
+    ] {
+        if key != "asr" && address.is_empty() {
+            continue;
+        }
+        if let Err(error) = address.parse::<Address>() {
+            let located = config.error_about("voice", key, &error.to_string());
+            return Err(located.map_or_else(|| error.into(), anyhow::Error::from));
+        }
+    }
+    Ok(())
+}
+
+fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Option<Input>> {
+    let is_piped = settings.input == "-" && options.wav.is_empty();
+    if let Some(rate) = options.rate.filter(|_| !is_piped) {
+        bail!("--rate {rate} is for sound on stdin; give --mic - too");
+    }
+    if !options.wav.is_empty() {
+        for file in &options.wav {
+            let shown = escape(&file.to_string_lossy());
+            let found = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?;
+            if !found.is_file() {
+                bail!("cannot read {shown}: it is no file");
+            }
+        }
+        return Ok(Some(Input::Wav(options.wav.clone())));
+    }
+    if is_piped {
+        if std::io::stdin().is_terminal() {
+            bail!(
+                "--mic - reads sound from stdin, and that is a terminal; pipe it in: arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -"
+            );
+        }
+        let rate = options.rate.unwrap_or(toolgate_voice::audio::RATE);
+        return Ok(Some(Input::Stdin { rate }));
+    }
+    let offers = !settings.handle.is_empty() || !settings.serve_tts.is_empty();
+    match settings.input.as_str() {
+        "none" if offers => Ok(None),
+        "none" => bail!(
+            "without a microphone there is nothing to answer; --handle tcp://127.0.0.1:10800 takes requests as text"
+        ),
+        text => match Input::parse(text) {
+            // A machine that serves others may have no ears of its own.
+            Err(InputError::NoProgram) if offers => Ok(None),
+            parsed => Ok(Some(parsed?)),
+        },
+    }
+}
+
+fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Mode> {
+    if !options.push_to_talk {
+        return Ok(match settings.wake.is_empty() {
+            true => Mode::Always,
+            false => Mode::Wake,
+        });
+    }
+    if !terminal::is_ours() {
+        bail!("--push-to-talk needs a terminal where Enter can be pressed");
+    }
+    Ok(Mode::PushToTalk)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn options(arguments: &[&str]) -> VoiceOptions {
+        let words = ["toolgate", "voice"].iter().chain(arguments);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Voice(options) => options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(arguments: &[&str]) -> String {
+        match Wanted::read(&Config::default(), &options(arguments)) {
+            Ok(wanted) => panic!("{wanted:?}"),
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_configuration() {
+        let mut config = Config::default();
+        config.voice.asr = "tcp://a:1".to_owned();
+        config.voice.wake = "tcp://b:1".to_owned();
+        config.voice.tts = "flite".to_owned();
+        let kept = merged(&config.voice, &options(&[]));
+        assert_eq!(kept, config.voice);
+        let words = ["--asr", "tcp://c:1", "--wake", "none", "--out", "x.wav"];
+        let changed = merged(&config.voice, &options(&words));
+        assert_eq!(
+            [&changed.asr, &changed.wake, &changed.output, &changed.tts],
+            ["tcp://c:1", "", "x.wav", "flite"]
+        );
+        let pressed = merged(&config.voice, &options(&["--push-to-talk"]));
+        assert_eq!(pressed.wake, "");
+    }
+
+    #[test]
+    fn how_it_listens_follows_from_what_there_is() {
+        let config = Config::default();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.wav");
+        std::fs::write(&file, "").unwrap();
+        let file = file.to_str().unwrap();
+        let handle = ["--mic", "none", "--handle", "tcp://127.0.0.1:1"];
+        let wanted = Wanted::read(&config, &options(&handle)).unwrap();
+        assert_eq!(wanted.input, None, "text alone");
+        for (words, input, mode) in [
+            (
+                &["--wav", file][..],
+                Input::Wav(vec![file.into()]),
+                Mode::Always,
+            ),
+            (
+                &["--wav", file, file, "--wake", "tcp://h:1"],
+                Input::Wav(vec![file.into(), file.into()]),
+                Mode::Wake,
+            ),
+        ] {
+            let wanted = Wanted::read(&config, &options(words)).unwrap();
+            assert_eq!(
+                (wanted.input, wanted.mode),
+                (Some(input), mode),
+                "{words:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_is_told_with_what_to_do() {
+        for (words, expected) in [
+            (&["--wav", "/no/such.wav"][..], "cannot read /no/such.wav"),
+            (&["--wav", "/"], "cannot read /: it is no file"),
+            (&["--mic", "none"], "--handle tcp://127.0.0.1:10800"),
+            (&["--mic", "tcp://h"], "is no Wyoming address"),
+            (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
+        ] {
+            let error = refused(words);
+            assert!(error.contains(expected), "{error}");
+        }
+        for words in [
+            &["--asr", "localhost:1"][..],
+            &["--handle", "tcp://h"],
+            &["--rate", "16000"],
+            &["--mic", "-", "--rate", "1"],
+            &["--wav", "a", "--mic", "-"],
+            &["--push-to-talk", "--wake", "tcp://h:1"],
+            &["--resume", "x"],
+        ] {
+            let words = ["toolgate", "voice"].iter().chain(words);
+            assert!(Cli::try_parse_from(words.clone()).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_to_the_network_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.wav");
+        std::fs::write(&file, "").unwrap();
+        for (address, expected) in [
+            ("tcp://127.0.0.1:10800", 0),
+            ("tcp://localhost:10800", 0),
+            ("unix:///run/handle", 0),
+            ("tcp://0.0.0.0:10800", 1),
+            ("tcp://[::]:10800", 1),
+            ("tcp://kitchen.local:10800", 1),
+        ] {
+            let words = ["--wav", file.to_str().unwrap(), "--handle", address];
+            let wanted = Wanted::read(&Config::default(), &options(&words)).unwrap();
+            let warnings = wanted.warnings();
+            assert_eq!(warnings.len(), expected, "{warnings:?}");
+            let names_it = |text: &String| text.contains(address) && text.contains("the tools");
+            assert!(warnings.iter().all(names_it), "{warnings:?}");
+        }
+    }
+}

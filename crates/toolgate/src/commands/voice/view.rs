@@ -1,0 +1,279 @@
+//! What can be seen of the gateway: live lines for a person at a terminal, records of the log for everybody else, and the answers
+//! on stdout.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{Redactor, ToolOutcome, escape};
+use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
+use toolgate_models::Chosen;
+use toolgate_voice::{Event, Watcher};
+
+use super::line::Line;
+use super::paint::{Canvas, Painter, Said};
+use crate::clean::clean;
+use crate::commands::rendered;
+use crate::display::seconds;
+use crate::spinner::Spinner;
+use crate::talk;
+
+/// How much of a call's arguments is shown.
+const SHOWN_ARGUMENTS: usize = 120;
+/// How much of an error, or of what an engine says, is shown.
+const SHOWN_ERROR: usize = 300;
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// A person looks at stderr.
+    pub(super) followed: bool,
+    /// Lines can be drawn and taken back there.
+    pub(super) drawn: bool,
+    /// Turns go to stdout as JSON.
+    pub(super) json: bool,
+    /// What begins a request, where not everything does.
+    pub(super) waits_for: &'static str,
+    /// Enter stops an answer.
+    pub(super) keys: bool,
+}
+
+/// Sees what happens. Clones are the same view.
+#[derive(Clone)]
+pub(super) struct View(Arc<Shared>);
+
+struct Shared {
+    manner: Manner,
+    redactor: Redactor,
+    canvas: Canvas,
+    /// Cancelled once there was a turn, if one is enough.
+    enough: Option<CancellationToken>,
+    /// Tools that are at work, and how each call is shown.
+    running: Mutex<Vec<(String, String)>>,
+}
+
+impl View {
+    pub(super) fn new(
+        manner: Manner,
+        redactor: Redactor,
+        spinner: Spinner,
+        enough: Option<CancellationToken>,
+    ) -> Self {
+        let line = Line::new(manner.waits_for, manner.keys, Instant::now());
+        Self(Arc::new(Shared {
+            manner,
+            redactor,
+            canvas: Canvas::new(line, manner.drawn, spinner),
+            enough,
+            running: Mutex::default(),
+        }))
+    }
+
+    /// Shows it until that is closed.
+    pub(super) fn paint(&self) -> Painter {
+        self.0.canvas.paint()
+    }
+
+    fn say(&self, said: Said) {
+        self.0.canvas.say(said);
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+        let running = self.0.running.lock();
+        running.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A line for a person, else another one for the log.
+    fn remark(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
+        self.say(match self.0.manner.followed {
+            true => Said::Line(line()),
+            false => Said::Info(log()),
+        });
+    }
+
+    /// Which model answers, and why.
+    pub(super) fn introduce(&self, chosen: &Chosen) {
+        let text = format!("{}: {}", talk::described(chosen), chosen.why);
+        let dim = Style::new().dimmed();
+        self.remark(|| format!("{dim}{text}{dim:#}"), || text.clone());
+    }
+
+    /// A line that only a person needs: the gateway logs the same.
+    fn show(&self, line: impl FnOnce() -> String) {
+        if self.0.manner.followed {
+            self.say(Said::Line(line()));
+        }
+    }
+
+    fn phase(&self, name: &str, took: Duration, problem: Option<&str>) {
+        self.show(|| {
+            let (mark, dim) = (mark(problem.is_none()), Style::new().dimmed());
+            let problem = self.below(problem);
+            let (name, took) = (escape(name), seconds(took));
+            format!("{mark} {name} {dim}{took}{dim:#}{problem}")
+        });
+    }
+
+    /// What went wrong, in a line of its own.
+    fn below(&self, problem: Option<&str>) -> String {
+        let problem = problem.map(|text| self.0.redactor.line(text, SHOWN_ERROR));
+        problem.map_or_else(String::new, |text| format!("\n    {text}"))
+    }
+
+    fn ready(&self, degraded: Option<&str>) {
+        let bold = Style::new().bold();
+        self.show(|| match degraded {
+            None => format!("{bold}Ready.{bold:#}"),
+            Some(words) => {
+                let words = self.0.redactor.line(words, SHOWN_ERROR);
+                format!("{bold}Ready{bold:#}, but not for everything: {words}")
+            }
+        });
+    }
+
+    fn heard(&self, text: &str) {
+        let text = escape(text.trim());
+        let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
+        self.0.canvas.line(Line::forget_words);
+        self.remark(
+            || format!("{style}›{style:#} {text}"),
+            || format!("heard: {text}"),
+        );
+    }
+
+    fn dropped(&self, why: &str) {
+        let dim = Style::new().dimmed();
+        let why = escape(why);
+        self.remark(
+            || format!("{dim}· {why}{dim:#}"),
+            || format!("not a request: {why}"),
+        );
+    }
+
+    fn calling(&self, name: &str, arguments: &str) {
+        let shown = match arguments {
+            "" | "{}" => escape(name),
+            _ => {
+                let arguments = self.0.redactor.line(arguments, SHOWN_ARGUMENTS);
+                format!("{} {arguments}", escape(name))
+            }
+        };
+        self.running().push((name.to_owned(), shown));
+    }
+
+    /// The log has a record of each call already.
+    fn called(&self, outcome: &ToolOutcome) {
+        let name = &outcome.tool_name;
+        let mut running = self.running();
+        let known = running.iter().position(|(tool, _)| tool == name);
+        let known = known.map(|index| running.remove(index));
+        drop(running);
+        self.show(|| {
+            let title = known.map_or_else(|| escape(name), |(_, title)| title);
+            let (mark, dim) = (mark(outcome.is_success()), Style::new().dimmed());
+            let took = seconds(outcome.elapsed);
+            let error = self.below(outcome.error().as_deref());
+            format!("{mark} {title} {dim}{took}{dim:#}{error}")
+        });
+    }
+
+    fn turn(&self, turn: &VoiceTurn) {
+        self.0.canvas.line(Line::forget_words);
+        // What still runs belongs to nobody any more.
+        self.running().clear();
+        let answer = clean(&turn.answer);
+        self.say(Said::Result(match self.0.manner.json {
+            true => rendered(&json!(turn)),
+            false => answer.trim().to_owned(),
+        }));
+        let outcome = match turn.outcome {
+            TurnOutcome::Interrupted => "interrupted · ",
+            TurnOutcome::Failed => "failed · ",
+            _ => "",
+        };
+        let cost = format!("{outcome}{}", cost(&turn.stages, turn.calls.len()));
+        let dim = Style::new().dimmed();
+        let error = turn.error.as_deref().map(|error| {
+            let error = self.0.redactor.line(error, SHOWN_ERROR);
+            format!("{} {error}\n", mark(false))
+        });
+        let error = error.unwrap_or_default();
+        self.remark(|| format!("{error}{dim}{cost}{dim:#}\n"), || cost.clone());
+        if let Some(enough) = &self.0.enough {
+            enough.cancel();
+        }
+    }
+}
+
+impl Watcher for View {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Phase {
+                name,
+                took,
+                problem,
+            } => self.phase(name, took, problem),
+            Event::Ready { degraded } => self.ready(degraded),
+            Event::State(state) => self.0.canvas.line(|line| line.state(state, Instant::now())),
+            Event::Level(level) => self.0.canvas.line(|line| line.level(level)),
+            Event::Heard(text) => self.heard(text),
+            Event::Dropped(why) => self.dropped(why),
+            Event::Calling { name, arguments } => self.calling(name, arguments),
+            Event::Called(outcome) => self.called(outcome),
+            Event::Words(words) => self.0.canvas.line(|line| line.words(words)),
+            Event::Turn(turn) => self.turn(turn),
+            Event::Lost { role, why } => self.show(|| {
+                let why = self.0.redactor.line(why, SHOWN_ERROR);
+                format!("{} {role} is gone: {why}", mark(false))
+            }),
+            Event::Back(role) => self.show(|| format!("{} {role} is back", mark(true))),
+            _ => {}
+        }
+    }
+}
+
+fn mark(is_good: bool) -> String {
+    let (colour, mark) = match is_good {
+        true => (AnsiColor::Green, '✓'),
+        false => (AnsiColor::Red, '✗'),
+    };
+    let style = Style::new().fg_color(Some(colour.into()));
+    format!("{style}{mark}{style:#}")
+}
+
+/// Where the time went: `transcribed in 620 ms · first word after 12 ms · sound after 80 ms · 1 call`.
+fn cost(stages: &TurnStages, calls: usize) -> String {
+    let between = |from: Option<f64>, to: Option<f64>| Some((to? - from?).max(0.0));
+    let asked = stages.transcribed_ms.or(stages.speech_ended_ms);
+    let parts = [
+        (
+            "transcribed in",
+            between(stages.speech_ended_ms, stages.transcribed_ms),
+        ),
+        ("first word after", between(asked, stages.first_token_ms)),
+        (
+            "sound after",
+            between(stages.first_token_ms, stages.first_audio_ms),
+        ),
+    ];
+    let times = parts.into_iter().filter_map(|(name, millis)| {
+        let took = Duration::try_from_secs_f64(millis? / 1000.0).ok()?;
+        Some(format!("{name} {}", seconds(took)))
+    });
+    let calls = match calls {
+        0 => None,
+        1 => Some("1 call".to_owned()),
+        several => Some(format!("{several} calls")),
+    };
+    let told: Vec<String> = times.chain(calls).collect();
+    match told.is_empty() {
+        true => "answered".to_owned(),
+        false => told.join(" · "),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use toolgate_core::{ToolCall, ToolError};
+use toolgate_voice::Role;
+
+use super::*;
+
+fn view(followed: bool, json: bool) -> View {
+    let manner = Manner {
+        followed,
+        drawn: false,
+        json,
+        waits_for: "Enter",
+        keys: false,
+    };
+    let redactor = Redactor::new(["hunter22".to_owned()]);
+    View::new(manner, redactor, Spinner::new(""), None)
+}
+
+/// What is told, without colours.
+fn told(view: &View) -> Vec<String> {
+    let texts = view.0.canvas.unsaid().into_iter().map(|said| match said {
+        Said::Line(text) => text,
+        Said::Result(text) => format!("stdout: {text}"),
+        Said::Info(text) => format!("info: {text}"),
+    });
+    texts
+        .map(|text| anstream::adapter::strip_str(&text).to_string())
+        .collect()
+}
+
+fn turn(outcome: TurnOutcome, error: Option<&str>) -> VoiceTurn {
+    VoiceTurn {
+        id: "0123".to_owned(),
+        started_at: Timestamp::UNIX_EPOCH,
+        source: "wav".to_owned(),
+        room: None,
+        wake_word: None,
+        heard: "turn on switch one".to_owned(),
+        answer: "Switch One\u{1b}[2K is on.".to_owned(),
+        outcome,
+        error: error.map(str::to_owned),
+        model: "intents en".to_owned(),
+        stages: TurnStages {
+            speech_ended_ms: Some(1000.0),
+            transcribed_ms: Some(1620.4),
+            first_token_ms: Some(1632.0),
+            first_audio_ms: Some(1700.0),
+            ended_ms: Some(3000.0),
+        },
+        calls: vec!["a".to_owned()],
+    }
+}
+
+/// One request from its start to its answer.
+fn tell_all(view: &View) {
+    view.event(Event::Phase {
+        name: "transcription",
+        took: Duration::from_millis(12),
+        problem: None,
+    });
+    view.event(Event::Phase {
+        name: "wake word",
+        took: Duration::from_secs(3),
+        problem: Some("cannot reach\u{1b}it with hunter22"),
+    });
+    view.event(Event::Ready {
+        degraded: Some("no wake word"),
+    });
+    view.event(Event::Heard(" turn on\u{1b} switch one"));
+    view.event(Event::Dropped("too quiet"));
+    for (name, arguments) in [("echo", "{\"a\":\"hunter22\"}"), ("none", "{}")] {
+        view.event(Event::Calling { name, arguments });
+    }
+    let call = ToolCall::new("echo", json!({}));
+    let error = ToolError::NotFound {
+        name: "echo".to_owned(),
+        known: Vec::new(),
+        nearest: Vec::new(),
+    };
+    view.event(Event::Called(&ToolOutcome::refused(&call, error)));
+    view.event(Event::Words("Switch One"));
+    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    view.event(Event::Lost {
+        role: Role::Wake,
+        why: "gone",
+    });
+    view.event(Event::Back(Role::Wake));
+}
+
+#[tokio::test]
+async fn a_person_sees_what_was_heard_called_and_answered() {
+    let view = view(true, false);
+    tell_all(&view);
+    assert_eq!(
+        told(&view),
+        [
+            "✓ transcription 12 ms",
+            "✗ wake word 3.0 s\n    cannot reach\\u{1b}it with [REDACTED]",
+            "Ready, but not for everything: no wake word",
+            "› turn on\\u{1b} switch one",
+            "· too quiet",
+            "✗ echo {\"a\":\"[REDACTED]\"} 0 ms\n    Tool 'echo' not found",
+            "stdout: Switch One is on.",
+            "transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call\n",
+            "✗ wake word is gone: gone",
+            "✓ wake word is back",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn without_a_terminal_the_log_is_told_what_nobody_else_tells_it() {
+    let view = view(false, false);
+    tell_all(&view);
+    assert_eq!(
+        told(&view),
+        [
+            "info: heard: turn on\\u{1b} switch one",
+            "info: not a request: too quiet",
+            "stdout: Switch One is on.",
+            "info: transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_turn_that_went_wrong_says_so() {
+    for (outcome, error, expected) in [
+        (TurnOutcome::Interrupted, None, "interrupted · "),
+        (
+            TurnOutcome::Failed,
+            Some("the model\u{1b} is gone"),
+            "✗ the model\\u{1b} is gone\nfailed · ",
+        ),
+    ] {
+        let view = view(true, false);
+        view.event(Event::Turn(&turn(outcome, error)));
+        let told = told(&view);
+        assert!(told[1].starts_with(expected), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn for_programs_a_turn_is_one_json_object() {
+    let view = view(false, true);
+    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    let told = told(&view);
+    let text = told[0].strip_prefix("stdout: ").unwrap();
+    let read: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(
+        (
+            &read["heard"],
+            &read["outcome"],
+            &read["stages"]["ended_ms"]
+        ),
+        (
+            &json!("turn on switch one"),
+            &json!("answered"),
+            &json!(3000.0)
+        )
+    );
+}
+
+#[tokio::test]
+async fn one_turn_is_enough_where_that_was_asked_for() {
+    let enough = CancellationToken::new();
+    let manner = Manner {
+        followed: false,
+        drawn: false,
+        json: false,
+        waits_for: "Enter",
+        keys: false,
+    };
+    let redactor = Redactor::default();
+    let view = View::new(manner, redactor, Spinner::new(""), Some(enough.clone()));
+    view.event(Event::Heard("hello"));
+    assert!(!enough.is_cancelled());
+    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    assert!(enough.is_cancelled());
+}
+
+#[test]
+fn a_cost_is_of_what_is_known() {
+    let none = TurnStages::default();
+    let typed = TurnStages {
+        transcribed_ms: Some(0.0),
+        first_token_ms: Some(1500.0),
+        ..none
+    };
+    let backwards = TurnStages {
+        speech_ended_ms: Some(9.0),
+        transcribed_ms: Some(1.0),
+        ..none
+    };
+    for (stages, calls, expected) in [
+        (none, 0, "answered"),
+        (none, 2, "2 calls"),
+        (typed, 0, "first word after 1.5 s"),
+        (backwards, 0, "transcribed in 0 ms"),
+    ] {
+        assert_eq!(cost(&stages, calls), expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! Which model is wanted, and of whom.
+
+use anyhow::bail;
+use toolgate_core::escape;
+use toolgate_models::{ModelSettings, Provider, Saved};
+
+use super::SAVED;
+use crate::cli::ModelOptions;
+use crate::config::{Config, Place};
+
+/// What the configuration and the command line want; the command line goes first.
+pub(super) fn wanted(
+    config: &Config,
+    options: &ModelOptions,
+    saved: Option<&Saved>,
+) -> anyhow::Result<(ModelSettings, &'static str)> {
+    if let Some(unset) = config.unset_for_model() {
+        bail!(unset.clone());
+    }
+    let (prefix, name) = match options.model.as_deref().map(split) {
+        Some((prefix, name)) => (prefix, name),
+        None => (None, None),
+    };
+    if let (Some(provider), Some(prefix)) = (options.provider, prefix)
+        && provider != prefix
+    {
+        bail!("--provider {provider} and --model {prefix}:… are two providers");
+    }
+    let (mut wanted, said_by) = match options.provider.or(prefix) {
+        Some(provider) => (
+            for_provider(&config.model, provider),
+            "the command line says so",
+        ),
+        None => match saved.filter(|_| is_open(config, options)) {
+            // Who was told the beginning is told the rest, and nobody else.
+            Some(saved) => {
+                let mut settings = for_provider(&config.model, saved.provider);
+                saved.model.clone_into(&mut settings.name);
+                (settings, SAVED)
+            }
+            None => (config.model.clone(), "the configuration says so"),
+        },
+    };
+    if let Some(name) = name {
+        name.clone_into(&mut wanted.name);
+    }
+    if let Some(timeout) = options.timeout {
+        wanted.timeout = timeout;
+    }
+    refuse_strange(config, &wanted)?;
+    Ok((wanted, said_by))
+}
+
+/// True if nobody said which model it should be.
+fn is_open(config: &Config, options: &ModelOptions) -> bool {
+    let configured = &config.model;
+    options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
+}
+
+/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere, nor choose
+/// which of their variables a provider is given as its key.
+pub(crate) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
+    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
+        return Ok(());
+    };
+    let is_elsewhere = !wanted.url.is_empty() && !toolgate_models::is_this_machine(&wanted.url);
+    let (key, what) = if is_elsewhere {
+        ("url", "send your words and your key elsewhere")
+    } else if !wanted.key.is_empty() {
+        ("key", "say what is sent as your key")
+    } else if !wanted.secrets().is_empty() {
+        ("url", "say what is sent as your login")
+    } else {
+        return Ok(());
+    };
+    let file = escape(&file.to_string_lossy());
+    let text = format!(
+        "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"
+    );
+    match config.error_about("model", key, &text) {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
+pub(super) fn for_provider(configured: &ModelSettings, provider: Provider) -> ModelSettings {
+    let mut settings = configured.clone();
+    if configured.provider != Some(provider) {
+        settings.name.clear();
+        settings.url.clear();
+        settings.key.clear();
+        settings.context_tokens = None;
+    }
+    settings.provider = Some(provider);
+    settings
+}
+
+/// `provider`, `provider:name`, or a name, which may hold a colon of its own.
+pub(super) fn split(text: &str) -> (Option<Provider>, Option<&str>) {
+    let (first, rest) = match text.split_once(':') {
+        Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
+        None => (text, None),
+    };
+    match first.parse() {
+        Ok(provider) => (Some(provider), rest),
+        Err(_) => (None, Some(text).filter(|text| !text.is_empty())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_or_without_its_provider() {
+        for (text, expected) in [
+            ("ollama", (Some(Provider::Ollama), None)),
+            ("ollama:", (Some(Provider::Ollama), None)),
+            (
+                "ollama:qwen3:4b",
+                (Some(Provider::Ollama), Some("qwen3:4b")),
+            ),
+            ("qwen3:4b", (None, Some("qwen3:4b"))),
+            ("gpt-9", (None, Some("gpt-9"))),
+            ("", (None, None)),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn another_provider_does_not_get_the_configured_key_or_address() {
+        let mut configured = ModelSettings::default();
+        configured.provider = Some(Provider::OpenAi);
+        configured.name = "m".to_owned();
+        configured.url = "http://h/v1".to_owned();
+        configured.key = "k".to_owned();
+        configured.max_tokens = 7;
+        assert_eq!(for_provider(&configured, Provider::OpenAi), configured);
+        let other = for_provider(&configured, Provider::Anthropic);
+        assert_eq!(
+            (
+                other.name.as_str(),
+                other.url.as_str(),
+                other.key.as_str(),
+                other.max_tokens
+            ),
+            ("", "", "", 7)
+        );
+    }
+}

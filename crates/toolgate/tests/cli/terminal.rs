@@ -1,0 +1,117 @@
+//! The program on the screen of a terminal.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::llm::HANG;
+
+/// The program in a terminal of its own.
+pub(crate) struct Terminal {
+    folder: TempDir,
+}
+
+impl Terminal {
+    /// Runs a command line of the program, as a shell reads it, with a variable and a configuration. Nothing where there is no
+    /// tmux; with `CI=true` that is a failure.
+    pub(crate) fn open(config: &str, variable: &str, command: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            assert!(
+                std::env::var("CI").as_deref() != Ok("true"),
+                "tmux is not there; ./test.sh installs it"
+            );
+            drop(writeln!(
+                std::io::stderr(),
+                "skipped: tmux is not there; ./test.sh installs it"
+            ));
+            return None;
+        }
+        let terminal = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
+        let home = terminal.folder.path().display().to_string();
+        let command = format!(
+            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 {variable} {} {command}; echo left with $?; cat",
+            env!("CARGO_BIN_EXE_toolgate"),
+        );
+        terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "80",
+            "-y",
+            "30",
+            "sh",
+            "-c",
+            &command,
+        ]);
+        Some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let socket = self.folder.path().join("tmux");
+        let output = Command::new("tmux")
+            .arg("-u")
+            .arg("-S")
+            .arg(socket)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    pub(crate) fn line(&self, text: &str) {
+        self.keys(&["-l", text]);
+        self.keys(&["Enter"]);
+    }
+
+    pub(crate) fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"]).trim_end().to_owned()
+    }
+
+    /// The screen once it shows something.
+    pub(crate) fn shows(&self, expected: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(expected) {
+                return screen;
+            }
+            assert!(
+                started.elapsed() < HANG,
+                "'{expected}' does not come:\n{screen}"
+            );
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let socket = self.folder.path().join("tmux");
+        // It ends by itself with the program.
+        drop(
+            Command::new("tmux")
+                .arg("-S")
+                .arg(socket)
+                .arg("kill-server")
+                .output(),
+        );
+    }
+}

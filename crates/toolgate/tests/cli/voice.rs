@@ -1,0 +1,419 @@
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use fakellm::Answer;
+use fakewyoming::{FakeAsr, FakeTts, FakeWake};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::llm::{Llm, weekday, weekday_call};
+use crate::run::{Done, Run};
+use crate::terminal::Terminal;
+
+/// Somebody says "turn on switch one"; what is understood is the double's choice.
+const SPOKEN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../toolgate-voice/tests/sounds/turn-on-switch-one.wav"
+);
+const SUM: &str = "What is 17 percent of 340?";
+/// A search that reaches nobody: `doctor` must not wait for the web.
+const SEARCH: &str = r#""search": { "url": "http://127.0.0.1:1" }"#;
+
+/// Doubles of the engines, and the threads they run on.
+struct Engines {
+    runtime: Runtime,
+    asr: FakeAsr,
+    tts: FakeTts,
+}
+
+impl Engines {
+    /// Everything that is said is understood as the next of these.
+    fn new<const N: usize>(texts: [&str; N]) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let asr = runtime.block_on(FakeAsr::start(texts));
+        let tts = runtime.block_on(FakeTts::start());
+        Self { runtime, asr, tts }
+    }
+
+    /// A run that uses them and plays nothing.
+    fn voice(&self, arguments: &[&str]) -> Run {
+        Run::new(["voice", "--out", "none"])
+            .args(&["--asr", &self.asr.address(), "--tts", &self.tts.address()])
+            .args(arguments)
+    }
+
+    /// The same without a model.
+    fn intents(&self, arguments: &[&str]) -> Run {
+        self.voice(&["-p", "intents"]).args(arguments)
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_starts() {
+    let unset = r#"{ "mqtt": { "url": "localhost", "password": "${NOPE}" } }"#;
+    let address = r#"{ "voice": { "handle": "localhost" } }"#;
+    let broker = r#"{ "mqtt": { "url": "http://localhost" } }"#;
+    for (arguments, config, expected) in [
+        (&["--wav", "none.wav"][..], "{}", "cannot read none.wav"),
+        (&["--push-to-talk"], "{}", "needs a terminal"),
+        (&["--asr", "localhost"], "{}", "is no Wyoming address"),
+        (&["--mic", "none"], "{}", "nothing to answer"),
+        (&["--mic", "-"], unset, "mqtt.password: the variable NOPE"),
+        (&["--mic", "-"], address, "toolgate.json:1: voice.handle: "),
+        (&["--mic", "-"], broker, "toolgate.json:1: mqtt.url: "),
+        (
+            &["-p", "anthropic", "-m", "ollama:x"],
+            "{}",
+            "two providers",
+        ),
+    ] {
+        let done = Run::new(["voice"]).args(arguments).config(config).done();
+        assert!(done.stderr.contains(expected), "{arguments:?} {done:?}");
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)));
+    }
+}
+
+#[test]
+fn a_file_in_the_working_folder_sends_no_voice_elsewhere() {
+    for config in [
+        r#"{ "voice": { "asr": "tcp://voice.invalid:1" } }"#,
+        r#"{ "voice": { "tts": "touch evil" } }"#,
+        r#"{ "mqtt": { "url": "mqtt://voice.invalid" } }"#,
+    ] {
+        let run = Run::new(["voice", "--mic", "-"]).config(config);
+        let evil = run.path("evil");
+        let done = run.done();
+        let expected = "a file that lies in the working folder must not say";
+        assert!(done.stderr.contains(expected), "{done:?}");
+        assert!(done.stderr.contains("--config toolgate.json"), "{done:?}");
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(!evil.exists());
+    }
+}
+
+/// One line of `doctor`.
+fn doctor(config: &str, name: &str) -> (String, Option<i32>) {
+    let done = Run::new(["doctor"])
+        .config(config)
+        .env("OLLAMA_HOST", "127.0.0.1:1")
+        .done();
+    let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(name);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    let at = lines.iter().position(is_it).unwrap_or(lines.len());
+    let told: Vec<&str> = lines.into_iter().skip(at).take(2).collect();
+    (told.join("\n"), done.code)
+}
+
+#[test]
+fn doctor_says_in_one_line_that_nobody_here_understands_speech() {
+    let (told, code) = doctor(&format!("{{ {SEARCH} }}"), "voice");
+    assert!(told.starts_with("warning  voice"), "{told}");
+    assert!(
+        told.contains("cannot reach tcp://127.0.0.1:10300"),
+        "{told}"
+    );
+    assert!(told.contains("do: python3 -m venv"), "{told}");
+    assert_eq!(code, Some(0), "nobody asked for a voice");
+}
+
+#[test]
+fn doctor_looks_at_every_engine_that_is_configured() {
+    let engines = Engines::new([]);
+    let wake = engines.runtime.block_on(FakeWake::start());
+    let voice = |more: Value| {
+        let mut voice = json!({
+            "asr": engines.asr.address(), "tts": engines.tts.address(), "wake": wake.address(),
+            "input": "none", "output": "none",
+        });
+        for (key, value) in more.as_object().unwrap() {
+            voice[key] = value.clone();
+        }
+        let search = json!({ "url": "http://127.0.0.1:1" });
+        json!({ "search": search, "voice": voice }).to_string()
+    };
+    let nobody = "tcp://127.0.0.1:1";
+    for (more, name, expected) in [
+        (
+            json!({}),
+            "asr",
+            "ok       asr            fake-asr at tcp://",
+        ),
+        (
+            json!({}),
+            "tts",
+            "ok       tts            fake-tts at tcp://",
+        ),
+        (json!({}), "wake", "ok       wake           hears "),
+        (
+            json!({}),
+            "output",
+            "ok       output         none is wanted",
+        ),
+        (json!({ "asr": nobody }), "asr", "do: python3 -m venv"),
+        (
+            json!({ "asr": wake.address() }),
+            "asr",
+            "makes no text of speech",
+        ),
+        (
+            json!({ "language": "tlh" }),
+            "asr",
+            "no text of speech in 'tlh'",
+        ),
+        (
+            json!({ "wake": nobody }),
+            "wake",
+            "wyoming_openwakeword --uri",
+        ),
+        (
+            json!({ "wakeWords": ["hal"] }),
+            "wake",
+            "does not know all of hal",
+        ),
+        (
+            json!({ "tts": nobody }),
+            "tts",
+            "do: sudo apt-get install espeak-ng",
+        ),
+        (json!({ "input": nobody }), "input", "FAILED   input"),
+    ] {
+        let (told, code) = doctor(&voice(more.clone()), name);
+        assert!(told.contains(expected), "{more} {name}: {told}");
+        let is_good = more.as_object().unwrap().is_empty();
+        assert_eq!(code == Some(0), is_good, "{more}: {told}");
+    }
+    let (told, _) = doctor(
+        &format!(r#"{{ {SEARCH}, "voice": {{ "asr": "tcp://voice.invalid:1" }} }}"#),
+        "voice",
+    );
+    assert!(told.contains("voice.asr: a file that lies"), "{told}");
+}
+
+#[test]
+fn doctor_tells_whether_the_broker_lets_us_in() {
+    let engines = Engines::new([]);
+    let asr = engines.asr.address();
+    let start = toolgate_mqtt::Broker::start(toolgate_mqtt::BrokerSettings::default());
+    let broker = engines.runtime.block_on(start).unwrap();
+    for (url, expected) in [
+        (broker.url(), "ok       mqtt           mqtt://127.0.0.1:"),
+        ("mqtt://127.0.0.1:1".to_owned(), "FAILED   mqtt"),
+    ] {
+        let config = json!({
+            "search": { "url": "http://127.0.0.1:1" },
+            "mqtt": { "url": url },
+            "voice": { "asr": asr, "tts": "none", "input": "none", "output": "none" },
+        });
+        let (told, _) = doctor(&config.to_string(), "mqtt");
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn files_are_answered_on_stdout_and_what_happened_is_in_the_log() {
+    let engines = Engines::new([SUM, "What is 2 plus 2?"]);
+    let done = engines.intents(&["--wav", SPOKEN, SPOKEN]).done();
+    let answers: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(answers.len(), 2, "{done:?}");
+    assert!(
+        answers[0].contains("57.8") && answers[1].contains('4'),
+        "{done:?}"
+    );
+    assert!(done.stderr.contains("heard: "), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let spoken = engines.tts.texts().join(" ");
+    assert!(spoken.contains("57.8"), "{spoken}");
+}
+
+#[test]
+fn a_turn_is_one_line_of_json_for_programs() {
+    let llm = Llm::new([weekday_call(), Answer::text("It was a **Saturday**.")]);
+    let engines = Engines::new(["which day was it"]);
+    let run = engines.voice(&["-p", "ollama", "--json", "--wav", SPOKEN]);
+    let done = llm.known_to(run, "ollama").done();
+    let turn = done.json();
+    assert_eq!(turn["source"], "wav", "{done:?}");
+    assert_eq!(turn["answer"], "It was a **Saturday**.");
+    assert_eq!(
+        (&turn["outcome"], turn["calls"].as_array().map(Vec::len)),
+        (&json!("answered"), Some(1))
+    );
+    assert_eq!(done.code, Some(0));
+    assert!(!engines.tts.texts().join(" ").contains('*'));
+}
+
+#[test]
+fn a_request_that_fails_or_is_none_is_a_failure() {
+    let llm = Llm::new([Answer::fails(400, "invalid_request_error", "no")]);
+    let engines = Engines::new(["hello there"]);
+    let run = engines.voice(&["-p", "ollama", "--wav", SPOKEN]);
+    let done = llm.known_to(run, "ollama").done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(!done.stdout.is_empty(), "something is said: {done:?}");
+    let engines = Engines::new([]);
+    let done = engines.intents(&["--wav", SPOKEN]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+    assert!(
+        done.stderr.contains("no request was understood"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn raw_sound_is_heard_from_stdin_until_it_ends() {
+    let engines = Engines::new([SUM]);
+    let file = std::fs::read(SPOKEN).unwrap();
+    let start = file.windows(4).position(|four| four == b"data").unwrap() + 8;
+    let run = engines.intents(&["--mic", "-"]).stdin(&file[start..]);
+    let done = run.done();
+    assert!(done.stdout.contains("57.8"), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
+fn one_request_can_be_enough() {
+    let engines = Engines::new([SUM, SUM, SUM]);
+    let files = ["--once", "--wav", SPOKEN, SPOKEN, SPOKEN];
+    let done = engines.intents(&files).done();
+    assert_eq!(done.stdout.lines().count(), 1, "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
+fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
+    let llm = Llm::new([weekday_call(), Answer::text("I may not do that.")]);
+    let engines = Engines::new(["which day was it"]);
+    let run = engines
+        .voice(&["-p", "ollama", "--wav", SPOKEN])
+        .config(r#"{ "policy": { "ask": ["datetime"] } }"#);
+    let done = llm.known_to(run, "ollama").done();
+    assert_eq!(done.stdout, "I may not do that.\n", "{done:?}");
+    let told = llm.requests()[1].json().to_string();
+    assert!(told.contains("needs approval"), "{told}");
+    let llm = Llm::new([weekday_call(), Answer::text("A Saturday.")]);
+    let engines = Engines::new(["which day was it"]);
+    let run = engines
+        .voice(&["-p", "ollama", "--yes", "--wav", SPOKEN])
+        .config(r#"{ "policy": { "ask": ["datetime"] } }"#);
+    drop(llm.known_to(run, "ollama").done());
+    let told = llm.requests()[1].json().to_string();
+    assert!(!told.contains("needs approval"), "{} {told}", weekday());
+}
+
+#[test]
+fn text_is_answered_for_home_assistant_without_a_microphone() {
+    let engines = Engines::new([]);
+    let port = free_port();
+    let address = format!("tcp://127.0.0.1:{port}");
+    let run = engines.intents(&["--mic", "none", "--handle", &address]);
+    let (child, _folder) = run.start_open();
+    let mut connection = connected(port);
+    let asked = json!({ "type": "transcript", "data": { "text": SUM } });
+    writeln!(connection, "{asked}").unwrap();
+    let mut told = Vec::new();
+    // The answer ends without a line's end.
+    while !String::from_utf8_lossy(&told).contains("57.8") {
+        let mut some = [0; 1024];
+        let read = connection.read(&mut some).unwrap();
+        assert!(read > 0, "{}", String::from_utf8_lossy(&told));
+        told.extend_from_slice(&some[..read]);
+    }
+    interrupt(child.id());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+}
+
+#[test]
+fn what_is_open_to_the_network_is_warned_of() {
+    let engines = Engines::new([SUM]);
+    let address = format!("tcp://0.0.0.0:{}", free_port());
+    let done = engines
+        .intents(&["--wav", SPOKEN, "--handle", &address])
+        .done();
+    assert!(done.stderr.contains("may use the tools"), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
+fn ctrl_c_ends_it_and_its_servers() {
+    let engines = Engines::new([]);
+    let mark = format!("voice of {}", std::process::id());
+    let server = json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } });
+    let config = json!({ "mcpServers": { "deaf": server } }).to_string();
+    let run = engines.intents(&["--mic", "-", "--config", "servers.json"]);
+    let (child, _folder) = run.file("servers.json", config).start_open();
+    wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
+    interrupt(child.id());
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+    wait_until("nothing is left", || fakemcp::processes(&mark).is_empty());
+}
+
+#[test]
+fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() {
+    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
+    let engines = Engines::new(["which day was it"]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    // Somebody speaks, and stays in the room.
+    let mic = format!("'sh -c \"tail -c +45 {SPOKEN}; head -c 96000 /dev/zero; sleep 600\"'");
+    let command = format!("voice -p ollama --asr {asr} --tts {tts} --out none --mic {mic}");
+    let Some(terminal) = Terminal::open("{}", &ollama, &command) else {
+        return;
+    };
+    let screen = terminal.shows("1 call");
+    for expected in [
+        "ollama qwen3:0.6b: ",
+        "Ready.",
+        "› which day was it",
+        "✓ datetime {\"action\":\"weekday\",\"date\":\"1982-04-24\"} ",
+        "It was a Saturday.\n",
+    ] {
+        assert!(screen.contains(expected), "{expected}\n{screen}");
+    }
+    terminal.shows("○ listening");
+    terminal.keys(&["C-c"]);
+    let screen = terminal.shows("left with 130");
+    assert!(!screen.contains("listening"), "{screen}");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
+fn interrupt(pid: u32) {
+    let sent = Command::new("kill")
+        .args(["-INT", &pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn connected(port: u16) -> TcpStream {
+    let mut found = None;
+    wait_until("it listens", || {
+        found = TcpStream::connect(("127.0.0.1", port)).ok();
+        found.is_some()
+    });
+    let connection = found.unwrap();
+    let patience = Some(Duration::from_secs(60));
+    connection.set_read_timeout(patience).unwrap();
+    connection
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = tokio::time::Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(60), "never: {what}");
+        pause(Duration::from_millis(10));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
