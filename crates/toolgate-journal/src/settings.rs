@@ -28,11 +28,11 @@ pub struct JournalSettings {
     #[serde(deserialize_with = "file")]
     #[schemars(with = "String")]
     pub file: Option<PathBuf>,
-    /// Calls older than this many days are deleted.
+    /// Calls and voice turns older than this many days are deleted.
     #[serde(deserialize_with = "days")]
     #[schemars(range(min = 1, max = 36500))]
     pub keep_days: u32,
-    /// The oldest calls are deleted when the file takes more than this.
+    /// The oldest calls and voice turns are deleted when the file takes more than this.
     #[serde(deserialize_with = "size")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
     pub max_size: u64,

@@ -14,6 +14,8 @@ import { placeOf, turnCard, turnOutcome } from './voice-turn.js';
 
 /** How often the gateway is asked; it answers from an index, and almost always with nothing. */
 const POLL = 2000;
+/** To ask again would only be refused again. */
+const FORBIDDEN = 403;
 
 export function mount(root) {
   const list = h('div', { class: 'voice-turns', 'data-testid': 'turns' });
@@ -29,11 +31,12 @@ export function mount(root) {
     setText(summary, isEmpty ? '' : `${plural(turns.length, 'turn')}${complete ? '' : ' or more'}`);
     patchList(list, turns, ({ id }) => id, turnCard);
     more.hidden = !store.hasMore;
-    fill(note, error ? failed(error, isEmpty, store) : loaded && isEmpty && nothing(journal));
+    notes.show(error, loaded, isEmpty, journal);
     if (fresh.length > 0) setText(live, told(fresh[0]));
   };
   const store = new TurnStore(draw);
-  const look = () => !document.hidden && connection.state !== 'lost' && store.news();
+  const notes = noteFor(note, store);
+  const look = () => !document.hidden && connection.state === 'open' && store.error?.status !== FORBIDDEN && store.news();
   const stopStatus = onStatus((status) => {
     const before = journal;
     journal = status.journal?.state ?? 'ok';
@@ -46,7 +49,7 @@ export function mount(root) {
     { keys: ['j'], label: 'Next turn', run: () => step(list, 1) },
     { keys: ['k'], label: 'Previous turn', run: () => step(list, -1) },
   ]);
-  fill(note, h('p', { class: 'muted' }, 'Loading…'));
+  draw([]);
   store.older();
   return () => {
     clearInterval(timer);
@@ -66,6 +69,21 @@ function step(list, by) {
 
 function told(turn) {
   return `${placeOf(turn)[0]}: ${visible(turn.heard)}. ${turnOutcome(turn.outcome).text}.`;
+}
+
+/** What stands above the list; drawn only when it changes, so that a button keeps its focus. */
+function noteFor(element, store) {
+  let said = null;
+  return {
+    show(error, loaded, isEmpty, journal) {
+      const words = error ? `${isEmpty} ${error.message}` : !loaded ? 'loading' : isEmpty ? journal : '';
+      if (said === words) return;
+      said = words;
+      if (error) fill(element, failed(error, isEmpty, store));
+      else if (!loaded) fill(element, h('p', { class: 'muted' }, 'Loading…'));
+      else fill(element, isEmpty && nothing(journal));
+    },
+  };
 }
 
 function failed(error, isEmpty, store) {
