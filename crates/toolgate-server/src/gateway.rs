@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -16,6 +17,9 @@ use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
+
+/// How long `/readyz` waits for servers that have neither answered nor failed.
+const FIRST_ATTEMPTS: Duration = Duration::from_secs(5);
 
 /// What a program hands over to be served. The executor has [`Feed`], [`Stats`] and [`Metrics`] among its observers, and
 /// [`Approvals`] as its approver.
@@ -72,7 +76,7 @@ struct Inner {
     started: Instant,
     stopping: CancellationToken,
     calls: CancellationToken,
-    /// True once every server has had its first attempts.
+    /// True once every server has had its first attempt, or time enough for it.
     settled: AtomicBool,
     chats: Chats,
     mcp: Endpoint,
@@ -118,16 +122,18 @@ impl Gateway {
         &self.0.mcp
     }
 
-    /// False until every server has had its first attempts. A server that is connected anew later does not count.
+    /// False until every server has had its first attempt, for [`FIRST_ATTEMPTS`] at most: the other tools work from the
+    /// beginning, and one bad server keeps nobody away from them. A server that is connected anew later does not count.
     pub(crate) fn has_settled(&self) -> bool {
-        let is_starting = |server: &ServerStatus| server.state == ServerState::Starting;
-        if !self.0.settled.load(Ordering::Relaxed) {
-            let servers = self.0.parts.servers.status();
-            let settled = !servers.iter().any(is_starting);
-            self.0.settled.fetch_or(settled, Ordering::Relaxed);
-            return settled;
+        let has_tried =
+            |server: &ServerStatus| server.state != ServerState::Starting || server.error.is_some();
+        if self.0.settled.load(Ordering::Relaxed) {
+            return true;
         }
-        true
+        let settled = self.0.started.elapsed() >= FIRST_ATTEMPTS
+            || self.0.parts.servers.status().iter().all(has_tried);
+        self.0.settled.fetch_or(settled, Ordering::Relaxed);
+        settled
     }
 
     /// Has something kept by the program, away from the threads that answer: it writes a file.
@@ -169,5 +175,30 @@ impl Gateway {
     /// [`cancellation`](toolgate_core::ToolCall::cancellation).
     pub(crate) fn calls(&self) -> &CancellationToken {
         &self.0.calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_mcp::{Connection, Headers, ServerSettings};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_says_nothing_is_waited_for_five_seconds() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let gateway = crate::guard::tests::gateway(json!({}));
+        let connection = Connection::Http {
+            url: format!("http://{}/mcp", silent.local_addr().unwrap()),
+            headers: Headers::default(),
+        };
+        let servers = &gateway.parts().servers;
+        servers.apply(vec![ServerSettings::new("silent", connection)]);
+        for (time, settled) in [(0, false), (4, false), (1, true)] {
+            tokio::time::advance(Duration::from_secs(time)).await;
+            assert_eq!(gateway.has_settled(), settled, "after {time} s more");
+            assert_eq!(servers.status()[0].state, ServerState::Starting);
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! How the gateway says it is.
 
 use serde_json::json;
-use toolgate_mcp::{Connection, Headers, ServerSettings};
+use toolgate_mcp::{Connection, Headers, ServerSettings, ServerState};
 
-use crate::home::{Home, Plan};
+use crate::home::{Home, Plan, until};
 
 #[tokio::test]
 async fn status_stats_and_metrics_count_the_same_calls() {
@@ -90,4 +90,28 @@ async fn what_is_not_well_is_told_in_words() {
         (ready.status.as_u16(), &ready.json()["status"]),
         (200, &json!("degraded"))
     );
+}
+
+#[tokio::test]
+async fn a_server_that_fails_at_first_keeps_nobody_away_from_the_other_tools() {
+    let home = Home::usual().await;
+    let nowhere = Connection::Http {
+        url: "http://127.0.0.1:1/mcp".to_owned(),
+        headers: Headers::default(),
+    };
+    home.servers
+        .apply(vec![ServerSettings::new("away", nowhere)]);
+    until(|| home.servers.status()[0].error.is_some()).await;
+    let ready = home.get("/readyz").await;
+    let server = home.servers.status().remove(0);
+    assert_eq!(
+        (server.state, server.attempts),
+        (ServerState::Starting, 1),
+        "more attempts are to come"
+    );
+    assert_eq!(ready.status, 200, "{}", ready.text);
+    let ready = ready.json();
+    assert_eq!(ready["status"], "degraded");
+    let reason = ready["reasons"][0].as_str().unwrap();
+    assert!(reason.starts_with("away: "), "{reason}");
 }
