@@ -78,3 +78,6 @@ pub async fn open(input: &Input) -> Result<Opened, EngineError> {
         link: None,
     })
 }
+
+#[cfg(test)]
+mod tests;

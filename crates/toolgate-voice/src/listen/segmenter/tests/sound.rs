@@ -5,6 +5,7 @@ use std::f32::consts::TAU;
 use super::*;
 use crate::audio::{Format, ToHeard};
 
+/// espeak-ng says "turn on switch one".
 const SPOKEN: &[u8] = include_bytes!("../../../../tests/sounds/turn-on-switch-one.wav");
 
 fn spoken() -> Vec<i16> {

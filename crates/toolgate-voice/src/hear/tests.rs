@@ -1,0 +1,123 @@
+//! Whole sources, against doubles of the engines.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fakewyoming::{FakeMic, FakeSatellite};
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::audio::Format;
+use crate::listen::{Listening, Notice, Segmenter};
+use crate::wyoming::Event;
+use crate::{Utterance, VoiceSettings};
+
+const HANG: Duration = Duration::from_secs(60);
+
+/// espeak-ng says "turn on switch one".
+fn spoken() -> Vec<i16> {
+    let wav = &include_bytes!("../../tests/sounds/turn-on-switch-one.wav")[..];
+    let samples = hound::WavReader::new(wav).unwrap().into_samples();
+    let silence = vec![0; 20_000];
+    [
+        silence[..8_000].to_vec(),
+        samples.map(Result::unwrap).collect(),
+        silence,
+    ]
+    .concat()
+}
+
+async fn opened(address: &str) -> Result<Opened, EngineError> {
+    open(&Input::parse(address).unwrap()).await
+}
+
+async fn next(opened: &mut Opened) -> Result<Option<Heard>, EngineError> {
+    timeout(HANG, opened.source.next()).await.expect("no hang")
+}
+
+/// What is said first.
+async fn utterance(opened: &mut Opened, listening: Listening) -> Utterance {
+    let settings = VoiceSettings::default();
+    let mut segmenter = Segmenter::new(&settings, listening, opened.room.clone());
+    loop {
+        let notices = match next(opened).await.unwrap().expect("it goes on") {
+            Heard::Sound(samples) => segmenter.hear(&samples, Instant::now()),
+            Heard::Woken(name) => segmenter.arm(name, Instant::now()),
+        };
+        for notice in notices {
+            if let Notice::Over(utterance) = notice {
+                return utterance;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_satellite_is_heard_from_its_wake_word_to_the_end_of_speech_and_spoken_to() {
+    let satellite = FakeSatellite::start("Kitchen").await;
+    let mut opened = opened(&satellite.address()).await.unwrap();
+    satellite.wake("hey_jarvis");
+    satellite.hear(&spoken());
+    let utterance = utterance(&mut opened, Listening::WhenWoken).await;
+    assert_eq!(utterance.wake_word.as_deref(), Some("hey_jarvis"));
+    assert_eq!(utterance.room.as_deref(), Some("Kitchen"));
+
+    let link = opened.link.clone().unwrap();
+    let format = Format::HEARD;
+    let timestamp = None;
+    link.send(Event::AudioStart { format, timestamp })
+        .await
+        .unwrap();
+    let bytes = Bytes::from_static(&[1, 2, 3, 4]);
+    link.send(Event::AudioChunk {
+        format,
+        timestamp,
+        bytes,
+    })
+    .await
+    .unwrap();
+    assert_eq!(link.finish(HANG).await, Ok(true));
+    assert_eq!(satellite.heard(), [[1, 2, 3, 4]]);
+    assert!(
+        satellite.complaints().is_empty(),
+        "{:?}",
+        satellite.complaints()
+    );
+}
+
+#[tokio::test]
+async fn a_microphone_that_is_killed_is_lost_and_can_be_opened_again() {
+    let mut microphone = FakeMic::start().await;
+    let address = microphone.address();
+    for _ in 0..3 {
+        let mut source = opened(&address).await.unwrap();
+        microphone.hear(&spoken());
+        let utterance = utterance(&mut source, Listening::Always).await;
+        assert!(utterance.samples.len() > 20_000);
+        microphone.kill().await;
+        while let Some(_heard) = next(&mut source).await.unwrap_or_default() {}
+        assert_eq!(next(&mut source).await, Ok(None));
+        assert!(opened(&address).await.is_err(), "nobody is there");
+        microphone.restart().await;
+    }
+}
+
+#[tokio::test]
+async fn garbage_and_giants_lose_the_microphone_and_nothing_else() {
+    let endless = vec![b'x'; 100_000];
+    for bytes in [
+        &b"no json at all\n"[..],
+        b"{\"type\":\"audio-chunk\",\"payload_length\":1000000000000}\n",
+        b"{\"type\":\"audio-chunk\",\"data\":{\"rate\":1,\"width\":2,\"channels\":1},\"payload_length\":2}\nxx",
+        &endless,
+    ] {
+        let microphone = FakeMic::start().await;
+        let mut source = opened(&microphone.address()).await.unwrap();
+        microphone.hear(&[1; 1_024]);
+        assert_eq!(next(&mut source).await, Ok(Some(Heard::Sound(vec![1; 1_024]))));
+        microphone.raw(bytes);
+        let error = next(&mut source).await.unwrap_err();
+        assert!(matches!(error, EngineError::Protocol { .. }), "{error}");
+        assert_eq!(next(&mut source).await, Ok(None));
+    }
+}
