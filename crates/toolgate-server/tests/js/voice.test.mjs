@@ -52,6 +52,13 @@ test('marks that are missing, equal or in another order leave no hole and no wro
   assert.ok(Number.isNaN(totalOf({})) && Number.isNaN(waitOf({})));
 });
 
+test('what came as text was thought about, not listened to', () => {
+  const names = (turn) => stagesOf({ heard: 'what time is it', ...turn }).map(({ name }) => name);
+  assert.deepEqual(names({ outcome: 'failed', stages: { ended_ms: 500 } }), ['Thinking']);
+  assert.deepEqual(names({ outcome: 'failed', stages: { first_token_ms: 300, ended_ms: 500 } }), ['Thinking', 'Voicing']);
+  assert.deepEqual(names({ outcome: 'answered', stages: { first_audio_ms: 300, ended_ms: 500 } }), ['Voicing', 'Speaking']);
+});
+
 test('an outcome has words and a colour, also one that is not known', () => {
   const table = [['answered', 'Answered', 'ok'], ['interrupted', 'Interrupted', 'warn'], ['failed', 'Failed', 'bad'], ['taken_over', 'taken over', 'bad'], [undefined, 'unknown', 'bad']];
   for (const [word, text, tone] of table) assert.deepEqual([turnOutcome(word).text, turnOutcome(word).tone], [text, tone]);

@@ -11,6 +11,7 @@ const STAGES = [
   ['first_audio_ms', 'Voicing', 'Tools, the first sentence and its sound', 'voice'],
   ['ended_ms', 'Speaking', 'Until the last sound, or until the answer broke off', 'speak'],
 ];
+const TRANSCRIBED = 1;
 
 /** How long a turn took, as far as that is known. */
 export function totalOf({ stages = {} }) {
@@ -25,13 +26,14 @@ export function waitOf({ stages = {} }) {
 
 /**
  * The stages in the order of time. Where a mark is missing, its time belongs to the next one; but a turn that failed, and one
- * that ended without a sound, spent that time in the stage it did not get out of.
+ * that ended without a sound, spent that time in the stage it did not get out of. What came as text was never listened to.
  */
-export function stagesOf({ stages = {}, outcome }) {
+export function stagesOf({ stages = {}, outcome, heard }) {
   const last = STAGES.length - 1;
   const known = STAGES.map(([mark], at) => ({ at, ms: stages[mark] })).filter(({ ms }) => Number.isFinite(ms));
   let from = 0;
-  let reached = -1;
+  const isText = heard && !known.some(({ at }) => at <= TRANSCRIBED);
+  let reached = isText ? TRANSCRIBED : -1;
   return known.toSorted((a, b) => a.ms - b.ms || a.at - b.at).flatMap(({ at, ms }) => {
     const isStuck = at > reached && (at === last || outcome === 'failed');
     const [, name, what, tone] = STAGES[isStuck ? reached + 1 : at];
