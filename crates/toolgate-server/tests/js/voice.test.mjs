@@ -49,7 +49,8 @@ test('marks that are missing, equal or in another order leave no hole and no wro
     [undefined, []],
   ];
   for (const [stages, expected, outcome] of table) assert.deepEqual(steps(stages, outcome), expected, JSON.stringify(stages));
-  assert.ok(Number.isNaN(totalOf({})) && Number.isNaN(waitOf({})));
+  for (const stages of [{}, { first_audio_ms: 5, speech_ended_ms: null }, { first_audio_ms: null, speech_ended_ms: 5 }]) assert.ok(Number.isNaN(waitOf({ stages })));
+  assert.ok(Number.isNaN(totalOf({})));
 });
 
 test('what came as text was thought about, not listened to', () => {

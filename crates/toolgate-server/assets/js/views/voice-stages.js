@@ -19,9 +19,9 @@ export function totalOf({ stages = {} }) {
   return known.length > 0 ? Math.max(...known) : NaN;
 }
 
-/** From the end of speech to the first sound of the answer: what one who asked has waited. */
+/** From the end of speech to the first sound of the answer: what one who asked has waited. NaN where there was no such thing. */
 export function waitOf({ stages = {} }) {
-  return stages.first_audio_ms - stages.speech_ended_ms;
+  return (stages.first_audio_ms ?? NaN) - (stages.speech_ended_ms ?? NaN);
 }
 
 /**
