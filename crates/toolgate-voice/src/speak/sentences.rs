@@ -115,13 +115,12 @@ impl Sentences {
     }
 
     fn end_of_piece(&self, text: &str) -> Option<usize> {
-        if !self.within_line && fence(text) == Fence::Unknown {
-            return None;
+        match fence(text) {
+            Fence::Unknown if !self.within_line => None,
+            Fence::Yes if !self.within_line => end_of_line(text),
+            _ if self.code => end_of_line(text),
+            _ => end_of_sentence(text, !self.begun),
         }
-        if self.code || (!self.within_line && fence(text) == Fence::Yes) {
-            return end_of_line(text);
-        }
-        end_of_sentence(text, !self.begun)
     }
 
     fn piece(&mut self, words: &str) -> Piece {
@@ -147,7 +146,11 @@ enum Fence {
 
 /// Whether a line is the beginning or the end of code.
 fn fence(line: &str) -> Fence {
-    let line = line.trim_start_matches([' ', '\t']);
+    let start = &line[..line.floor_char_boundary(LONGEST)];
+    let line = start.trim_start_matches([' ', '\t']);
+    if line.is_empty() && start.len() >= LONGEST {
+        return Fence::No;
+    }
     for fence in ["```", "~~~"] {
         if line.starts_with(fence) {
             return Fence::Yes;
@@ -160,27 +163,33 @@ fn fence(line: &str) -> Fence {
 }
 
 fn end_of_line(text: &str) -> Option<usize> {
-    text.find('\n')
-        .map(|newline| newline + 1)
-        .or_else(|| text.char_indices().nth(LONGEST).map(|(end, _)| end))
+    let start = &text[..text.floor_char_boundary(LONGEST)];
+    match start.find('\n') {
+        Some(newline) => Some(newline + 1),
+        None => (start.len() < text.len()).then_some(start.len()),
+    }
 }
 
 /// Where the first piece of a text ends, if that is known yet.
 fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
     // Where to cut what has no end: after a comma rather than after a word.
     let (mut comma, mut blank) = (None, None);
+    let mut before = None;
     for (count, (at, letter)) in text.char_indices().enumerate() {
         if count >= LONGEST {
             return comma.or(blank).or(Some(at));
         }
         let after = at + letter.len_utf8();
         let next = text[after..].chars().next();
+        let follows_mark = before.replace(letter).is_some_and(is_mark);
         match letter {
             '\n' | '。' | '！' | '？' => return Some(after),
-            '.' | '!' | '?' | '…' => match ending(text, at, after) {
+            // Of several marks in a row, the first one stands for all.
+            _ if is_mark(letter) && follows_mark => {}
+            _ if is_mark(letter) => match ending(text, at, after) {
                 Ending::At(end) => return Some(end),
-                Ending::Unknown => return None,
-                Ending::No => {}
+                Ending::Unknown if text.len() - at < LONGEST => return None,
+                Ending::Unknown | Ending::No => {}
             },
             ':' | ';' | ',' | '—' => {
                 let next = next?;
@@ -199,6 +208,10 @@ fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
     None
 }
 
+fn is_mark(letter: char) -> bool {
+    matches!(letter, '.' | '!' | '?' | '…')
+}
+
 enum Ending {
     /// The piece ends there, behind quotes and blanks.
     At(usize),
@@ -209,6 +222,7 @@ enum Ending {
 /// Whether the mark at `at` ends its sentence.
 fn ending(text: &str, at: usize, after: usize) -> Ending {
     let closers = |letter: char| ".!?…\"'”’»)]}*_".contains(letter);
+    let text = &text[..text.floor_char_boundary(after + LONGEST)];
     let rest = text[after..].trim_start_matches(closers);
     let Some(next) = rest.chars().next() else {
         return Ending::Unknown;
@@ -231,9 +245,9 @@ fn ending(text: &str, at: usize, after: usize) -> Ending {
     if is_time(before) {
         let word_end = following.find(|letter: char| !letter.is_alphabetic());
         return match word_end {
-            None if following.len() < LONGEST => Ending::Unknown,
-            _ => {
-                let word = following[..word_end.unwrap_or(0)].to_lowercase();
+            None => Ending::Unknown,
+            Some(end_of_word) => {
+                let word = following[..end_of_word].to_lowercase();
                 if AFTER_A_TIME.contains(&word.as_str()) {
                     Ending::No
                 } else {
@@ -271,3 +285,6 @@ fn is_time(before: &str) -> bool {
         .unwrap_or_default();
     lower.eq_ignore_ascii_case("p.m") || lower.eq_ignore_ascii_case("a.m")
 }
+
+#[cfg(test)]
+mod tests;

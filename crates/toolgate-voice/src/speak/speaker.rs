@@ -145,3 +145,6 @@ pub struct Spoken {
     /// Why it is not complete, if that is not because it was stopped.
     pub problem: Option<EngineError>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,3 +33,24 @@ pub fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, EngineE
         command => Arc::new(CommandTts::parse(command, voice)?),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_makes_no_sense_says_so() {
+        for (setting, voice, expected) in [
+            ("none", "", None),
+            ("tcp://127.0.0.1:10200", "", None),
+            ("flite", "slt", None),
+            ("my-engine --wav", "", None),
+            ("my 'engine", "", Some("my 'engine: a quote is not closed")),
+        ] {
+            let problem = engine(setting, voice).err().map(|error| error.to_string());
+            assert_eq!(problem.as_deref(), expected, "{setting}");
+        }
+        let problem = engine("tcp://nowhere", "").err().unwrap().to_string();
+        assert!(problem.starts_with("tts: "), "{problem}");
+    }
+}

@@ -53,3 +53,25 @@ pub fn output(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_makes_no_sense_says_so() {
+        for (setting, expected) in [
+            ("none", None),
+            ("tcp://127.0.0.1:10500", None),
+            ("answers.wav", None),
+            ("aplay", None),
+            ("aplay -D 'my device'", None),
+            ("play 'this", Some("output: a quote is not closed")),
+        ] {
+            let problem = output(setting, None).err().map(|error| error.to_string());
+            assert_eq!(problem.as_deref(), expected, "{setting}");
+        }
+        let problem = output("tcp://nowhere", None).err().unwrap().to_string();
+        assert!(problem.starts_with("output: "), "{problem}");
+    }
+}

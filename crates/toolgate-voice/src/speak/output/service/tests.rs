@@ -1,1 +1,98 @@
-//! Tests to come.
+//! A loudspeaker over a socket: alone, and as part of a satellite.
+
+use std::sync::Arc;
+
+use fakewyoming::FakeSatellite;
+use tokio::time::Instant;
+
+use super::*;
+use crate::{Input, Loudness, NoSpeech, Speaker, Tone, open};
+
+fn sound(milliseconds: usize) -> Bytes {
+    7_i16.to_le_bytes().repeat(milliseconds * 16).into()
+}
+
+#[tokio::test]
+async fn sound_is_given_in_time_and_waited_for() {
+    let fake = FakeSatellite::start("Kitchen").await;
+    let output = WyomingSnd::new(fake.address().parse().unwrap());
+    let began = Instant::now();
+    let mut playing = output.begin(Format::HEARD).await.unwrap();
+    for _ in 0..10 {
+        playing.play(sound(40)).await.unwrap();
+        assert!(playing.heard() <= began.elapsed());
+    }
+    playing.end().await.unwrap();
+    assert!(
+        began.elapsed() >= Duration::from_millis(400),
+        "it was heard to its end"
+    );
+    assert_eq!(fake.heard(), [sound(400)]);
+    assert_eq!(fake.complaints(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_stop_breaks_the_connection_and_the_rest_is_never_given() {
+    let fake = FakeSatellite::start("Kitchen").await;
+    let output = WyomingSnd::new(fake.address().parse().unwrap());
+    let mut playing = output.begin(Format::HEARD).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    playing.stop().await;
+    assert!(playing.play(sound(40)).await.is_err() && playing.end().await.is_err());
+    fake.until("audio-chunk", 1).await;
+    assert_eq!(fake.got_of("audio-chunk").len(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_is_killed_in_the_middle_is_an_error_and_then_found_again() {
+    let mut fake = FakeSatellite::start("Kitchen").await;
+    let output = WyomingSnd::new(fake.address().parse().unwrap());
+    let mut playing = output.begin(Format::HEARD).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    fake.kill().await;
+    let broken = async {
+        // The first bytes after the end may still be taken by the system.
+        while playing.play(sound(40)).await.is_ok() {}
+    };
+    timeout(Duration::from_secs(10), broken)
+        .await
+        .expect("it is noticed");
+    assert!(output.begin(Format::HEARD).await.is_err());
+    fake.restart().await;
+    let mut playing = output.begin(Format::HEARD).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    playing.end().await.unwrap();
+    assert_eq!(fake.heard().last(), Some(&sound(40).to_vec()));
+}
+
+#[tokio::test]
+async fn the_satellite_that_is_heard_is_spoken_to() {
+    let fake = FakeSatellite::start("Kitchen").await;
+    let input = Input::Wyoming(fake.address().parse().unwrap());
+    let mut opened = open(&input).await.unwrap();
+    let link = opened.link.take().unwrap();
+    // Somebody listens all the time, as the gateway does.
+    let listening =
+        tokio::spawn(async move { while let Ok(Some(_)) = opened.source.next().await {} });
+    let mut playing = link.begin(Format::HEARD).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    playing.end().await.unwrap();
+    assert_eq!(fake.heard(), [sound(80)]);
+
+    let mut playing = link.begin(Format::HEARD).await.unwrap();
+    playing.play(sound(40)).await.unwrap();
+    playing.stop().await;
+    fake.until("audio-stop", 2).await;
+    assert_eq!(
+        fake.heard().len(),
+        2,
+        "a stop ends the sound for the satellite too"
+    );
+
+    let speaker = Speaker::new(Arc::new(NoSpeech), Arc::new(link), Loudness::default());
+    speaker.tone(Tone::Wake);
+    fake.until("audio-stop", 3).await;
+    assert_eq!(fake.complaints(), [""; 0]);
+    listening.abort();
+}

@@ -1,0 +1,298 @@
+//! The voice with an engine and an output that do what they are told, in paused time: a letter sounds for 50 ms.
+
+use std::time::Duration;
+
+use tokio::time::{advance, sleep, timeout};
+
+use self::fakes::{Ear, Engine, MS, voice};
+use super::*;
+
+mod failures;
+mod fakes;
+
+#[tokio::test(start_paused = true)]
+async fn every_sentence_is_heard_in_order_and_reported_as_it_was_written() {
+    let (speaker, engine, ear) = voice();
+    let speech = speaker.begin();
+    for words in ["The **light** ", "is on. ", "It is 21", ".5°C. 🎉", "\n"] {
+        speech.push(words);
+    }
+    let spoken = speech.finish().await;
+    assert_eq!(spoken.text, "The **light** is on. It is 21.5°C. 🎉\n");
+    assert!(spoken.complete && spoken.problem.is_none());
+    let texts = ["The light is on.", "It is 21.5 degrees Celsius."];
+    assert_eq!(engine.texts(), texts);
+    assert_eq!(ear.heard(), Engine::sound_of(&texts.concat()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_are_spoken_while_others_still_come() {
+    let (speaker, engine, _ear) = voice();
+    let began = Instant::now();
+    let speech = speaker.begin();
+    speech.push("The light is on. And");
+    assert_eq!(speech.first_audio().await, Some(began));
+    assert_eq!(engine.texts(), ["The light is on."]);
+    sleep(10_000 * MS).await;
+    speech.push(" now?");
+    let spoken = speech.finish().await;
+    assert_eq!(
+        (spoken.text.as_str(), spoken.first_audio),
+        ("The light is on. And now?", Some(began))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_sentence_is_prepared_while_another_is_played_and_no_more() {
+    let (speaker, engine, _ear) = voice();
+    let speech = speaker.begin();
+    speech
+        .push("The first sentence. The second sentence. The third sentence. The fourth sentence.");
+    speech.flush();
+    sleep(100 * MS).await;
+    assert_eq!(
+        engine.texts(),
+        ["The first sentence.", "The second sentence."]
+    );
+    sleep(1000 * MS).await;
+    assert_eq!(engine.texts().len(), 3);
+    assert!(speech.finish().await.complete);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_silence_at_once_and_reports_the_sentence_that_was_playing() {
+    // "One is on." sounds for half a second, and so do the others.
+    let text = "One is on. Two is on. Six is on. ";
+    for (after, expected) in [
+        (0, ""),
+        (1, "One is on. "),
+        (499, "One is on. "),
+        (501, "One is on. Two is on. "),
+        (999, "One is on. Two is on. "),
+        (1400, text),
+        (9000, text),
+    ] {
+        let (speaker, _engine, ear) = voice();
+        let speech = speaker.begin();
+        speech.push(text);
+        speech.flush();
+        sleep(after * MS).await;
+        let stopped = Instant::now();
+        speaker.stop();
+        speech.push("Never said. ");
+        let spoken = speech.finish().await;
+        assert_eq!(
+            (spoken.text.as_str(), spoken.complete),
+            (expected, false),
+            "{after}"
+        );
+        assert!(
+            stopped.elapsed() <= 150 * MS,
+            "{after}: {:?}",
+            stopped.elapsed()
+        );
+        assert_eq!((ear.is_open(), spoken.problem), (false, None));
+        let given = ear.heard().len();
+        sleep(5000 * MS).await;
+        assert_eq!(ear.heard().len(), given, "nothing sounds after a stop");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_output_that_does_not_stop_is_dropped_within_the_promise() {
+    let (speaker, _engine, ear) = voice();
+    ear.hang_on_stop();
+    let speech = speaker.begin();
+    speech.push("The light is on. And so on.");
+    sleep(200 * MS).await;
+    let stopped = Instant::now();
+    speaker.stop();
+    assert_eq!(speech.finish().await.text, "The light is on. ");
+    assert!(stopped.elapsed() <= 150 * MS && !ear.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_hangs_does_not_keep_anybody_from_stopping() {
+    let (speaker, engine, _ear) = voice();
+    engine.hang();
+    let speech = speaker.begin();
+    speech.push("The light is on. ");
+    speech.flush();
+    sleep(1000 * MS).await;
+    speaker.stop();
+    let spoken = timeout(150 * MS, speech.finish()).await.unwrap();
+    assert_eq!((spoken.text.as_str(), spoken.first_audio), ("", None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_speech_stops_the_one_before_and_never_sounds_over_it() {
+    let (speaker, _engine, ear) = voice();
+    let first = speaker.begin();
+    first.push("The first is long enough to go on. ");
+    first.flush();
+    sleep(100 * MS).await;
+    let second = speaker.clone().begin();
+    second.push("The second.");
+    let second = second.finish().await;
+    assert!(second.complete && second.text == "The second.");
+    assert!(!first.finish().await.complete);
+    assert_eq!(ear.most_at_once(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_speech_that_is_dropped_falls_silent() {
+    let (speaker, _engine, ear) = voice();
+    let speech = speaker.begin();
+    speech.push("The light is on. ");
+    speech.flush();
+    sleep(100 * MS).await;
+    assert!(ear.is_open());
+    drop(speech);
+    sleep(150 * MS).await;
+    assert!(!ear.is_open());
+
+    let speech = speaker.begin();
+    speech.push("The light is on. ");
+    assert!(
+        timeout(100 * MS, speech.finish()).await.is_err(),
+        "the caller went away"
+    );
+    sleep(150 * MS).await;
+    assert!(!ear.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn mute_is_silent_costs_nothing_and_the_words_count() {
+    for silence in [
+        |loudness: &Loudness| loudness.mute(true),
+        |loudness: &Loudness| loudness.set(0),
+    ] {
+        let (speaker, engine, ear) = voice();
+        silence(&ear.loudness);
+        let speech = speaker.begin();
+        speech.push("The sound is muted. It is so.");
+        let spoken = speech.finish().await;
+        assert_eq!(
+            (spoken.text.as_str(), spoken.complete),
+            ("The sound is muted. It is so.", true)
+        );
+        assert_eq!(spoken.first_audio, None);
+        speaker.tone(Tone::Wake);
+        sleep(1000 * MS).await;
+        assert!(engine.texts().is_empty() && ear.heard().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_volume_is_heard_within_the_sentence() {
+    let (speaker, _engine, ear) = voice();
+    let speech = speaker.begin();
+    speech.push("The light in the kitchen is on. ");
+    speech.flush();
+    sleep(500 * MS).await;
+    ear.loudness.mute(true);
+    sleep(500 * MS).await;
+    ear.loudness.mute(false);
+    ear.loudness.set(50);
+    assert!(speech.finish().await.complete);
+    let loudest = |from: usize, to: usize| {
+        let heard = ear.heard();
+        let samples = heard[from * 32..to * 32].chunks_exact(2);
+        samples
+            .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
+            .max()
+            .unwrap()
+    };
+    assert_eq!(loudest(0, 400), 8000);
+    assert_eq!(loudest(700, 950), 0);
+    assert_eq!(
+        loudest(1300, 1500),
+        1000,
+        "half the volume is an eighth of the samples"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_of_a_round_can_be_taken_back_until_the_engine_has_them() {
+    let (speaker, engine, _ear) = voice();
+    let speech = speaker.begin();
+    speech.push("Let me look. ");
+    speech.push("One moment. ");
+    speech.flush();
+    speech.push("The first try. The second part. The third par");
+    speech.void();
+    speech.push("The light is on.");
+    let spoken = speech.finish().await;
+    assert_eq!(spoken.text, "Let me look. One moment. The light is on.");
+    assert_eq!(
+        engine.texts(),
+        ["Let me look.", "One moment.", "The light is on."]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_said_is_passed_over_in_its_place() {
+    let (speaker, engine, _ear) = voice();
+    let speech = speaker.begin();
+    let text = "Do this:\n```sh\nrm -rf /\n```\n---\n🎉\nThen it works.";
+    speech.push(text);
+    assert_eq!(speech.finish().await.text, text);
+    assert_eq!(engine.texts(), ["Do this:", "Then it works."]);
+
+    let speech = speaker.begin();
+    assert_eq!(speech.first_audio.borrow().is_some(), false);
+    let nothing = speech.finish().await;
+    assert!(nothing.complete && nothing.text.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_end_is_cut_and_said_not_to_be_complete() {
+    let (speaker, _engine, ear) = voice();
+    ear.loudness.mute(true);
+    let speech = speaker.begin();
+    speech.push(&"A sentence. ".repeat(100_000));
+    let spoken = speech.finish().await;
+    assert!(!spoken.complete && spoken.text.len() <= 64 << 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tone_sounds_alone_and_never_over_words() {
+    let (speaker, _engine, ear) = voice();
+    speaker.tone(Tone::Wake);
+    sleep(1000 * MS).await;
+    assert_eq!(ear.heard(), Tone::Wake.sound().bytes);
+    ear.forget();
+
+    let speech = speaker.begin();
+    speech.push("The light is on. ");
+    speech.flush();
+    sleep(100 * MS).await;
+    speaker.tone(Tone::Working);
+    sleep(3000 * MS).await;
+    assert_eq!(ear.heard(), Engine::sound_of("The light is on."));
+
+    // Nothing sounds although the speech goes on: a tool takes its time.
+    speaker.tone(Tone::Working);
+    sleep(1000 * MS).await;
+    assert!(ear.heard().ends_with(&Tone::Working.sound().bytes));
+    speech.push("Done.");
+    assert!(speech.finish().await.complete);
+    assert_eq!(ear.most_at_once(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_cuts_a_tone_off() {
+    let (speaker, _engine, ear) = voice();
+    speaker.tone(Tone::Error);
+    advance(Duration::ZERO).await;
+    sleep(20 * MS).await;
+    assert!(ear.is_open());
+    speaker.stop();
+    sleep(10 * MS).await;
+    assert!(!ear.is_open());
+}
+
+#[test]
+fn ear_and_engine_agree_on_how_long_a_letter_sounds() {
+    assert_eq!(Engine::sound_of("ab").len(), 2 * 50 * Ear::BYTES_PER_MS);
+}
