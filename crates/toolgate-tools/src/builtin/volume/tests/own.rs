@@ -26,8 +26,10 @@ async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
         muted: false,
     };
     let voice = Arc::new(Voice(std::sync::Mutex::new(state)));
-    let mut settings = BuiltinSettings::default();
-    settings.sounding = Some(voice.clone());
+    let settings = BuiltinSettings {
+        sounding: Some(voice.clone()),
+        ..BuiltinSettings::default()
+    };
     let manager = Arc::new(ToolManager::new());
     manager.add_all(Handlers::new(&settings).builtin_tools());
     let executor = ToolExecutor::new(manager);
