@@ -9,8 +9,9 @@ use toolgate_core::{
 };
 use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
+use toolgate_tools::Handlers;
+use toolgate_tools::builtin::{BuiltinSettings, Sounding};
 use toolgate_tools::internal::Documents;
-use toolgate_tools::{Handlers, builtin::BuiltinSettings};
 use tracing::warn;
 
 use crate::cli::Global;
@@ -48,6 +49,8 @@ pub(crate) struct Tools {
     pub(crate) health: ServerHealth,
     /// The service that will tell of calls, once they are recorded.
     pub(crate) recent: RecentCalls,
+    /// A voice of our own that `volume` governs, if there is one.
+    sounding: Option<Arc<dyn Sounding>>,
     /// Knows the configuration's secrets.
     pub(crate) redactor: Redactor,
     /// What is odd about the configuration's own tools.
@@ -60,6 +63,7 @@ impl Tools {
         Services {
             health: self.health.clone(),
             recent: self.recent.clone(),
+            sounding: self.sounding.clone(),
         }
     }
 }
@@ -74,13 +78,20 @@ pub(crate) fn tools(config: &Config) -> Tools {
 pub(crate) struct Services {
     pub(crate) health: ServerHealth,
     pub(crate) recent: RecentCalls,
+    /// What `volume` governs instead of the machine's speakers.
+    pub(crate) sounding: Option<Arc<dyn Sounding>>,
 }
 
 /// The same, for services that may be at work already.
 pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
-    let Services { health, recent } = services;
+    let Services {
+        health,
+        recent,
+        sounding,
+    } = services;
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
+    settings.sounding.clone_from(&sounding);
     let mut handlers = Handlers::new(&settings);
     let mut documents = config.documents.clone();
     documents.index = config::cache_folder(&environment).map(|folder| folder.join("documents.db"));
@@ -108,6 +119,7 @@ pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
         manager,
         health,
         recent,
+        sounding,
         redactor: Redactor::new(config.secrets()),
         problems: loaded
             .problems

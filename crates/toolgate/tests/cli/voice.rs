@@ -303,6 +303,19 @@ fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
 }
 
 #[test]
+fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
+    let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
+    let llm = Llm::new([mute, Answer::text("I am quiet.")]);
+    let engines = Engines::new(["be quiet now please"]);
+    let run = engines.voice(&["-p", "ollama", "--wav", SPOKEN]);
+    let done = llm.known_to(run, "ollama").done();
+    assert_eq!(done.stdout, "I am quiet.\n", "{done:?}");
+    let told = llm.requests()[1].json().to_string();
+    assert!(told.contains("muted"), "{told}");
+    assert_eq!(engines.tts.texts(), Vec::<String>::new());
+}
+
+#[test]
 fn text_is_answered_for_home_assistant_without_a_microphone() {
     let engines = Engines::new([]);
     let port = free_port();

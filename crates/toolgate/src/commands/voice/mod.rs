@@ -7,6 +7,7 @@ mod line;
 mod paint;
 mod settings;
 mod view;
+mod volume;
 
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ use crate::terminal::{self, Terminal};
 use crate::{say, spinner};
 use settings::Wanted;
 use view::{Manner, View};
+use volume::Voice;
 
 pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
     let loudness = Loudness::default();
-    let occasion = Occasion::new("toolgate voice");
+    let mut occasion = Occasion::new("toolgate voice");
+    occasion.services.sounding = Some(Arc::new(Voice(loudness.clone())));
     let setting = Arc::new(Setting::new(global, &options.model, occasion)?);
     let wanted = Wanted::read(&setting.config, options)?;
     for warning in wanted.warnings() {
