@@ -50,7 +50,7 @@ pub(crate) struct Tools {
     /// The service that will tell of calls, once they are recorded.
     pub(crate) recent: RecentCalls,
     /// A voice of our own that `volume` governs, if there is one.
-    sounding: Option<Arc<dyn Sounding>>,
+    pub(crate) sounding: Option<Arc<dyn Sounding>>,
     /// Knows the configuration's secrets.
     pub(crate) redactor: Redactor,
     /// What is odd about the configuration's own tools.

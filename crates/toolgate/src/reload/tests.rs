@@ -96,6 +96,7 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
         let tools = Tools {
             health: toolgate_mcp::ServerHealth::default(),
             recent: toolgate_journal::RecentCalls::default(),
+            sounding: None,
             redactor: toolgate_core::Redactor::default(),
             manager: Arc::clone(&running.manager),
             problems: Vec::new(),

@@ -55,9 +55,10 @@ async fn converse(
     let mut signals = Signals::listen().context("cannot listen to signals")?;
     let stop = CancellationToken::new();
     let is_file = matches!(wanted.input, Some(Input::Wav(_)));
-    // Sound on stdin is no person's, and neither is a file's.
-    let has_keys = terminal::is_ours() && !is_file;
-    let terminal = has_keys.then(|| Terminal::echoing(false));
+    // What is typed would stand in the lines that are drawn.
+    let terminal = terminal::is_ours().then(|| Terminal::echoing(false));
+    // Whoever answers files is not talked to.
+    let has_keys = terminal.is_some() && !is_file;
     let view = view(setting, options, &wanted, has_keys, &stop);
     let painter = view.paint();
     let fleet = admitted.map(|them| {

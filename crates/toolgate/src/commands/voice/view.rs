@@ -1,6 +1,7 @@
 //! What can be seen of the gateway: live lines for a person at a terminal, records of the log for everybody else, and the answers
 //! on stdout.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 use toolgate_models::Chosen;
-use toolgate_voice::{Event, Watcher};
+use toolgate_voice::{Event, Role, Watcher};
 
 use super::line::Line;
 use super::paint::{Canvas, Painter, Said};
@@ -53,6 +54,8 @@ struct Shared {
     enough: Option<CancellationToken>,
     /// Tools that are at work, and how each call is shown.
     running: Mutex<Vec<(String, String)>>,
+    /// Engines that are known to be away, by name.
+    lost: Mutex<HashSet<String>>,
 }
 
 impl View {
@@ -69,6 +72,7 @@ impl View {
             canvas: Canvas::new(line, manner.drawn, spinner),
             enough,
             running: Mutex::default(),
+            lost: Mutex::default(),
         }))
     }
 
@@ -84,6 +88,11 @@ impl View {
     fn running(&self) -> MutexGuard<'_, Vec<(String, String)>> {
         let running = self.0.running.lock();
         running.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_lost(&self) -> MutexGuard<'_, HashSet<String>> {
+        let lost = self.0.lost.lock();
+        lost.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A line for a person, else another one for the log.
@@ -109,6 +118,9 @@ impl View {
     }
 
     fn phase(&self, name: &str, took: Duration, problem: Option<&str>) {
+        if problem.is_some() && self.known_lost().contains(name) {
+            return;
+        }
         self.show(|| {
             let (mark, dim) = (mark(problem.is_none()), Style::new().dimmed());
             let problem = self.below(problem);
@@ -206,6 +218,19 @@ impl View {
             enough.cancel();
         }
     }
+
+    fn lost(&self, role: Role, why: &str) {
+        self.known_lost().insert(role.to_string());
+        self.show(|| {
+            let why = self.0.redactor.line(why, SHOWN_ERROR);
+            format!("{} {role} is not there: {why}", mark(false))
+        });
+    }
+
+    fn back(&self, role: Role) {
+        self.known_lost().remove(&role.to_string());
+        self.show(|| format!("{} {role} is back", mark(true)));
+    }
 }
 
 impl Watcher for View {
@@ -225,11 +250,8 @@ impl Watcher for View {
             Event::Called(outcome) => self.called(outcome),
             Event::Words(words) => self.0.canvas.line(|line| line.words(words)),
             Event::Turn(turn) => self.turn(turn),
-            Event::Lost { role, why } => self.show(|| {
-                let why = self.0.redactor.line(why, SHOWN_ERROR);
-                format!("{} {role} is gone: {why}", mark(false))
-            }),
-            Event::Back(role) => self.show(|| format!("{} {role} is back", mark(true))),
+            Event::Lost { role, why } => self.lost(role, why),
+            Event::Back(role) => self.back(role),
             _ => {}
         }
     }

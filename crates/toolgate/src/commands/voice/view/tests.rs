@@ -3,7 +3,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolError};
-use toolgate_voice::Role;
 
 use super::*;
 
@@ -105,7 +104,7 @@ async fn a_person_sees_what_was_heard_called_and_answered() {
             "✗ echo {\"a\":\"[REDACTED]\"} 0 ms\n    Tool 'echo' not found",
             "stdout: Switch One is on.",
             "transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call\n",
-            "✗ wake word is gone: gone",
+            "✗ wake word is not there: gone",
             "✓ wake word is back",
         ]
     );
@@ -122,6 +121,31 @@ async fn without_a_terminal_the_log_is_told_what_nobody_else_tells_it() {
             "info: not a request: too quiet",
             "stdout: Switch One is on.",
             "info: transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_engine_that_is_not_there_is_told_of_once() {
+    let view = view(true, false);
+    let phase = |problem| Event::Phase {
+        name: "transcription",
+        took: Duration::ZERO,
+        problem,
+    };
+    view.event(Event::Lost {
+        role: Role::Transcription,
+        why: "refused",
+    });
+    view.event(phase(Some("nobody answers")));
+    assert_eq!(told(&view), ["✗ transcription is not there: refused"]);
+    view.event(Event::Back(Role::Transcription));
+    view.event(phase(Some("nobody answers")));
+    assert_eq!(
+        told(&view),
+        [
+            "✓ transcription is back",
+            "✗ transcription 0 ms\n    nobody answers"
         ]
     );
 }
