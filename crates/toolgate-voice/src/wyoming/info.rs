@@ -1,6 +1,7 @@
 //! What a service tells of itself. Written in full, because readers insist on it; read with whatever is missing left empty.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::sound;
 use crate::audio::Format;
@@ -41,7 +42,17 @@ pub struct Artifact {
     /// What a person reads.
     pub description: Option<String>,
     /// Its version.
+    #[serde(deserialize_with = "version")]
     pub version: Option<String>,
+}
+
+/// Some write a version as a number.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(version) => Some(version),
+        Value::Number(version) => Some(version.to_string()),
+        _ => None,
+    })
 }
 
 /// Who made something.

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tracing::debug;
 
 use super::server::BindError;
 use super::{Address, Connection};
@@ -51,7 +52,9 @@ impl Listener {
         match &self.socket {
             Socket::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                stream.set_nodelay(true)?;
+                if let Err(error) = stream.set_nodelay(true) {
+                    debug!(%error, "a Wyoming connection broke"); // Whoever reads from it finds out.
+                }
                 let (read, write) = stream.into_split();
                 Ok(Connection::over(read, write, &format!("tcp://{peer}")))
             }

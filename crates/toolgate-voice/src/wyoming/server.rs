@@ -1,5 +1,6 @@
 //! Services of this program: connections taken in, bounded, and ended in an orderly way.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,10 +108,15 @@ async fn turn_away(mut connection: Connection) {
     drop(timeout(TURN_AWAY, connection.send(&full)).await);
 }
 
-async fn rest(problem: &std::io::Error, open: usize, reported: &mut Option<Instant>) {
+/// The system has no more connections to give, or one broke before it was taken.
+async fn rest(problem: &io::Error, open: usize, reported: &mut Option<Instant>) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset};
+    if matches!(problem.kind(), ConnectionAborted | ConnectionReset) {
+        return;
+    }
     if reported.is_none_or(|at| at.elapsed() >= REPORT) {
         *reported = Some(Instant::now());
-        warn!(error = %problem, open, "no new Wyoming connections can be accepted");
+        warn!(error = %problem, open, "no new Wyoming connections can be accepted; raise the limit of open files if this stays");
     }
     tokio::time::sleep(BACK_OFF).await;
 }

@@ -1,5 +1,3 @@
-use std::io;
-
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -111,12 +111,13 @@ fn what_is_missing_is_none_and_what_is_too_much_is_ignored() {
 
 #[test]
 fn an_old_service_that_says_little_of_itself_is_understood() {
-    let wire = r#"{"type":"info","data":{"asr":[{"name":"vosk","models":[{"name":"small"}]}],"mic":[{"name":"m","mic_format":null}]}}"#;
+    let wire = r#"{"type":"info","data":{"asr":[{"name":"vosk","version":1.5,"models":[{"name":"small"}]}],"mic":[{"name":"m","mic_format":null}]}}"#;
     let Event::Info(info) = decode(format!("{wire}\n").as_bytes()).unwrap() else {
         panic!("no info");
     };
     assert_eq!(info.asr[0].models[0].artifact.name, "small");
     assert!(info.asr[0].requires_external_vad);
+    assert_eq!(info.asr[0].artifact.version.as_deref(), Some("1.5"));
     assert_eq!(info.mic[0].mic_format, None);
 }
 
