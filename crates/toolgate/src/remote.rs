@@ -1,12 +1,14 @@
 //! A gateway that runs already, here or elsewhere, over its HTTP API.
 
+mod events;
+
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use rustls::crypto::{CryptoProvider, ring};
 use serde_json::Value;
 use toolgate_core::escape;
@@ -103,17 +105,7 @@ impl Remote {
         query: &[(&str, String)],
         body: Option<Vec<u8>>,
     ) -> Result<Answer, Trouble> {
-        let mut url = self.base.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
-        }
-        for (name, value) in query {
-            url.query_pairs_mut().append_pair(name, value);
-        }
-        let mut request = self.client.request(method, url);
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, token);
-        }
+        let mut request = self.request(method, path, query);
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
@@ -127,6 +119,21 @@ impl Remote {
                 "what answers at {} is no Toolgate gateway (HTTP {status})",
                 self.shown()
             ))),
+        }
+    }
+
+    fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        for (name, value) in query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let request = self.client.request(method, url);
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
         }
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct CallsOptions {
     #[arg(long)]
     pub(crate) json: bool,
     /// Go on with each call that ends, until Ctrl-C
-    #[arg(short, long, conflicts_with = "at")]
+    #[arg(short, long)]
     pub(crate) follow: bool,
     /// Put a tool into the configuration that always answers what this call answered, and print it
     #[arg(long, value_name = "NAME", requires = "id", value_parser = NonEmptyStringValueParser::new())]
@@ -116,8 +116,10 @@ pub(crate) struct ReplayOptions {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Give up when the tool has run this long, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
     pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `toolgate replay ID`: makes a recorded call once more.
 
+mod at;
+
 use std::io::IsTerminal;
 
 use anyhow::bail;
@@ -12,6 +14,7 @@ use super::call::arguments::Given;
 use super::calls;
 use crate::cli::{Global, ReplayOptions};
 use crate::exit::Exit;
+use crate::remote::Remote;
 use crate::spinner::Spinner;
 use crate::{journal, questions, say, wiring};
 
@@ -19,6 +22,9 @@ use crate::{journal, questions, say, wiring};
 const REDACTED: &str = "[REDACTED]";
 
 pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = Remote::of(&options.remote)? {
+        return at::run(&remote, options);
+    }
     let config = wiring::configuration(global)?;
     let call = match journal::reader(&config) {
         Ok(reader) => calls::find(&reader, &options.id),
@@ -90,16 +96,30 @@ impl Again {
             return Ok(true);
         };
         let tool = rehearsal.tool.definition();
-        if self.yes || tool.annotations().read_only == Some(true) {
+        if tool.annotations().read_only == Some(true) {
             return Ok(true);
         }
-        let name = escape(tool.name());
+        self.agree(tool.name(), rehearsal.arguments.as_value(), spinner)
+            .await
+    }
+
+    /// The same of a tool that is known not to say that it only reads.
+    async fn agree(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        spinner: &Spinner,
+    ) -> anyhow::Result<bool> {
+        if self.yes {
+            return Ok(true);
+        }
+        let name = escape(tool);
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
             bail!(
                 "'{name}' does not say that it only reads, so it may have its effect twice; --yes runs it again"
             );
         }
-        let arguments = escape(&rehearsal.arguments.as_value().to_string());
+        let arguments = escape(&arguments.to_string());
         let text =
             format!("{name} {arguments}\nIt does not say that it only reads. Run it again? [y/N]");
         let answer = questions::ask(spinner, move |line| {

@@ -1,6 +1,6 @@
 //! `--at`: the same by a gateway that runs already.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
@@ -211,4 +211,83 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
     assert_eq!(listed.json()["outcome"], "timeout", "{listed:?}");
     let shown = Run::new(["calls", "--at", &url, "last", "--json"]).json();
     assert_eq!(shown["asked"], json!({ "query": "x" }));
+}
+
+#[test]
+fn calls_of_a_gateway_are_followed_as_they_end() {
+    let mut gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    gateway.call("typed", r#"{"n": 0}"#);
+    let url = gateway.url();
+    let arguments = [
+        "calls", "--follow", "--json", "--tool", "typed", "--at", &url,
+    ];
+    let (mut child, _folder) = Run::new(arguments).start();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["arguments"], json!({ "n": 0 }));
+    for n in 1..4 {
+        gateway.call("datetime", "{}");
+        gateway.call("typed", &json!({ "n": n }).to_string());
+        assert_eq!(next()["arguments"], json!({ "n": n }));
+    }
+    // It ends with the gateway, and says so.
+    gateway.end("-TERM");
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("the gateway at http://"), "{said}");
+}
+
+#[test]
+fn a_call_of_a_gateway_is_made_once_more_by_the_gateway() {
+    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let url = gateway.url();
+    let again = |arguments: &[&str]| Run::new(["replay", "--at", &url]).args(arguments).done();
+    let nothing = again(&["last"]);
+    assert_eq!(
+        (nothing.code, nothing.stdout.as_str()),
+        (Some(1), ""),
+        "{nothing:?}"
+    );
+    gateway.call("datetime", r#"{"action": "now"}"#);
+    let read = again(&["last"]);
+    assert_eq!(
+        (read.code, &read.json()["tool_name"]),
+        (Some(0), &json!("datetime")),
+        "{read:?}"
+    );
+    // What does not say that it only reads is made again only if that is meant.
+    let id = gateway.call("typed", r#"{"n": 7}"#)["call_id"].clone();
+    let id = id.as_str().unwrap();
+    let refused = again(&[id]);
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (Some(2), ""),
+        "{refused:?}"
+    );
+    assert!(refused.stderr.contains("--yes"), "{refused:?}");
+    let agreed = again(&[id, "--yes"]);
+    assert_eq!(
+        agreed.json()["result"]["echo"],
+        json!({ "n": 7 }),
+        "{agreed:?}"
+    );
+    // The beginning of an id is enough, and a failure is a failure.
+    gateway.call("typed", r#"{"n": "x"}"#);
+    let failed = again(&["last", "--yes"]);
+    assert_eq!(
+        (failed.code, &failed.json()["error_kind"]),
+        (Some(1), &json!("invalid_arguments"))
+    );
+    let secret = gateway.call("typed", r#"{"password": "hunter2"}"#)["call_id"].clone();
+    let refused = again(&[secret.as_str().unwrap(), "--yes"]);
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (Some(2), ""),
+        "{refused:?}"
+    );
+    assert!(refused.stderr.contains("secret"), "{refused:?}");
+    let timed = again(&["last", "--timeout", "1s"]);
+    assert_eq!(timed.code, Some(2), "{timed:?}");
 }

@@ -25,7 +25,7 @@ pub(super) fn run(options: &CallOptions, given: &Given) -> anyhow::Result<Exit> 
             () = exit::interrupted() => {
                 // The gateway cancels a call whose caller is gone.
                 let tool = options.tool.clone();
-                print(&refused(options, ToolError::Cancelled { tool }));
+                print(&refused(&options.tool, ToolError::Cancelled { tool }));
                 Ok(Exit::Interrupted)
             }
         }
@@ -41,13 +41,13 @@ async fn ask(remote: &Remote, options: &CallOptions, given: &Given) -> anyhow::R
     };
     let schema = match schema {
         Ok(schema) => schema,
-        Err(trouble) => return Ok(unanswered(options, trouble)),
+        Err(trouble) => return Ok(unanswered(&options.tool, trouble)),
     };
     let body = match given.asked(&schema)? {
         Asked::Value(value) => value.to_string().into_bytes(),
         Asked::Text(bytes) => bytes,
         Asked::Unusable(_, error) => {
-            print(&refused(options, error));
+            print(&refused(&options.tool, error));
             return Ok(Exit::Failure);
         }
     };
@@ -67,8 +67,8 @@ async fn ask(remote: &Remote, options: &CallOptions, given: &Given) -> anyhow::R
     };
     Ok(match answered {
         Ok(answer) if options.dry_run => rehearsed(options, &answer),
-        Ok(answer) => envelope(options, &answer),
-        Err(trouble) => unanswered(options, trouble),
+        Ok(answer) => envelope(&options.tool, &answer),
+        Err(trouble) => unanswered(&options.tool, trouble),
     })
 }
 
@@ -78,9 +78,9 @@ async fn schema(remote: &Remote, tool: &str) -> Result<Value, Trouble> {
     Ok(answer.body["parameters"].take())
 }
 
-fn envelope(options: &CallOptions, answer: &Answer) -> Exit {
+pub(in crate::commands) fn envelope(tool: &str, answer: &Answer) -> Exit {
     if !answer.body["success"].is_boolean() {
-        return unanswered(options, Trouble::Away(remote::detail(answer)));
+        return unanswered(tool, Trouble::Away(remote::detail(answer)));
     }
     say::result(&rendered(&answer.body));
     if answer.body["success"] == true {
@@ -95,7 +95,7 @@ fn envelope(options: &CallOptions, answer: &Answer) -> Exit {
     if kind == ErrorKind::Denied.to_string() {
         say::note("approve it at the gateway's dashboard while the call waits");
     } else if let Some(kind) = kinds.into_iter().find(|one| one.to_string() == kind) {
-        tell_what_to_do(kind, &options.tool);
+        tell_what_to_do(kind, tool);
     }
     Exit::Failure
 }
@@ -110,7 +110,7 @@ fn rehearsed(options: &CallOptions, answer: &Answer) -> Exit {
             },
             _ => ToolError::unavailable(&options.tool, remote::detail(answer)),
         };
-        print(&refused(options, error));
+        print(&refused(&options.tool, error));
         return Exit::Failure;
     };
     if !is_valid {
@@ -137,17 +137,13 @@ fn rehearsed(options: &CallOptions, answer: &Answer) -> Exit {
 }
 
 /// The envelope all the same where the gateway is away; else it is wrong usage.
-fn unanswered(options: &CallOptions, trouble: Trouble) -> Exit {
+pub(in crate::commands) fn unanswered(tool: &str, trouble: Trouble) -> Exit {
     if let Trouble::Away(reason) = &trouble {
-        print(&refused(
-            options,
-            ToolError::unavailable(&options.tool, reason.clone()),
-        ));
+        print(&refused(tool, ToolError::unavailable(tool, reason.clone())));
     }
     trouble.told()
 }
 
-fn refused(options: &CallOptions, error: ToolError) -> ToolOutcome {
-    let call = ToolCall::new(&options.tool, json!({}));
-    ToolOutcome::refused(&call, error)
+fn refused(tool: &str, error: ToolError) -> ToolOutcome {
+    ToolOutcome::refused(&ToolCall::new(tool, json!({})), error)
 }

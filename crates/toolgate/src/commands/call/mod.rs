@@ -1,7 +1,7 @@
 //! `toolgate call TOOL …`: runs one tool and prints its envelope.
 
 pub(crate) mod arguments;
-mod at;
+pub(super) mod at;
 
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -2,13 +2,14 @@
 
 mod filter;
 mod mock;
+mod remote;
 mod show;
 mod source;
 
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_core::escape;
 use toolgate_journal::{CallDetail, Filter, JournalError, Reader};
 
@@ -20,7 +21,7 @@ use crate::remote::Remote;
 use crate::{journal, say, wiring};
 use show::Lines;
 use source::Pages;
-pub(super) use source::Unread;
+pub(super) use source::{Unread, call_at};
 
 /// How often new calls are looked for.
 const LOOK: Duration = Duration::from_millis(250);
@@ -94,23 +95,13 @@ async fn list(pages: &Pages, filter: Filter, as_json: bool) -> Result<Exit, Unre
 
 /// The last calls and then every one that ends, until somebody has enough of it.
 async fn follow(pages: &Pages, mut filter: Filter, as_json: bool) -> Result<Exit, Unread> {
-    let Pages::Local(reader) = pages else {
-        return Err(Unread::Other(
-            "--follow looks at the journal of this machine; the gateway's dashboard shows its calls as they happen"
-                .to_owned(),
-        ));
+    let reader = match pages {
+        Pages::Local(reader) => reader,
+        Pages::Remote(remote) => return remote::follow(pages, remote, filter, as_json).await,
     };
     // First the place, then the list: what ends in between is shown once all the same.
     let mut position = reader.position()?;
-    let mut calls = pages.newest(filter.clone()).await?;
-    calls.retain(|call| call["outcome"] != "running");
-    calls.reverse();
-    let mut lines = Lines::new(&calls, as_json);
-    calls.iter().for_each(|call| lines.print(call));
-    let mut shown: Vec<String> = calls
-        .iter()
-        .filter_map(|call| Some(call["id"].as_str()?.to_owned()))
-        .collect();
+    let (mut lines, mut shown) = begin(pages, filter.clone(), as_json).await?;
     filter.limit = 1000;
     loop {
         for (place, call) in reader.finished_after(position, &filter)? {
@@ -123,6 +114,21 @@ async fn follow(pages: &Pages, mut filter: Filter, as_json: bool) -> Result<Exit
         shown.clear();
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Prints the last calls that have ended, the oldest first, and says which they are.
+async fn begin(
+    pages: &Pages,
+    filter: Filter,
+    as_json: bool,
+) -> Result<(Lines, Vec<String>), Unread> {
+    let mut calls = pages.newest(filter).await?;
+    calls.retain(|call| call["outcome"] != "running");
+    calls.reverse();
+    let mut lines = Lines::new(&calls, as_json);
+    calls.iter().for_each(|call| lines.print(call));
+    let id = |call: &Value| Some(call["id"].as_str()?.to_owned());
+    Ok((lines, calls.iter().filter_map(id).collect()))
 }
 
 /// One recorded call by its id, the beginning of it, or `last`.

@@ -72,16 +72,7 @@ impl Pages {
                 let calls = reader.calls(filter)?;
                 Ok(calls.iter().map(|call| json!(call)).collect())
             }
-            Self::Remote(remote) => {
-                let answer = remote.get(&["api", "calls"], &query(filter)).await?;
-                match (answer.status, answer.body) {
-                    (StatusCode::OK, Value::Array(calls)) => Ok(calls),
-                    (status, body) => {
-                        let answer = remote::Answer { status, body };
-                        Err(Unread::Other(remote::detail(&answer)))
-                    }
-                }
-            }
+            Self::Remote(remote) => page_at(remote, filter).await,
         }
     }
 
@@ -89,26 +80,42 @@ impl Pages {
     pub(super) async fn call(&self, id: &str) -> Result<Option<Value>, Unread> {
         match self {
             Self::Local(reader) => Ok(super::find(reader, id)?.map(|call| json!(call))),
-            Self::Remote(remote) => {
-                let id = match id {
-                    super::LAST => {
-                        let mut newest = Filter::default();
-                        newest.limit = 1;
-                        let calls = self.page(&newest).await?;
-                        let id = calls.first().and_then(|call| call["id"].as_str());
-                        let Some(id) = id else { return Ok(None) };
-                        id.to_owned()
-                    }
-                    id => id.to_owned(),
-                };
-                let answer = remote.get(&["api", "calls", &id], &[]).await?;
-                match answer.status {
-                    StatusCode::OK => Ok(Some(answer.body)),
-                    StatusCode::NOT_FOUND => Ok(None),
-                    _ => Err(Unread::Other(remote::detail(&answer))),
-                }
-            }
+            Self::Remote(remote) => call_at(remote, id).await,
         }
+    }
+}
+
+async fn page_at(remote: &Remote, filter: &Filter) -> Result<Vec<Value>, Unread> {
+    let answer = remote.get(&["api", "calls"], &query(filter)).await?;
+    match (answer.status, answer.body) {
+        (StatusCode::OK, Value::Array(calls)) => Ok(calls),
+        (status, body) => {
+            let answer = remote::Answer { status, body };
+            Err(Unread::Other(remote::detail(&answer)))
+        }
+    }
+}
+
+/// One call of a gateway with everything that is known of it.
+pub(in crate::commands) async fn call_at(
+    remote: &Remote,
+    id: &str,
+) -> Result<Option<Value>, Unread> {
+    let mut id = id.to_owned();
+    if id == super::LAST {
+        let mut newest = Filter::default();
+        newest.limit = 1;
+        let calls = page_at(remote, &newest).await?;
+        match calls.first().and_then(|call| call["id"].as_str()) {
+            Some(newest) => newest.clone_into(&mut id),
+            None => return Ok(None),
+        }
+    }
+    let answer = remote.get(&["api", "calls", &id], &[]).await?;
+    match answer.status {
+        StatusCode::OK => Ok(Some(answer.body)),
+        StatusCode::NOT_FOUND => Ok(None),
+        _ => Err(Unread::Other(remote::detail(&answer))),
     }
 }
 

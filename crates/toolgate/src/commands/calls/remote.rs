@@ -1,0 +1,114 @@
+//! `toolgate calls --follow --at URL`: calls of a gateway, as they end.
+
+use serde_json::Value;
+use toolgate_journal::Filter;
+
+use super::source::{Pages, Unread};
+use crate::remote::Remote;
+use crate::say;
+
+/// The last calls and then every one that ends, until somebody has enough of it or the gateway is gone.
+pub(super) async fn follow(
+    pages: &Pages,
+    remote: &Remote,
+    filter: Filter,
+    as_json: bool,
+) -> Result<super::Exit, Unread> {
+    // First the events, then the list: what ends in between is shown once all the same.
+    let mut events = remote.events("call").await?;
+    let (mut lines, shown) = super::begin(pages, filter.clone(), as_json).await?;
+    loop {
+        let event = events.next().await?;
+        let call = &event.data;
+        if event.name == "lagged" {
+            let missed = &call["missed"];
+            say::note(&format!(
+                "{missed} calls came faster than they could be shown; 'toolgate calls --at' lists them"
+            ));
+        } else if event.name == "call" && is_wanted(&filter, call) && !is_among(&shown, call) {
+            lines.print(call);
+        }
+    }
+}
+
+fn is_among(shown: &[String], call: &Value) -> bool {
+    shown.iter().any(|id| call["id"] == id.as_str())
+}
+
+/// Whether the gateway would have listed it.
+fn is_wanted(filter: &Filter, call: &Value) -> bool {
+    let is = |wanted: &Option<String>, key: &str| {
+        let wanted = wanted.as_deref();
+        wanted.is_none_or(|wanted| call[key].as_str() == Some(wanted))
+    };
+    let outcome = match filter.outcome.as_deref() {
+        Some("failed") => call["success"] == false,
+        _ => is(&filter.outcome, "outcome"),
+    };
+    let started = call["started_at"]
+        .as_str()
+        .and_then(|time| time.parse().ok());
+    outcome
+        && is(&filter.tool, "tool")
+        && is(&filter.server, "server")
+        && is(&filter.origin, "origin")
+        && filter.since.is_none_or(|since| started >= Some(since))
+        && filter.until.is_none_or(|until| started < Some(until))
+        && filter
+            .search
+            .as_deref()
+            .is_none_or(|text| mentions(call, text))
+}
+
+/// Whether a text stands in the name, the arguments or the error; capital and small letters are the same.
+fn mentions(call: &Value, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let written = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let mut parts = ["tool", "error", "arguments"].iter();
+    parts.any(|key| written(&call[*key]).to_lowercase().contains(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_chosen_as_the_gateway_would() {
+        let call = json!({
+            "id": "a", "tool": "lamp", "server": "house", "origin": "http", "outcome": "timeout", "success": false,
+            "error": "Tool 'lamp' timed out", "arguments": { "room": "Küche" }, "started_at": "2026-11-16T05:00:00.000Z",
+        });
+        type Change = fn(&mut Filter);
+        let table: [(Change, bool); 12] = [
+            (|_| (), true),
+            (|filter| filter.tool = Some("lamp".to_owned()), true),
+            (|filter| filter.tool = Some("lam".to_owned()), false),
+            (|filter| filter.server = Some("office".to_owned()), false),
+            (|filter| filter.origin = Some("http".to_owned()), true),
+            (|filter| filter.outcome = Some("failed".to_owned()), true),
+            (|filter| filter.outcome = Some("success".to_owned()), false),
+            (|filter| filter.search = Some("KÜCHE".to_owned()), true),
+            (|filter| filter.search = Some("timed".to_owned()), true),
+            (|filter| filter.search = Some("bath".to_owned()), false),
+            (
+                |filter| filter.since = "2026-11-16T05:00:01Z".parse().ok(),
+                false,
+            ),
+            (
+                |filter| filter.until = "2026-11-16T05:00:01Z".parse().ok(),
+                true,
+            ),
+        ];
+        for (index, (change, wanted)) in table.into_iter().enumerate() {
+            let mut filter = Filter::default();
+            change(&mut filter);
+            assert_eq!(is_wanted(&filter, &call), wanted, "row {index}");
+        }
+    }
+}
