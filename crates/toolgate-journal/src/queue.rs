@@ -80,8 +80,9 @@ struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
     is_closed: bool,
-    /// The thread has something to do, at its leisure or at once.
+    /// The thread has something to do.
     is_called: bool,
+    /// Someone waits for it.
     is_urgent: bool,
 }
 
@@ -121,11 +122,13 @@ impl Queue {
         if is_row && is_full {
             return Err(Refused::Full(job));
         }
-        let is_urgent = state.is_much() || !job.has_time();
+        let is_urgent = !job.has_time();
+        let was_much = state.is_much();
         state.is_closed = matches!(job, Job::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
-        if !state.is_called || (is_urgent && !state.is_urgent) {
+        let is_news = state.is_much() && !was_much || is_urgent && !state.is_urgent;
+        if is_news || !state.is_called {
             self.called.notify_one();
         }
         state.is_called = true;
@@ -155,7 +158,7 @@ impl Queue {
         }
     }
 
-    /// Someone waits, or many do.
+    /// True if someone waits.
     pub(crate) fn is_urgent(&self) -> bool {
         self.state().is_urgent
     }
@@ -181,7 +184,9 @@ impl Queue {
         };
         let state = wait(self.state(), patience, |state| !state.is_called);
         if state.is_called {
-            drop(wait(state, gather, |state| !state.is_urgent));
+            drop(wait(state, gather, |state| {
+                !state.is_urgent && !state.is_much()
+            }));
         }
     }
 

@@ -78,6 +78,12 @@ pub(crate) struct Failed {
 /// The thread, until it is told to close.
 pub(crate) fn run(mut writer: Writer) {
     endure(&mut writer, Writer::work, Writer::recover);
+    let closing = writer.backlog.closing.take();
+    // The lock of the run goes with it.
+    drop(writer);
+    if let Some(done) = closing {
+        done.tell();
+    }
 }
 
 /// Works until there is nothing left to do. A panic costs what was at hand, not the thread.
@@ -104,9 +110,11 @@ impl Writer {
         self.queue.wait(self.patience, self.patience.min(GATHER));
         self.take();
         self.write();
-        if let Some(done) = self.backlog.closing.take() {
+        if self.backlog.closing.is_some() {
+            // What was appended while there was no room for it may still be in the other spool.
+            self.take();
+            self.write();
             self.close();
-            done.tell();
             return false;
         }
         self.keep_up();
@@ -151,7 +159,7 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        if self.backlog.rows.is_empty() && !self.spooled.has_more {
+        if self.backlog.rows.is_empty() && !self.spooled.has_more && !self.needs_opening() {
             return self.written();
         }
         let is_urgent = std::mem::take(&mut self.backlog.is_urgent);
@@ -167,6 +175,11 @@ impl Writer {
         }
         // Whoever still waits goes on; the rows are kept for another try.
         self.backlog.acks.clear();
+    }
+
+    fn needs_opening(&self) -> bool {
+        let failed = self.failed.as_ref();
+        failed.is_some_and(|failed| failed.needs_opening)
     }
 
     fn fail(&mut self, error: &JournalError) {
@@ -198,8 +211,7 @@ impl Writer {
             warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
             self.reopen(Look::Quick)?;
         }
-        let is_unusable = |failed: &Failed| failed.needs_opening;
-        if self.failed.as_ref().is_some_and(is_unusable) {
+        if self.needs_opening() {
             self.reopen(Look::Quick)?;
         }
         self.wait_for_others()?;
@@ -272,28 +284,30 @@ impl Writer {
     /// As much as there is time for while rows come together: under load more of them come than one step deletes.
     fn tidy_up(&mut self) {
         let end = Instant::now() + GATHER;
-        while !self.upkeep.is_resting() && Instant::now() < end && !self.queue.is_urgent() {
+        loop {
             self.upkeep.step(&mut self.connection, &self.file);
+            if self.upkeep.is_resting() || Instant::now() > end || self.queue.is_urgent() {
+                return;
+            }
         }
     }
 
     /// Without its lock this run would look to others as if it were over; without its spools it would leave nothing.
     fn stay_seen(&mut self) {
+        if !self.run.is_seen() {
+            let was_said = std::mem::replace(&mut self.is_unseen, true);
+            let file = self.run.path();
+            let file = file.display();
+            match self.run.renew() {
+                Ok(()) => warn!(%file, "the journal's lock was deleted; it is made anew"),
+                Err(_) if was_said => return,
+                Err(error) => {
+                    return warn!(%error, %file, "the journal's lock was deleted and can not be made anew; to others, running calls may look interrupted");
+                }
+            }
+            self.is_unseen = false;
+        }
         self.with_spool(Spool::renew);
-        if self.run.is_seen() {
-            return;
-        }
-        let was_said = std::mem::replace(&mut self.is_unseen, true);
-        match self.run.renew() {
-            Ok(()) => {
-                self.is_unseen = false;
-                warn!(file = %self.run.path().display(), "the journal's lock was deleted; it is made anew");
-            }
-            Err(error) if !was_said => {
-                warn!(%error, file = %self.run.path().display(), "the journal's lock was deleted and can not be made anew; to others, running calls may look interrupted");
-            }
-            Err(_) => {}
-        }
     }
 
     fn close(&mut self) {
