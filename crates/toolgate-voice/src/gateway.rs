@@ -5,6 +5,7 @@ mod listening;
 mod offers;
 mod outlet;
 mod run;
+mod satellite;
 mod stand_in;
 mod start;
 mod words;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Hub;
 use super::outlet::Outlet;
 use super::run::ends;
+use super::satellite::Satellite;
 use super::{Key, Mode};
 use crate::hear::{self, Heard, Input, Opened};
 use crate::listen::{Listening, Notice, Segmenter, Wake, WakeNotice};
@@ -36,6 +37,7 @@ pub(super) struct Ear<'a> {
     pub(super) hub: Arc<Hub>,
     pub(super) speaker: Speaker,
     pub(super) outlet: &'a Outlet,
+    pub(super) satellite: &'a Satellite,
     pub(super) transcriber: &'a BackgroundTranscriber,
     pub(super) wake: Option<(Wake, mpsc::Receiver<WakeNotice>)>,
     pub(super) keys: Option<mpsc::Receiver<Key>>,
@@ -89,13 +91,6 @@ impl Ear<'_> {
             sleep(waits.next().copied().unwrap_or_default()).await;
             match hear::open(self.input).await {
                 Ok(opened) => {
-                    if let Some(link) = opened
-                        .link
-                        .clone()
-                        .filter(|_| self.settings.output.is_empty())
-                    {
-                        self.outlet.exchange(Arc::new(link));
-                    }
                     self.hub.event(Event::Back(Role::Microphone));
                     return opened;
                 }
@@ -110,6 +105,18 @@ impl Ear<'_> {
             Mode::Always => Listening::Always,
             Mode::Wake | Mode::PushToTalk => Listening::WhenWoken,
         };
+        self.satellite.connect(opened.link.clone());
+        if let Some(link) = opened
+            .link
+            .clone()
+            .filter(|_| self.settings.output.is_empty())
+        {
+            self.outlet.exchange(Arc::new(link));
+        }
+        // A name in a file is heard by another process, which needs its time.
+        if self.wake.is_some() && matches!(self.input, Input::Wav(_)) {
+            opened.source = hear::paced(opened.source);
+        }
         let mut segmenter = Segmenter::new(self.settings, listening, opened.room.clone());
         let mut state = self.hub.state();
         let mut deaf_until = None;
@@ -126,17 +133,17 @@ impl Ear<'_> {
                             self.take(segmenter.hear(&samples, Instant::now())).await
                         }
                     }
-                    Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()),
+                    Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()).await,
                     None => {
                         self.take(segmenter.end(Instant::now())).await;
                         Next::End
                     }
                 },
                 notice = news(self.wake.as_mut().map(|(_, news)| news)) => {
-                    self.called(&mut segmenter, notice)
+                    self.called(&mut segmenter, notice).await
                 }
                 key = news(self.keys.as_mut()) => match key {
-                    Key::Talk => self.woken(&mut segmenter, None, Instant::now()),
+                    Key::Talk => self.woken(&mut segmenter, None, Instant::now()).await,
                 },
             };
             if let Next::End = next {
@@ -162,10 +169,10 @@ impl Ear<'_> {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn called(&self, segmenter: &mut Segmenter, notice: WakeNotice) -> Next {
+    async fn called(&self, segmenter: &mut Segmenter, notice: WakeNotice) -> Next {
         let role = Role::Wake;
         match notice {
-            WakeNotice::Woken { wake_word, heard } => self.woken(segmenter, wake_word, heard),
+            WakeNotice::Woken { wake_word, heard } => self.woken(segmenter, wake_word, heard).await,
             WakeNotice::Lost(error) => {
                 let why = &error.to_string();
                 self.hub.event(Event::Lost { role, why });
@@ -179,18 +186,14 @@ impl Ear<'_> {
     }
 
     /// Its name, or a key: whatever is said now is cut short, and the next words count.
-    fn woken(&self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) -> Next {
+    async fn woken(&self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) -> Next {
         self.transcriber.interrupt();
         self.speaker.stop();
         if self.settings.tones {
             self.speaker.tone(Tone::Wake);
         }
         self.hub.event(Event::State(&State::Listening));
-        for notice in segmenter.arm(name, at) {
-            if let Notice::Dropped(why) = notice {
-                self.hub.event(Event::Dropped(why));
-            }
-        }
+        self.take(segmenter.arm(name, at)).await;
         Next::More
     }
 

@@ -17,6 +17,7 @@ use tracing::info;
 use super::hub::Hub;
 use super::listening::Ear;
 use super::outlet::Outlet;
+use super::satellite::Satellite;
 use super::stand_in::StandIn;
 use super::start::{first_word_of, look, look_after, phase};
 use super::{FindModel, GatewayError, Key, Mode, Parts, Summary, offers, words};
@@ -38,7 +39,11 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     let addresses = Addresses::of(&parts.settings)?;
     let stop = stop.child_token();
     let mut background = JoinSet::new();
-    let mut watchers = vec![Arc::clone(&parts.watcher)];
+    let satellite = Arc::<Satellite>::default();
+    let mut watchers = vec![
+        Arc::clone(&parts.watcher),
+        Arc::clone(&satellite) as Arc<dyn Watcher>,
+    ];
     let mqtt = parts.mqtt.clone().map(|settings| {
         let (house, client, telling) =
             House::open(settings, parts.settings.forget_after, stop.clone());
@@ -62,6 +67,7 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
         journal: parts.journal,
         loudness: parts.loudness,
         keys: parts.keys,
+        satellite,
         addresses,
         hub: Arc::clone(&hub),
         stop: stop.clone(),
@@ -128,6 +134,7 @@ struct Running {
     journal: Option<Journal>,
     loudness: Loudness,
     keys: Option<mpsc::Receiver<Key>>,
+    satellite: Arc<Satellite>,
     addresses: Addresses,
     hub: Arc<Hub>,
     stop: CancellationToken,
@@ -198,6 +205,7 @@ impl Running {
             hub: Arc::clone(&hub),
             speaker: speaker.clone(),
             outlet,
+            satellite: &self.satellite,
             transcriber,
             wake: self.wake(),
             keys: self.keys.take(),

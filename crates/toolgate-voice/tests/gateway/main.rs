@@ -1,4 +1,8 @@
 //! The whole gateway over real sockets, with engines that do what a test tells them to.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that can not go on has failed, and a panic says where"
+)]
 
 #[expect(
     dead_code,

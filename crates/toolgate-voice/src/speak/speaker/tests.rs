@@ -240,7 +240,7 @@ async fn what_cannot_be_said_is_passed_over_in_its_place() {
     assert_eq!(engine.texts(), ["Do this:", "Then it works."]);
 
     let speech = speaker.begin();
-    assert_eq!(speech.first_audio.borrow().is_some(), false);
+    assert!(speech.first_audio.borrow().is_none());
     let nothing = speech.finish().await;
     assert!(nothing.complete && nothing.text.is_empty());
 }

@@ -1,0 +1,158 @@
+//! Engines of speech that others wrote, as processes.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use toolgate_voice::audio::Format;
+use toolgate_voice::wyoming::{Address, Connection, Event};
+
+/// Loading a model takes a while on a busy machine; only a hang takes this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An engine that runs. Killed when it is dropped.
+pub(crate) struct Engine {
+    child: Child,
+    address: SocketAddr,
+}
+
+/// Where `./test.sh` puts them, if all that is needed to hear and to speak is there.
+fn installed() -> Option<PathBuf> {
+    let folder = thirdparty::installed("voice", &["pypi.txt", "model", "asr", "wake"])?;
+    thirdparty::has_programs(&["espeak-ng"]).then_some(folder)
+}
+
+impl Engine {
+    /// Whisper, with its smallest model for English.
+    pub(crate) fn whisper() -> Option<Self> {
+        let folder = installed()?;
+        let python = folder.join("asr/bin/python");
+        let model = folder.join("model");
+        Some(Self::start(
+            &python,
+            "wyoming_faster_whisper",
+            &[
+                "--model",
+                model.to_str().unwrap(),
+                "--data-dir",
+                folder.to_str().unwrap(),
+                "--language",
+                "en",
+                "--stt-library",
+                "faster-whisper",
+                "--local-files-only",
+            ],
+        ))
+    }
+
+    /// Hears "hey jarvis" and some other names.
+    pub(crate) fn open_wake_word() -> Option<Self> {
+        let python = installed()?.join("wake/bin/python");
+        let module = "wyoming_openwakeword";
+        Some(Self::start(&python, module, &["--threshold", "0.3"]))
+    }
+
+    fn start(python: &Path, module: &str, arguments: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap();
+        drop(port);
+        let mut child = Command::new(python)
+            .args(["-m", module, "--uri", &format!("tcp://{address}")])
+            .args(arguments)
+            .env("HF_HUB_OFFLINE", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        for _ in 0..PATIENCE.as_millis() / 50 {
+            if TcpStream::connect(address).is_ok() {
+                return Self { child, address };
+            }
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            pause(50);
+        }
+        drop(child.kill());
+        let mut said = String::new();
+        drop(child.stderr.take().unwrap().read_to_string(&mut said));
+        panic!("{module} does not start:\n{said}");
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("tcp://{}", self.address)
+    }
+
+    /// What Whisper understands, in small letters without marks.
+    pub(crate) async fn understands(&self, wav: &Path) -> String {
+        let mut reader = hound::WavReader::open(wav).unwrap();
+        let spec = reader.spec();
+        let samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
+        let format = Format {
+            rate: spec.sample_rate,
+            width: 2,
+            channels: spec.channels,
+        };
+        let bytes: Vec<u8> = samples.iter().flat_map(|one| one.to_le_bytes()).collect();
+        let address: Address = self.address().parse().unwrap();
+        let mut connection = Connection::connect(&address, PATIENCE).await.unwrap();
+        let start = Event::AudioStart {
+            format,
+            timestamp: None,
+        };
+        connection.send(&start).await.unwrap();
+        for bytes in bytes.chunks(4096) {
+            let chunk = Event::AudioChunk {
+                format,
+                timestamp: None,
+                bytes: bytes.to_vec().into(),
+            };
+            connection.send(&chunk).await.unwrap();
+        }
+        let stop = Event::AudioStop { timestamp: None };
+        connection.send(&stop).await.unwrap();
+        let waiting = async {
+            loop {
+                match connection.receive().await.unwrap() {
+                    Some(Event::Transcript { text, .. }) => return plain(&text),
+                    Some(_) => {}
+                    None => panic!("Whisper went away"),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn plain(text: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == ' ' || c == ':';
+    let text = text.to_lowercase();
+    text.chars().filter(|c| is_word(*c)).collect::<String>()
+}
+
+/// Speaks into a file.
+pub(crate) fn speak(text: &str, wav: &Path) {
+    let done = Command::new("espeak-ng")
+        .args(["-v", "en-us", "-s", "140", "-w"])
+        .arg(wav)
+        .args(["--", text])
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+/// There is no other way to wait for a process.
+#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
+pub(crate) fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}

@@ -1,0 +1,93 @@
+//! A name, heard by the real openWakeWord, before the request.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::json;
+use toolgate_voice::audio::{Format, RATE, ToHeard};
+
+use crate::engines::{Engine, pause, speak};
+use crate::house::Home;
+use crate::program::Folder;
+
+/// Samples of a file, as a microphone would give them.
+fn heard(wav: &Path) -> Vec<i16> {
+    let mut reader = hound::WavReader::open(wav).unwrap();
+    let spec = reader.spec();
+    let format = Format {
+        rate: spec.sample_rate,
+        width: 2,
+        channels: spec.channels,
+    };
+    let bytes: Vec<u8> = reader
+        .samples::<i16>()
+        .flat_map(|one| one.unwrap().to_le_bytes())
+        .collect();
+    let mut resampling = ToHeard::new(format).unwrap();
+    let mut samples = resampling.convert(&bytes);
+    samples.extend(resampling.finish());
+    samples
+}
+
+fn silence(ms: u32) -> Vec<i16> {
+    vec![0; (RATE * ms / 1000) as usize]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
+    let (Some(home), Some(whisper), Some(wake)) = (
+        Home::new().await,
+        Engine::whisper(),
+        Engine::open_wake_word(),
+    ) else {
+        return;
+    };
+    let folder = Folder::new();
+    let said = |text: &str| {
+        let wav = folder.path("said.wav");
+        speak(text, &wav);
+        heard(&wav)
+    };
+    let sound = [
+        silence(500),
+        said("turn on the lamp"),
+        silence(1500),
+        said("hey jarvis"),
+        silence(700),
+        said("turn on switch one"),
+        silence(2500),
+    ]
+    .concat();
+    let config = json!({
+        "mcpServers": { "zwave": home.server() },
+        "model": { "provider": "intents" },
+        "voice": {
+            "asr": whisper.address(),
+            "wake": wake.address(),
+            "wakeWords": ["hey_jarvis"],
+            "tts": "espeak-ng",
+        },
+    });
+    let answer = folder.path("answer.wav");
+    let arguments = ["--mic", "-", "--out", answer.to_str().unwrap()];
+    let mut running = folder.start(&config, &arguments);
+    running.until("ready");
+    let mut microphone = running.child.stdin.take().unwrap();
+    // As fast as a microphone: the wake word is heard by another process.
+    for chunk in sound.chunks((RATE / 50) as usize) {
+        let bytes: Vec<u8> = chunk.iter().flat_map(|one| one.to_le_bytes()).collect();
+        microphone.write_all(&bytes).unwrap();
+        pause(20);
+    }
+    drop(microphone);
+    let done = running.ended();
+    assert_eq!(done.code, Some(0), "{}", done.log);
+    assert_eq!(home.state("Switch One"), "on", "{}", done.log);
+    assert_eq!(home.state("Lamp"), "off", "nobody called it by its name");
+    let name = done.turns[0]["wake_word"].as_str().unwrap();
+    assert!(
+        done.turns.len() == 1 && name.starts_with("hey_jarvis"),
+        "{}",
+        done.log
+    );
+}
