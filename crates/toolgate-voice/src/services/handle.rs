@@ -12,6 +12,8 @@ use crate::wyoming::{Context, Event, Guest, HandleProgram, Info, Model, Service}
 
 /// The longest request, in bytes. Nobody says more in one breath.
 const LONGEST: usize = 4096;
+/// The longest id that is of use: somebody keeps them.
+const LONGEST_ID: usize = 256;
 
 /// A request that came over Wyoming.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,46 +61,20 @@ impl HandleService {
     }
 
     async fn answer(&self, guest: &mut Guest, request: Request) -> Result<(), EngineError> {
-        let Request {
-            text,
-            language,
-            context,
-            streaming,
-        } = request;
-        if text.len() > LONGEST {
+        if request.text.len() > LONGEST {
             let text = format!("a request has at most {LONGEST} bytes");
             let code = Some("too-long".to_owned());
             return guest.send(&Event::Error { text, code }).await;
         }
-        let id = |key: &str| match context.as_ref().and_then(|context| context.get(key)) {
-            Some(Value::String(id)) => Some(id.clone()),
-            _ => None,
-        };
-        let asked = Asked {
-            text: text.trim().to_owned(),
-            language,
-            conversation_id: id("conversation_id"),
-            device_id: id("device_id"),
-            satellite_id: id("satellite_id"),
-        };
-        let Answered { text, ok } = self.respond.respond(asked).await;
-        let whole = match ok {
-            true => Event::Handled {
-                text: Some(text.clone()),
-                context: context.clone(),
+        let asked = request.asked();
+        let answered = match asked.text.is_empty() {
+            true => Answered {
+                text: "I did not hear anything.".to_owned(),
+                ok: false,
             },
-            false => Event::NotHandled {
-                text: Some(text.clone()),
-                context: context.clone(),
-            },
+            false => self.respond.respond(asked).await,
         };
-        if !(streaming && ok) {
-            return guest.send(&whole).await;
-        }
-        guest.send(&Event::HandledStart { context }).await?;
-        guest.send(&Event::HandledChunk { text }).await?;
-        guest.send(&whole).await?;
-        guest.send(&Event::HandledStop).await
+        request.reply(guest, answered).await
     }
 }
 
@@ -110,6 +86,42 @@ struct Request {
     context: Option<Context>,
     /// A client that sends pieces understands pieces.
     streaming: bool,
+}
+
+impl Request {
+    fn asked(&self) -> Asked {
+        Asked {
+            text: self.text.trim().to_owned(),
+            language: self.language.clone(),
+            conversation_id: self.id("conversation_id"),
+            device_id: self.id("device_id"),
+            satellite_id: self.id("satellite_id"),
+        }
+    }
+
+    fn id(&self, key: &str) -> Option<String> {
+        match self.context.as_ref()?.get(key)? {
+            Value::String(id) if id.len() <= LONGEST_ID => Some(id.clone()),
+            _ => None,
+        }
+    }
+
+    async fn reply(self, guest: &mut Guest, answered: Answered) -> Result<(), EngineError> {
+        let (text, context) = (Some(answered.text.clone()), self.context.clone());
+        let whole = match answered.ok {
+            true => Event::Handled { text, context },
+            false => Event::NotHandled { text, context },
+        };
+        if !(self.streaming && answered.ok) {
+            return guest.send(&whole).await;
+        }
+        let context = self.context;
+        guest.send(&Event::HandledStart { context }).await?;
+        let text = answered.text;
+        guest.send(&Event::HandledChunk { text }).await?;
+        guest.send(&whole).await?;
+        guest.send(&Event::HandledStop).await
+    }
 }
 
 impl Service for HandleService {

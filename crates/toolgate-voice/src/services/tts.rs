@@ -48,8 +48,10 @@ const FAILED: Refusal = Refusal::Because(
 );
 
 impl TtsService {
-    /// Lends an engine, which has one voice for these languages; without any, for English.
+    /// Lends an engine, which has one voice for these languages; without any, for English. A voice without a name cannot be chosen:
+    /// it gets one.
     pub fn new(engine: Arc<dyn Synthesize>, voice: &str, languages: Vec<String>) -> Self {
+        let voice = if voice.is_empty() { "toolgate" } else { voice };
         Self {
             engine,
             voice: voice.to_owned(),

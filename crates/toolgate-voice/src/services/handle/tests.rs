@@ -127,6 +127,44 @@ async fn what_was_not_done_is_not_handled() {
     stop.cancel();
 }
 
+#[test]
+fn ids_are_texts_of_a_sane_length() {
+    let id = |value: Value| {
+        let context = Some([("device_id".to_owned(), value)].into_iter().collect());
+        let request = Request {
+            context,
+            ..Request::default()
+        };
+        request.asked().device_id
+    };
+    let longest = "x".repeat(LONGEST_ID);
+    assert_eq!(id(json!(longest)), Some(longest.clone()));
+    for unfit in [json!(null), json!(7), json!(format!("{longest}x"))] {
+        assert_eq!(id(unfit), None);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_nothing() {
+    let parrot = Arc::new(Parrot::default());
+    let (address, stop) = start(&parrot).await;
+    let expected = Event::NotHandled {
+        text: Some("I did not hear anything.".to_owned()),
+        context: None,
+    };
+    for sent in [
+        vec![transcript(" \n", None)],
+        vec![BEGIN, Event::TranscriptStop],
+    ] {
+        assert_eq!(
+            talk(&address, &sent, 1).await,
+            std::slice::from_ref(&expected)
+        );
+    }
+    assert!(parrot.0.lock().unwrap().is_empty());
+    stop.cancel();
+}
+
 #[tokio::test]
 async fn a_client_that_sends_pieces_gets_pieces() {
     let (address, stop) = start(&Arc::default()).await;

@@ -199,5 +199,7 @@ async fn it_tells_of_its_voice() {
         ),
         ("anna", "de")
     );
+    let nameless = TtsService::new(Arc::new(Letters::default()), "", Vec::new()).info();
+    assert_eq!(nameless.tts[0].voices[0].artifact.name, "toolgate");
     stop.cancel();
 }
