@@ -83,11 +83,20 @@ impl Player {
 
     /// Stops what sounds. Nothing happens if everything was heard.
     pub(super) async fn fall_silent(&mut self) {
-        if let Some(mut open) = self.open.take() {
-            self.said.push_str(&open.heard());
-            // One that hangs is dropped, and that is silence too.
-            let _in_time = timeout(STOP, open.playing.stop()).await.is_ok();
-        }
+        self.close().await;
+    }
+
+    /// Stops what sounds, and gives the sentences that nobody heard anything of.
+    async fn close(&mut self) -> Vec<Sentence> {
+        let Some(mut open) = self.open.take() else {
+            return Vec::new();
+        };
+        let unheard = open.split_off_unheard();
+        let heard = open.sentences.drain(..).map(|sentence| sentence.words);
+        self.said.extend(heard);
+        // One that hangs is dropped, and that is silence too.
+        let _in_time = timeout(STOP, open.playing.stop()).await.is_ok();
+        unheard
     }
 
     pub(super) fn spoken(self, complete: bool, problem: Option<EngineError>) -> Spoken {
@@ -161,7 +170,14 @@ impl Player {
                     self.sounded();
                     return Ok(());
                 }
-                Err(_) if std::mem::take(again) => self.fall_silent().await,
+                Err(_) if std::mem::take(again) => {
+                    let unheard = self.close().await;
+                    let begins = Duration::ZERO;
+                    let unheard = unheard
+                        .into_iter()
+                        .map(|sentence| Sentence { begins, ..sentence });
+                    self.open(slice.format).await?.sentences.extend(unheard);
+                }
                 Err(problem) => return Err(problem),
             }
         }
@@ -214,14 +230,18 @@ impl Player {
 }
 
 impl Open {
-    /// The words of every sentence whose sound began.
-    fn heard(&mut self) -> String {
+    /// Takes out every sentence whose sound did not begin, or whose turn in silence did not come.
+    fn split_off_unheard(&mut self) -> Vec<Sentence> {
         let heard = self.playing.heard();
-        let had_its_turn = |sentence: &&Sentence| match sentence.sounds {
+        let had_its_turn = |sentence: &Sentence| match sentence.sounds {
             true => sentence.begins < heard,
             false => sentence.begins <= heard,
         };
-        let sentences = self.sentences.iter().take_while(had_its_turn);
-        sentences.map(|sentence| sentence.words.as_str()).collect()
+        let count = self
+            .sentences
+            .iter()
+            .take_while(|sentence| had_its_turn(sentence))
+            .count();
+        self.sentences.split_off(count)
     }
 }

@@ -64,7 +64,9 @@ impl Program {
                 return (vec![program.clone(), "-".to_owned()], true);
             }
             [program] if program == "paplay" => {
-                format!("paplay --raw --format=s16le --rate={rate} --channels={channels}")
+                format!(
+                    "paplay --raw --latency-msec=150 --format=s16le --rate={rate} --channels={channels}"
+                )
             }
             [program] if program == "aplay" => {
                 format!("aplay -q -t raw -f S16_LE -r {rate} -c {channels} -")
@@ -93,6 +95,7 @@ impl Output for Program {
                 stdin: Some(stdin),
                 ended,
                 pace: Pace::new(LEAD),
+                failed: false,
             };
             if with_header {
                 player.write(header(format, ENDLESS).into()).await?;
@@ -130,6 +133,7 @@ struct Player {
     stdin: Option<ChildStdin>,
     ended: JoinHandle<()>,
     pace: Pace,
+    failed: bool,
 }
 
 impl Player {
@@ -148,6 +152,7 @@ impl Player {
     }
 
     async fn why_it_ended(&mut self) -> EngineError {
+        self.failed = true;
         match &mut self.running {
             Some(running) => match running.end().await {
                 Err(problem) => problem,
@@ -177,7 +182,9 @@ impl Playing for Player {
     }
 
     fn heard(&self) -> Duration {
-        self.pace.heard()
+        // One that failed was at least this far from what it had: it may not have begun at all.
+        let missing = if self.failed { LEAD } else { Duration::ZERO };
+        self.pace.heard().saturating_sub(missing)
     }
 
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
@@ -185,14 +192,16 @@ impl Playing for Player {
             self.stdin = None;
             let within = self.pace.unheard() + PATIENCE;
             let ended = timeout(within, &mut self.ended).await;
-            match (&mut self.running, ended) {
+            let result = match (&mut self.running, ended) {
                 (Some(running), Ok(_)) => running.end().await,
                 (None, _) => Err(self.closed()),
                 (_, Err(_)) => Err(EngineError::TimedOut {
                     at: self.name.clone(),
                     after: within,
                 }),
-            }
+            };
+            self.failed = result.is_err();
+            result
         }
         .boxed()
     }

@@ -33,7 +33,7 @@ fn every_program_is_asked_in_its_own_words() {
         ("pw-play", "pw-play -", true),
         (
             "paplay",
-            "paplay --raw --format=s16le --rate=22050 --channels=2",
+            "paplay --raw --latency-msec=150 --format=s16le --rate=22050 --channels=2",
             false,
         ),
         ("aplay", "aplay -q -t raw -f S16_LE -r 22050 -c 2 -", false),
@@ -121,14 +121,15 @@ async fn a_player_that_fails_says_why() {
         ("exit 0", "sh: ended before the sound did"),
     ] {
         let (program, _folder) = player(script);
+        let mut playing = program.begin(Format::HEARD).await.unwrap();
         let play = async {
-            let mut playing = program.begin(Format::HEARD).await?;
             for _ in 0..50 {
                 playing.play(silence(40)).await?;
             }
             playing.end().await
         };
         assert_eq!(play.await.unwrap_err().to_string(), expected, "{script}");
+        assert!(playing.heard() < Duration::from_secs(1), "{script}");
     }
     let absent = Program::new(vec!["/no/such/player".to_owned()]);
     assert!(absent.begin(Format::HEARD).await.is_err());

@@ -101,19 +101,23 @@ async fn a_sentence_without_sound_is_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_that_breaks_is_opened_again_and_not_a_slice_is_lost() {
-    let (speaker, _engine, ear) = voice();
-    ear.break_after([5]);
-    let speech = speaker.begin();
-    speech.push(TEXT);
-    let spoken = speech.finish().await;
-    assert_eq!(
-        (spoken.text.as_str(), spoken.complete, spoken.problem),
-        (TEXT, true, None)
-    );
-    assert_eq!((ear.begun(), ear.most_at_once()), (2, 1));
-    let letters = "The first is on.The second is off.The third too.";
-    assert_eq!(ear.heard(), Engine::sound_of(letters));
+async fn an_output_that_breaks_is_opened_again_and_neither_words_nor_slices_are_lost() {
+    // Before the first slice, within the first sentence, with the second, within it.
+    for slices in [0, 5, 20, 25] {
+        let (speaker, _engine, ear) = voice();
+        ear.break_after([slices]);
+        let speech = speaker.begin();
+        speech.push(TEXT);
+        let spoken = speech.finish().await;
+        assert_eq!(
+            (spoken.text.as_str(), spoken.complete, spoken.problem),
+            (TEXT, true, None),
+            "{slices}"
+        );
+        assert_eq!((ear.begun(), ear.most_at_once()), (2, 1));
+        let letters = "The first is on.The second is off.The third too.";
+        assert_eq!(ear.heard(), Engine::sound_of(letters), "{slices}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
