@@ -71,6 +71,8 @@ impl Shared {
         if done.filled {
             spoken.text = spoken.text.replacen(sorry::MOMENT, "", 1);
         }
+        // Perhaps silence came only after the last word that there was.
+        spoken.complete &= verdict.is_some();
         let is_of_the_model = verdict
             .as_ref()
             .is_none_or(|verdict| verdict.sorry.is_none());

@@ -80,6 +80,7 @@ pub(super) async fn converse(
             biased;
             () = &mut stop, if !stopped => {
                 stopped = true;
+                progress.hush();
                 match progress.must_go_on() {
                     true => Step::Worked,
                     false => Step::BrokenOff,

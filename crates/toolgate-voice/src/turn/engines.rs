@@ -1,9 +1,9 @@
-//! An engine that is lost is told once, and once that it is back.
+//! An engine that is lost is told once, and once that it is back; whoever watches logs it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tracing::{info, warn};
+use tracing::warn;
 
 use crate::{EngineError, Event, Role, Watcher};
 
@@ -30,7 +30,6 @@ impl Engines {
         }
         let is_news = self.change(|lost| lost.insert(role));
         if is_news {
-            warn!(%role, %error, "an engine is lost; it is tried again with every request");
             let why = &error.to_string();
             self.watcher.event(Event::Lost { role, why });
         }
@@ -40,7 +39,6 @@ impl Engines {
     /// An engine did its work.
     pub(crate) fn worked(&self, role: Role) {
         if self.change(|lost| lost.remove(&role)) {
-            info!(%role, "an engine is back");
             self.watcher.event(Event::Back(role));
         }
     }

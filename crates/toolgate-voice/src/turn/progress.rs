@@ -28,6 +28,7 @@ struct Inner {
     first_token: Option<Instant>,
     has_asked: bool,
     is_speaking: bool,
+    is_over: bool,
     /// Since when a tool is at work.
     working: Option<Instant>,
 }
@@ -57,6 +58,11 @@ impl Progress {
     /// True once the model was asked: only then does history know of this turn.
     pub(super) fn has_asked(&self) -> bool {
         self.lock().has_asked
+    }
+
+    /// Whoever listens is told of something else now: only what its tools do is still told.
+    pub(super) fn hush(&self) {
+        self.lock().is_over = true;
     }
 
     /// When the model said or called something.
@@ -115,7 +121,7 @@ impl Progress {
     }
 
     fn state(&self, state: &State) {
-        if self.aloud {
+        if self.aloud && !self.lock().is_over {
             self.watcher.event(Event::State(state));
         }
     }

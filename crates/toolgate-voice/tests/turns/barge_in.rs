@@ -117,11 +117,17 @@ async fn while_a_tool_runs_that_must_not_be_stopped_it_goes_on_to_its_end() {
         (turn.outcome, turn.calls.len()),
         (TurnOutcome::Interrupted, 1)
     );
+    assert_eq!(house.watch.count("called unlock true"), 1);
     // The model is not asked for an answer that nobody wants, and hears of the outcome with the next request.
     let next = house.watch.turn(1).await;
     assert_eq!(
         (next.answer.as_str(), house.model.asked().len()),
         ("Hi.", 2)
+    );
+    assert_eq!(
+        house.watch.count("state thinking"),
+        2,
+        "none after the tool"
     );
     let sent = format!("{:?}", house.model.asked()[1]);
     assert!(
