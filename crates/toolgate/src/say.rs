@@ -8,6 +8,7 @@ use anstream::{AutoStream, ColorChoice};
 use crate::cli::{Global, LogFormat};
 use crate::exit::Exit;
 use crate::spinner::clear_line;
+use crate::terminal;
 
 /// How remarks look; set once, from the command line.
 static MANNER: OnceLock<Manner> = OnceLock::new();
@@ -71,6 +72,7 @@ fn unwritten(error: &std::io::Error) -> ! {
     if error.kind() != ErrorKind::BrokenPipe {
         complain(&format!("cannot write the result: {error}"));
     }
+    terminal::give_back();
     std::process::exit(i32::from(Exit::Failure.code()));
 }
 

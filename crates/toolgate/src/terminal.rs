@@ -1,9 +1,13 @@
 //! The terminal as it was found: whoever changes it gives it back.
 
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+
+/// How it was found by the first who changed it, for whoever has to end the program at once.
+static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Gives the terminal back as it was when this is dropped.
 pub(crate) struct Terminal(Option<Termios>);
@@ -19,25 +23,32 @@ impl Terminal {
         if let Some(found) = &terminal.0
             && found.local_modes.contains(LocalModes::ECHO) != wanted
         {
+            first_found().get_or_insert_with(|| found.clone());
             let mut changed = found.clone();
             changed.local_modes.set(LocalModes::ECHO, wanted);
             set(&changed);
         }
         terminal
     }
+}
 
-    /// At once, where nothing is dropped any more.
-    pub(crate) fn give_back(&self) {
+impl Drop for Terminal {
+    fn drop(&mut self) {
         if let Some(found) = &self.0 {
             set(found);
         }
     }
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.give_back();
+/// Gives back what was changed, where nothing is dropped any more.
+pub(crate) fn give_back() {
+    if let Some(found) = first_found().take() {
+        set(&found);
     }
+}
+
+fn first_found() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    FOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn set(wanted: &Termios) {

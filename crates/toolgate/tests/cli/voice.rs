@@ -394,6 +394,20 @@ fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() 
     terminal.shows("seen again\nseen again");
 }
 
+#[test]
+fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
+    let engines = Engines::new([SUM]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let command =
+        format!("voice -p intents --asr {asr} --tts {tts} --out none --wav {SPOKEN} | true");
+    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+        return;
+    };
+    terminal.shows("left with 0");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
 fn interrupt(pid: u32) {
     let sent = Command::new("kill")
         .args(["-INT", &pid.to_string()])

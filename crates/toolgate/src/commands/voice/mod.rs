@@ -87,7 +87,7 @@ async fn converse(
             tokio::select! {
                 ended = &mut running => (ended, Some(exit)),
                 _again = signals.told() => {
-                    drop(terminal);
+                    terminal::give_back();
                     std::process::exit(i32::from(exit.code()));
                 }
             }
