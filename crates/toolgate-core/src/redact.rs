@@ -376,6 +376,27 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// True if a secret was taken out of it, anywhere: it is not what it was.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Redactor, is_redacted};
+///
+/// let kept = Redactor::default().value(&json!({ "deep": [{ "password": "x" }] }));
+/// assert!(is_redacted(&kept) && !is_redacted(&json!({ "deep": ["x", 1] })));
+/// ```
+pub fn is_redacted(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(HIDDEN),
+        Value::Array(array) => array.iter().any(is_redacted),
+        Value::Object(object) => {
+            let mut fields = object.iter();
+            fields.any(|(name, value)| name.contains(HIDDEN) || is_redacted(value))
+        }
+        _ => false,
+    }
+}
+
 /// Escaped, and cut after about `longest` bytes with the true size said.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     let mut out = escape(prefix(text, longest));

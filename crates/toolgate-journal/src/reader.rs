@@ -16,7 +16,6 @@ use tokio::time::Instant;
 use crate::filter::Conditions;
 use crate::queue::Queue;
 use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
-use crate::row::marked;
 use crate::store::{self, Unusable};
 use crate::takeover::{self, INTERRUPTED};
 use crate::{Filter, JournalError, batch, place, runs, time};
@@ -408,5 +407,5 @@ fn shown(text: &str, bytes: u64) -> Value {
     }
     let start = &text[..text.floor_char_boundary(LONGEST_ARGUMENTS)];
     let missing = bytes.saturating_sub(start.len() as u64);
-    marked(start.to_owned(), missing).into()
+    toolgate_core::marked(start.to_owned(), missing).into()
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
-    Trace,
+    Trace, bounded, marked,
 };
 
 use crate::time::{micros, whole_micros};
@@ -320,19 +320,6 @@ fn kept(redactor: &Redactor, value: &Value, longest: usize) -> Kept {
     }
 }
 
-pub(crate) fn bounded(text: &str, longest: usize) -> String {
-    let shown = &text[..text.floor_char_boundary(longest)];
-    match text.len() - shown.len() {
-        0 => shown.to_owned(),
-        missing => marked(shown.to_owned(), missing as u64),
-    }
-}
-
-/// Says how much of a text is missing.
-pub(crate) fn marked(shown: String, missing: u64) -> String {
-    shown + &format!("… ({missing} more bytes)")
-}
-
 /// A JSON list of names; nothing if it is empty. Names that models and servers made up may be secrets too.
 fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     if names.is_empty() {
@@ -353,16 +340,5 @@ fn weight(value: &Value) -> usize {
             fields.iter().map(field).sum()
         }
         _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        assert_eq!(bounded("short", 10), "short");
-        assert_eq!(bounded("ééé", 3), "é… (4 more bytes)");
     }
 }

@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, Row, named_params, params_from_iter};
 use serde_json::json;
-use toolgate_core::Redactor;
+use toolgate_core::{Redactor, bounded};
 
 use crate::place::{self, NEARBY};
 use crate::queue::{Job, Waits};
 use crate::reader::{list, millis, number, select, text};
-use crate::row::{self, bounded};
+use crate::row;
 use crate::{
     CallSummary, Filter, Journal, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn, time,
 };

@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
+    bounded,
 };
 use toolgate_journal::CallSummary;
 use utoipa::ToSchema;
 
-use crate::api::tools::ToolInfo;
+use crate::api::tools::{ToolForm, ToolInfo};
 
 /// Arguments in a list are cut beyond this.
 const LONGEST_SHOWN: usize = 2048;
@@ -116,7 +117,7 @@ pub(crate) struct CallDetail {
     pub(crate) run: Option<Run>,
     /// The tool as it is now, if it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(nullable = false, value_type = Option<ToolForm>)]
     pub(crate) tool_definition: Option<ToolInfo>,
 }
 
@@ -364,14 +365,6 @@ pub(crate) fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (Value
         return (value, false);
     }
     (bounded(&value.to_string(), longest).into(), true)
-}
-
-fn bounded(text: &str, longest: usize) -> String {
-    let shown = &text[..text.floor_char_boundary(longest)];
-    match text.len() - shown.len() {
-        0 => shown.to_owned(),
-        missing => format!("{shown}… ({missing} more bytes)"),
-    }
 }
 
 /// The length of a value as compact JSON.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use toolgate_core::is_redacted;
 use toolgate_journal::{Filter, JournalError, Reader};
 
 use crate::Gateway;
@@ -16,8 +17,6 @@ use crate::sight::Sight;
 
 /// Questions that are answered at once: each reads a file.
 static READERS: Semaphore = Semaphore::const_new(8);
-/// What the journal has in place of a secret.
-const HIDDEN: &str = "[REDACTED]";
 
 /// The calls of a gateway.
 pub(crate) struct History<'a>(&'a Gateway);
@@ -84,7 +83,7 @@ impl<'a> History<'a> {
 
 impl Found {
     fn recorded(detail: CallDetail) -> Self {
-        let asking = match detail.asked.is_object() && !mentions(&detail.asked, HIDDEN) {
+        let asking = match detail.asked.is_object() && !is_redacted(&detail.asked) {
             true => Asking::Whole(Arc::new(detail.asked.clone())),
             false => Asking::NotWhole,
         };
@@ -135,15 +134,4 @@ fn page(
             .or_insert_with_key(|(tool, server)| is_shown(tool, server.as_deref()))
     })?;
     Ok(calls.into_iter().map(Call::from).collect())
-}
-
-fn mentions(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(found) => found.contains(text),
-        Value::Array(array) => array.iter().any(|value| mentions(value, text)),
-        Value::Object(object) => object
-            .iter()
-            .any(|(name, value)| name.contains(text) || mentions(value, text)),
-        _ => false,
-    }
 }

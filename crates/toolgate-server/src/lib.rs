@@ -28,6 +28,7 @@ mod stats;
 mod tool_key;
 mod traces;
 
+pub use api::calls::mock_entry;
 pub use approvals::Approvals;
 pub use feed::Feed;
 pub use gateway::{Gateway, NotKept, Parts, Workshop};

@@ -247,8 +247,8 @@ pub(crate) async fn mock(
     }
     let original = executor.find_in(&call.call.tool, &caller.scope).ok();
     let original = original.as_ref().map(|tool| tool.definition());
-    let made = Mock::new(mock.name, original, &call.call.tool, answer)?;
-    let (name, definition) = (made.definition.name().to_owned(), made.entry());
+    let definition = mock_entry(&mock.name, original, &call.call.tool, &answer);
+    let made = Mock::new(&definition)?;
     let kept = match gateway.parts().workshop {
         Some(_) => {
             let definition = definition.clone();
@@ -262,7 +262,7 @@ pub(crate) async fn mock(
         }
     };
     let saved = SavedMock {
-        name,
+        name: mock.name,
         definition,
         kept,
     };
@@ -276,34 +276,35 @@ struct Mock {
 }
 
 impl Mock {
-    fn new(
-        name: String,
-        original: Option<&ToolDefinition>,
-        called: &str,
-        answer: Value,
-    ) -> Result<Self, Problem> {
-        let description = original.map(|tool| tool.description().to_owned());
-        let description =
-            description.unwrap_or_else(|| format!("Answers what a call of {called} answered"));
-        let parameters = original.map(|tool| tool.parameters().clone());
-        let parameters = parameters.unwrap_or_else(|| json!({ "type": "object" }));
-        let definition = ToolDefinition::builder(name, description, parameters);
+    fn new(entry: &Value) -> Result<Self, Problem> {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default();
+        let (name, description) = (text("name"), text("description"));
+        let definition = ToolDefinition::builder(name, description, entry["parameters"].clone());
         let definition = definition.source(Source::Mock).build();
         Ok(Self {
             definition: definition.map_err(|error| unfit(error.to_string()))?,
-            answer,
+            answer: entry["implementation"]["mock_response"].clone(),
         })
     }
+}
 
-    /// As the configuration has it.
-    fn entry(&self) -> Value {
-        json!({
-            "name": self.definition.name(),
-            "description": self.definition.description(),
-            "parameters": self.definition.parameters(),
-            "implementation": { "type": "mock", "mock_response": self.answer },
-        })
-    }
+/// An entry for `tools` of the configuration: a mock that always gives this answer of a tool, which may be gone by now.
+pub fn mock_entry(
+    name: &str,
+    tool: Option<&ToolDefinition>,
+    called: &str,
+    answer: &Value,
+) -> Value {
+    let description = tool.map(|tool| tool.description().to_owned());
+    let description =
+        description.unwrap_or_else(|| format!("Answers what a call of {called} answered"));
+    let parameters = tool.map(|tool| tool.parameters().clone());
+    json!({
+        "name": name,
+        "description": description,
+        "parameters": parameters.unwrap_or_else(|| json!({ "type": "object" })),
+        "implementation": { "type": "mock", "mock_response": answer },
+    })
 }
 
 impl Tool for Mock {

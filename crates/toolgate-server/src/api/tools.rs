@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    Annotations, Decision, Origin, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor,
-    ToolOutcome, Violation, parse_duration, parse_object,
+    Decision, Origin, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Violation,
+    parse_duration, parse_object,
 };
 use utoipa::{IntoParams, ToSchema};
 
@@ -23,8 +23,19 @@ use crate::problem::Problem;
 const COMING: Duration = Duration::from_secs(30);
 
 /// A tool, and how it is treated here.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct ToolInfo {
+    #[serde(flatten)]
+    tool: ToolDefinition,
+    needs_approval: bool,
+    timeout_ms: u64,
+}
+
+/// A tool, and how it is treated here.
+#[derive(ToSchema)]
+#[schema(as = ToolInfo)]
+#[expect(dead_code, reason = "it describes what a ToolInfo writes")]
+pub(crate) struct ToolForm {
     /// The name it is called by.
     #[schema(example = "echo")]
     name: String,
@@ -32,11 +43,9 @@ pub(crate) struct ToolInfo {
     #[schema(example = "builtin")]
     source: String,
     /// The MCP server behind it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "house")]
     server: Option<String>,
     /// A name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "Echo")]
     title: Option<String>,
     /// What it does.
@@ -46,7 +55,6 @@ pub(crate) struct ToolInfo {
     #[schema(value_type = Object, example = json!({ "type": "object" }))]
     parameters: Value,
     /// The JSON Schema of its structured answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
     output_schema: Option<Value>,
     annotations: Habits,
@@ -59,7 +67,8 @@ pub(crate) struct ToolInfo {
 }
 
 /// What a tool says of its effects; nothing where it does not say.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what a tool's annotations write")]
 pub(crate) struct Habits {
     /// It changes nothing.
     #[schema(example = true)]
@@ -74,34 +83,13 @@ pub(crate) struct Habits {
     open_world: Option<bool>,
 }
 
-impl From<Annotations> for Habits {
-    fn from(annotations: Annotations) -> Self {
-        Self {
-            read_only: annotations.read_only,
-            idempotent: annotations.idempotent,
-            destructive: annotations.destructive,
-            open_world: annotations.open_world,
-        }
-    }
-}
-
 impl ToolInfo {
     pub(crate) fn of(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
+        let timeout = tool.timeout(executor.limits());
         Self {
-            name: tool.name().to_owned(),
-            source: tool.source().to_string(),
-            server: match tool.source() {
-                Source::Mcp(server) => Some(server.clone()),
-                _ => None,
-            },
-            title: tool.title().map(str::to_owned),
-            description: tool.description().to_owned(),
-            parameters: tool.parameters().clone(),
-            output_schema: tool.output_schema().cloned(),
-            annotations: tool.annotations().into(),
             needs_approval: executor.decision(tool) == Decision::Ask,
-            timeout_ms: u64::try_from(tool.timeout(executor.limits()).as_millis())
-                .unwrap_or(u64::MAX),
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            tool: tool.clone(),
         }
     }
 }
@@ -142,7 +130,7 @@ pub(crate) struct Envelope {
 
 /// All tools this caller may use.
 #[utoipa::path(get, path = "/api/tools", tag = "tools",
-    responses((status = 200, description = "All tools, in their order", body = Vec<ToolInfo>)))]
+    responses((status = 200, description = "All tools, in their order", body = Vec<ToolForm>)))]
 pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<ToolInfo>> {
     let executor = gateway.executor();
     let tools = executor.manager().tools();
@@ -156,7 +144,7 @@ pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json
 /// One tool.
 #[utoipa::path(get, path = "/api/tools/{name}", tag = "tools",
     params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo")),
-    responses((status = 200, description = "The tool", body = ToolInfo),
+    responses((status = 200, description = "The tool", body = ToolForm),
               (status = 400, description = "The path can not be read", body = Problem),
               (status = 404, description = "No such tool; the nearest names are told", body = Problem)))]
 pub(crate) async fn show(

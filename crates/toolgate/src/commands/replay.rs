@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use anyhow::bail;
 use serde_json::Value;
-use toolgate_core::{ToolCall, ToolExecutor, escape};
+use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
 use toolgate_journal::CallDetail;
 
 use super::call::Request;
@@ -17,9 +17,6 @@ use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::spinner::Spinner;
 use crate::{journal, questions, say, wiring};
-
-/// What stands in the record where a secret was.
-const REDACTED: &str = "[REDACTED]";
 
 pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = Remote::of(&options.remote)? {
@@ -61,21 +58,12 @@ fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
             "the arguments of this call were no JSON object or too long to keep; make it anew with 'toolgate call {tool} …'"
         );
     }
-    if holds_redacted(&call.asked) {
+    if is_redacted(&call.asked) {
         bail!(
             "the arguments of this call held a secret, which is not recorded; make it anew with 'toolgate call {tool} …'"
         );
     }
     Ok(())
-}
-
-pub(super) fn holds_redacted(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(REDACTED),
-        Value::Array(list) => list.iter().any(holds_redacted),
-        Value::Object(object) => object.values().any(holds_redacted),
-        _ => false,
-    }
 }
 
 /// The agreement that something which may have an effect is done once more.
@@ -131,23 +119,5 @@ impl Again {
             say::note("nothing was run");
         }
         Ok(is_agreed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_secret_is_found_wherever_it_was() {
-        for (asked, expected) in [
-            (json!({ "a": { "token": "[REDACTED]" } }), true),
-            (json!({ "a": ["x", "Bearer [REDACTED]"] }), true),
-            (json!({ "a": ["x"], "n": 1 }), false),
-        ] {
-            assert_eq!(holds_redacted(&asked), expected, "{asked}");
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! A recorded call as a tool that always answers the same.
 
 use anyhow::bail;
-use serde_json::{Value, json};
-use toolgate_core::escape;
+use serde_json::Value;
+use toolgate_core::{escape, is_redacted};
+use toolgate_server::mock_entry;
 
 use crate::cli::Global;
 use crate::commands::rendered;
-use crate::commands::replay::holds_redacted;
 use crate::config::Config;
 use crate::edit::ServerFile;
 use crate::exit::Exit;
@@ -21,7 +21,7 @@ pub(super) fn save(
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
     let definition = definition(config, call, name)?;
-    if holds_redacted(&call["result"]) {
+    if is_redacted(&call["result"]) {
         say::note(
             "the answer held a secret, which is not recorded: [REDACTED] stands in its place",
         );
@@ -56,19 +56,7 @@ fn definition(config: &Config, call: &Value, name: &str) -> anyhow::Result<Value
     }
     let known = tools.manager.find(tool);
     let known = known.as_ref().map(|tool| tool.definition());
-    let description = match known {
-        Some(known) => known.description().to_owned(),
-        None => format!("Answers what {tool} answered once"),
-    };
-    let parameters = known.map_or(json!({ "type": "object" }), |known| {
-        known.parameters().clone()
-    });
-    let definition = json!({
-        "name": name,
-        "description": description,
-        "parameters": parameters,
-        "implementation": { "type": "mock", "mock_response": call["result"] },
-    });
+    let definition = mock_entry(name, known, tool, &call["result"]);
     expect_loadable(&definition)?;
     Ok(definition)
 }
