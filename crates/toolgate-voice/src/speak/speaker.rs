@@ -57,6 +57,10 @@ impl Speaker {
     }
 
     /// Begins to speak. What was being spoken stops.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub fn begin(&self) -> Speech {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current().speech, stop.clone()).cancel();
@@ -72,6 +76,10 @@ impl Speaker {
     }
 
     /// Plays a tone, unless something sounds already: a tone on top of words would only hide them.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub fn tone(&self, tone: Tone) {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current().tone, stop.clone()).cancel();

@@ -46,7 +46,6 @@ fn without_marker(line: &str) -> &str {
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // The ends of labels that are being read, with where to go on after each.
     while let Some(letter) = rest.chars().next() {
         let after = &rest[letter.len_utf8()..];
         let before = out.chars().next_back();

@@ -1,6 +1,6 @@
 //! Says numbers together with what stands around them: signs, units, money, times, dates.
 
-use super::units::{is_money, money, power_after_money, unit};
+use super::units::{is_money, money, unit};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -70,8 +70,7 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
     let first = text.chars().next()?;
     if is_money(first) {
         let (number, after) = number(&text[first.len_utf8()..])?;
-        let said = money(first, number, after)?;
-        return Some((said, &after[power_after_money(after)..]));
+        return money(first, number, after);
     }
     if let Some(said) = date(text).or_else(|| time(text)) {
         return Some(said);
@@ -81,8 +80,8 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
     if let Some(sign_letter) = sign.chars().next().filter(|sign| is_money(*sign)) {
         let after = &sign[sign_letter.len_utf8()..];
         let is_suffix = !after.starts_with(|next: char| next.is_ascii_digit());
-        if let Some(said) = is_suffix.then(|| money(sign_letter, &said, "")).flatten() {
-            return Some((said, after));
+        if is_suffix {
+            return money(sign_letter, &said, after);
         }
     }
     if let Some((to, after)) = range(after) {

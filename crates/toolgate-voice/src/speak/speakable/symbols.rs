@@ -92,10 +92,10 @@ fn tidy(text: &str) -> String {
             }
             continue;
         }
-        let word = if out.is_empty() {
-            word.trim_start_matches([',', ';', ':'])
-        } else {
-            word
+        // Nothing begins with a mark: for a program that speaks, it might be an option.
+        let word = match out.is_empty() {
+            true => word.trim_start_matches([',', '.', ';', ':', '!', '?', '-']),
+            false => word,
         };
         if !out.is_empty() && !word.starts_with([',', ';']) {
             out.push(' ');

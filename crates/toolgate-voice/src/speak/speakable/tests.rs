@@ -206,6 +206,7 @@ fn text_that_would_be_an_option_or_a_command_is_only_text() {
     check(&[
         ("-v", "v"),
         ("--help me", "help me"),
+        (":-v .-v", "v .-v"),
         ("$(rm -rf /) `id` \"; ls", "(rm, rf ) id; ls"),
     ]);
 }

@@ -117,6 +117,9 @@ const MONEY: &[(char, &str, &str, &str, &str)] = &[
     ('¥', "yen", "yen", "sen", "sen"),
 ];
 
+/// Of millions of dollars, the dollars come last.
+const POWERS: [&str; 4] = [" thousand", " million", " billion", " trillion"];
+
 /// The unit that a text begins with, behind this number, in words; and what follows it.
 pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a str)> {
     let blank = text
@@ -136,13 +139,12 @@ pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a
     })
 }
 
-/// An amount of money in words, if the sign is one.
-pub(super) fn money(sign: char, number: &str, rest: &str) -> Option<String> {
+/// An amount of money in words, with what follows it; none if the sign is no money.
+pub(super) fn money<'a>(sign: char, number: &str, rest: &'a str) -> Option<(String, &'a str)> {
     let (_, one, several, cent, cents) = MONEY.iter().find(|(known, ..)| *known == sign)?;
-    // Of millions of dollars, the dollars come last.
-    for power in [" thousand", " million", " billion", " trillion"] {
-        if rest.starts_with(power) {
-            return Some(format!("{number}{power} {several}"));
+    for power in POWERS {
+        if let Some(rest) = rest.strip_prefix(power) {
+            return Some((format!("{number}{power} {several}"), rest));
         }
     }
     let (whole, hundredths) = number.split_once('.').unwrap_or((number, ""));
@@ -150,7 +152,7 @@ pub(super) fn money(sign: char, number: &str, rest: &str) -> Option<String> {
         if number == "1" { one } else { several }
     };
     let small = hundredths.trim_start_matches('0');
-    Some(match (whole, hundredths.len()) {
+    let said = match (whole, hundredths.len()) {
         (_, 2) if small.is_empty() => format!("{whole} {}", name(whole, one, several)),
         ("0", 2) => format!("{small} {}", name(small, cent, cents)),
         (_, 2) => format!(
@@ -159,16 +161,8 @@ pub(super) fn money(sign: char, number: &str, rest: &str) -> Option<String> {
             name(small, cent, cents)
         ),
         _ => format!("{number} {}", name(number, one, several)),
-    })
-}
-
-/// How much of the text behind an amount [`money`] has used.
-pub(super) fn power_after_money(rest: &str) -> usize {
-    let powers = [" thousand", " million", " billion", " trillion"];
-    powers
-        .iter()
-        .find(|power| rest.starts_with(**power))
-        .map_or(0, |power| power.len())
+    };
+    Some((said, rest))
 }
 
 pub(super) fn is_money(sign: char) -> bool {
