@@ -29,7 +29,7 @@ fn start(name: &str) -> (Child, TempDir, String) {
     (child, folder, mark)
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(60), "never: {what}");
@@ -42,7 +42,7 @@ fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-fn signal(name: &str, child: &Child) {
+pub(crate) fn signal(name: &str, child: &Child) {
     let pid = child.id().to_string();
     let sent = Command::new("kill").args([name, &pid]).status().unwrap();
     assert!(sent.success(), "kill {name} {pid}");

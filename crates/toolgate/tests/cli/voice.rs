@@ -1,6 +1,5 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use fakellm::Answer;
@@ -8,6 +7,7 @@ use fakewyoming::{FakeAsr, FakeTts, FakeWake};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::children::{signal, wait_until};
 use crate::llm::{Llm, weekday, weekday_call};
 use crate::run::{Done, Run};
 use crate::terminal::Terminal;
@@ -333,7 +333,7 @@ fn text_is_answered_for_home_assistant_without_a_microphone() {
         assert!(read > 0, "{}", String::from_utf8_lossy(&told));
         told.extend_from_slice(&some[..read]);
     }
-    interrupt(child.id());
+    signal("-INT", &child);
     let done = Done::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
 }
@@ -358,7 +358,7 @@ fn ctrl_c_ends_it_and_its_servers() {
     let run = engines.intents(&["--mic", "-", "--config", "servers.json"]);
     let (child, _folder) = run.file("servers.json", config).start_open();
     wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
-    interrupt(child.id());
+    signal("-INT", &child);
     let done = Done::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     wait_until("nothing is left", || fakemcp::processes(&mark).is_empty());
@@ -409,13 +409,6 @@ fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
     terminal.shows("seen again\nseen again");
 }
 
-fn interrupt(pid: u32) {
-    let sent = Command::new("kill")
-        .args(["-INT", &pid.to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
@@ -431,17 +424,4 @@ fn connected(port: u16) -> TcpStream {
     let patience = Some(Duration::from_secs(60));
     connection.set_read_timeout(patience).unwrap();
     connection
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = tokio::time::Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "never: {what}");
-        pause(Duration::from_millis(10));
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "nothing here is async")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
 }
