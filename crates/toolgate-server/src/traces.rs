@@ -13,12 +13,11 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
 use reqwest::Url;
-use rustls::crypto::{CryptoProvider, ring};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape};
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 /// Spans that wait for the collector; more are dropped and counted.
 const WAITING: usize = 4096;
@@ -172,11 +171,7 @@ fn exporter(address: &Url) -> Result<SpanExporter, String> {
         let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
         endpoint.set_path(&path);
     }
-    if CryptoProvider::get_default().is_none()
-        && ring::default_provider().install_default().is_err()
-    {
-        debug!("another thread installed its TLS provider first");
-    }
+    toolgate_tls::provide();
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .redirect(reqwest::redirect::Policy::none())

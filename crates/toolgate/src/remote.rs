@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
-use rustls::crypto::{CryptoProvider, ring};
 use serde_json::Value;
 use toolgate_core::escape;
 
@@ -225,11 +224,7 @@ fn address(text: &str) -> anyhow::Result<Url> {
 }
 
 fn client(base: &Url) -> anyhow::Result<Client> {
-    if CryptoProvider::get_default().is_none()
-        && ring::default_provider().install_default().is_err()
-    {
-        tracing::debug!("another thread installed its TLS provider first");
-    }
+    toolgate_tls::provide();
     // A redirect would carry the token to an address nobody named.
     let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())

@@ -12,7 +12,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, Url, redirect};
-use rustls::crypto::{CryptoProvider, ring};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use toolgate_core::Redactor;
@@ -227,11 +226,7 @@ fn read_url(provider: Provider, text: &str) -> Result<Url, ModelError> {
 }
 
 fn client(base: &Url) -> Result<Client, String> {
-    if CryptoProvider::get_default().is_none()
-        && ring::default_provider().install_default().is_err()
-    {
-        tracing::debug!("another thread installed its TLS provider first");
-    }
+    toolgate_tls::provide();
     let local = is_this_machine(base);
     let at_home = local || base.scheme() == "http";
     let builder = Client::builder()

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use reqwest::{Client, Url, redirect};
-use rustls::crypto::{CryptoProvider, ring};
 use tokio::sync::OnceCell;
 
 use super::endpoint::{Trouble, root};
@@ -55,11 +54,7 @@ impl Shared {
 }
 
 fn client(local: bool) -> Result<Client, String> {
-    if CryptoProvider::get_default().is_none()
-        && ring::default_provider().install_default().is_err()
-    {
-        tracing::debug!("another thread installed its TLS provider first");
-    }
+    toolgate_tls::provide();
     // Redirects are followed by hand: headers must not travel to an address nobody configured.
     let builder = Client::builder()
         .redirect(redirect::Policy::none())

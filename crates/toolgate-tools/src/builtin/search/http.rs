@@ -4,7 +4,6 @@ use std::error::Error;
 use std::time::Duration;
 
 use reqwest::{Client, Request, Response, StatusCode, Url, redirect};
-use rustls::crypto::{CryptoProvider, ring};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -84,11 +83,7 @@ impl Http {
 /// A proxy from the environment is used, but not to reach this machine itself.
 async fn client(local: bool) -> Result<Client, Outage> {
     let made = tokio::task::spawn_blocking(move || {
-        if CryptoProvider::get_default().is_none()
-            && ring::default_provider().install_default().is_err()
-        {
-            tracing::debug!("another thread installed its TLS provider first");
-        }
+        toolgate_tls::provide();
         // No redirects: the key must not travel to a host nobody configured.
         let builder = Client::builder()
             .redirect(redirect::Policy::none())
