@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Pattern, Scope, Tool, ToolExecutor, Tools};
+use toolgate_core::{Origin, Pattern, Scope, Tool, ToolExecutor, Tools};
 
 /// An executor with a choice of its tools.
 #[derive(Clone)]
 pub struct Toolbox {
     executor: ToolExecutor,
     scope: Scope,
+    origin: Origin,
     /// The list, and what it was made of.
     current: Arc<Mutex<Option<Made>>>,
 }
@@ -38,6 +39,7 @@ impl Toolbox {
         Self {
             executor,
             scope: Scope::default(),
+            origin: Origin::Chat,
             current: Arc::default(),
         }
     }
@@ -51,12 +53,24 @@ impl Toolbox {
         }
     }
 
+    /// Who the executor is told that asks; a chat, if nobody else is named.
+    #[must_use]
+    pub fn asked_by(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
     /// Only what is there for a caller. Its calls carry the scope, so that the executor holds it too.
     #[must_use]
     pub fn within(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self.current = Arc::default();
         self
+    }
+
+    /// Who asks.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// What calls are limited to.

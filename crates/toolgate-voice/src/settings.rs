@@ -35,7 +35,7 @@ pub struct VoiceSettings {
     /// The wake words that count, such as `hey_jarvis`; empty: all it knows.
     pub wake_words: Vec<String>,
     /// What makes speech of text: a Wyoming address, the name of a program (`espeak-ng`, `piper`, `flite`, `say`), or a whole
-    /// command with `{text}` read from stdin that writes WAV; empty: the first program there is; `none`: silence.
+    /// command that writes WAV and is given the text in place of a word `{text}`, else on stdin; empty: the first program there is; `none`: silence.
     pub tts: String,
     /// Its voice; empty: its usual one.
     pub tts_voice: String,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use toolgate_core::{Pattern, Redactor, Source, escape, nearest};
+use toolgate_core::{Origin, Pattern, Redactor, Source, escape, nearest};
 use toolgate_models::{
     Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved, Toolbox, Turn,
     TurnEnd,
@@ -58,6 +58,8 @@ pub(crate) struct Occasion<'a> {
     resume: Option<&'a Path>,
     /// Its calls are shown by a gateway too.
     pub(crate) watch: Option<&'a Watch>,
+    /// Who is said to ask.
+    pub(crate) origin: Origin,
     /// What its tools are made with.
     pub(crate) services: Services,
 }
@@ -68,6 +70,7 @@ impl<'a> Occasion<'a> {
             command,
             resume: None,
             watch: None,
+            origin: Origin::Chat,
             services: Services::default(),
         }
     }
@@ -117,7 +120,9 @@ impl Setting {
             .map(|text| Pattern::new(text))
             .collect();
         Ok(Self {
-            toolbox: Toolbox::new(executor.build()).only(patterns),
+            toolbox: Toolbox::new(executor.build())
+                .only(patterns)
+                .asked_by(occasion.origin),
             config,
             tools,
             wanted,

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, escape, nearest};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, escape, nearest};
 use tracing::Instrument;
 
 use super::cut;
@@ -164,12 +164,7 @@ impl Running<'_> {
             let tool_call = planned.to_call(call, toolbox, &catalog);
             let id = tool_call.id();
             self.listener.event(Event::Calling { call, id });
-            let work = execute(
-                toolbox.executor(),
-                tool_call,
-                self.conversation.origin,
-                left,
-            );
+            let work = execute(toolbox, tool_call, left);
             running.begin(place, work);
         }
         while let Some(done) = running.next().await {
@@ -277,16 +272,16 @@ impl Work {
 
 /// One call within its own limit and what is left of the turn.
 fn execute(
-    executor: &ToolExecutor,
+    toolbox: &Toolbox,
     call: ToolCall,
-    origin: Origin,
     left: Duration,
 ) -> impl Future<Output = ToolOutcome> + Send + use<> {
     /// The executor's own limit comes first, so that its record says the same.
     const GRACE: Duration = Duration::from_millis(500);
+    let executor = toolbox.executor().clone();
     let tool = executor.find(call.name());
     let own = tool.map(|tool| tool.definition().timeout(executor.limits()));
-    let mut call = call.origin(origin);
+    let mut call = call.origin(toolbox.origin());
     if own.is_ok_and(|own| left < own) {
         // A limit that comes with a call is not moved by progress: it is set only where the turn is shorter than the tool.
         call = call.timeout(left);
@@ -297,7 +292,6 @@ fn execute(
     };
     let mut overdue = ToolOutcome::refused(&call, error);
     overdue.elapsed = left;
-    let executor = executor.clone();
     async move {
         let work = executor.execute(call);
         let done = tokio::time::timeout(left + GRACE, work).await;

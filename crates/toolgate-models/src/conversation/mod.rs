@@ -19,7 +19,7 @@ mod window;
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolgate_core::{Origin, ToolOutcome};
+use toolgate_core::ToolOutcome;
 
 pub use calls::UsedTool;
 pub use saved::{Saved, SavedError};
@@ -47,7 +47,6 @@ pub struct Conversation {
     client: Arc<dyn ModelClient>,
     toolbox: Toolbox,
     settings: ModelSettings,
-    origin: Origin,
     history: History,
     full_results: FullResults,
     /// By the names they are listed under: a model that used a tool should find it again.
@@ -121,19 +120,11 @@ impl Conversation {
             client,
             toolbox,
             settings,
-            origin: Origin::Chat,
             history: History::default(),
             full_results: FullResults::default(),
             used_tools: Vec::new(),
             told: None,
         }
-    }
-
-    /// Who the executor is told that asks; a chat, if nobody else is named.
-    #[must_use]
-    pub fn origin(mut self, origin: Origin) -> Self {
-        self.origin = origin;
-        self
     }
 
     /// Goes on from an earlier history. What is not in order there, as a call without a result, is put in order.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
-use toolgate_core::{Origin, Tool, ToolCall};
+use toolgate_core::{Tool, ToolCall};
 
 use super::engine::{Engine, Filling};
 use super::lists::{Names, items};
@@ -81,7 +81,6 @@ impl Live {
         slots: &BTreeSet<usize>,
         toolbox: &Toolbox,
         list: &Arc<ToolList>,
-        origin: Origin,
     ) {
         let mut sources: Vec<(&str, &Map<String, Value>)> = Vec::new();
         for slot in slots {
@@ -94,7 +93,7 @@ impl Live {
         }
         let asked = sources
             .iter()
-            .map(|(tool, arguments)| ask(tool, arguments, toolbox, list, origin));
+            .map(|(tool, arguments)| ask(tool, arguments, toolbox, list));
         let told = join_all(asked).await;
         let now = Instant::now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +138,6 @@ async fn ask(
     arguments: &Map<String, Value>,
     toolbox: &Toolbox,
     list: &ToolList,
-    origin: Origin,
 ) -> Result<Value, String> {
     let tool = match with_name(name, list).as_slice() {
         [] => return Err(format!("the tool {name} is not there")),
@@ -151,7 +149,7 @@ async fn ask(
         return Err(format!("the tool {name} does not say that it only reads"));
     }
     let call = ToolCall::new(definition.name(), arguments.clone())
-        .origin(origin)
+        .origin(toolbox.origin())
         .scope(toolbox.scope().clone())
         .timeout(LIMIT);
     let slow = |_| format!("{name} took longer than {} s", LIMIT.as_secs());

@@ -32,7 +32,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolgate_core::{Origin, ToolDefinition};
+use toolgate_core::ToolDefinition;
 
 use self::answer::{Answer, Joining};
 use self::engine::Engine;
@@ -64,7 +64,6 @@ pub use pack::{Pack, PackError};
 pub struct IntentsClient {
     engine: Engine,
     toolbox: Toolbox,
-    origin: Origin,
     live: Live,
     catalogs: CatalogCache,
     today: fn() -> jiff::civil::Date,
@@ -108,18 +107,10 @@ impl IntentsClient {
         Ok(Self {
             engine: Engine::new(pack)?,
             toolbox,
-            origin: Origin::default(),
             live: Live::default(),
             catalogs: CatalogCache::default(),
             today: || jiff::Zoned::now().date(),
         })
-    }
-
-    /// Who is said to ask when names are read from tools.
-    #[must_use]
-    pub fn origin(mut self, origin: Origin) -> Self {
-        self.origin = origin;
-        self
     }
 
     /// Looks again and again until all lists that matter are known.
@@ -144,7 +135,7 @@ impl IntentsClient {
                 Ok(found) => return Some(found),
                 Err(wanted) => {
                     self.live
-                        .read(&self.engine, &wanted, &self.toolbox, &list, self.origin)
+                        .read(&self.engine, &wanted, &self.toolbox, &list)
                         .await;
                 }
             }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use toolgate_journal::TurnOutcome;
 use tracing::{info, warn};
 
+use crate::turn::HANDLE;
 use crate::{Event, Role, State, Watcher};
 
 /// Tells all watchers, each loss of an engine only once.
@@ -104,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watcher for Hub {
     fn event(&self, event: Event<'_>) {
-        let mut rests = false;
+        let (mut is_over, mut rests) = (false, false);
         match &event {
             Event::State(state) => {
                 self.state.send_if_modified(|current| {
@@ -146,19 +147,23 @@ impl Watcher for Hub {
                 if turn.outcome == TurnOutcome::Failed {
                     self.failed.fetch_add(1, Ordering::Relaxed);
                 }
-                rests = true;
+                // Who asks in writing does not change what the voice does; who interrupts has said what comes next.
+                is_over = turn.source != HANDLE;
+                rests = is_over && turn.outcome != TurnOutcome::Interrupted;
             }
             Event::Dropped(_) => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
-                rests = true;
+                (is_over, rests) = (true, true);
             }
             _ => {}
         }
         for watcher in &self.watchers {
             watcher.event(event);
         }
-        if rests {
+        if is_over {
             self.over.send_modify(|over| *over += 1);
+        }
+        if rests {
             self.relax();
         }
     }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::GatewayError;
-use crate::services::{Answered, Asked, HandleService, Respond, TtsService};
-use crate::turn::{BackgroundTranscriber, Question};
+use crate::services::{HandleService, TtsService};
+use crate::turn::BackgroundTranscriber;
 use crate::wyoming::{Address, Server, Service};
 use crate::{Synthesize, VoiceSettings};
 
@@ -48,7 +47,7 @@ pub(super) async fn open(
         .collect();
     let mut offers = Vec::new();
     if let Some(address) = handle {
-        let service = HandleService::new(Arc::new(Texts(transcriber)), languages.clone());
+        let service = HandleService::new(transcriber, languages.clone());
         offers.push(Offer::at(address, "conversation", Arc::new(service)).await?);
     }
     if let Some(address) = tts {
@@ -56,25 +55,4 @@ pub(super) async fn open(
         offers.push(Offer::at(address, "speech", Arc::new(service)).await?);
     }
     Ok(offers)
-}
-
-/// Requests in text, answered by whoever answers spoken ones.
-struct Texts(Arc<BackgroundTranscriber>);
-
-impl Respond for Texts {
-    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
-        Box::pin(async move {
-            let question = Question {
-                text: asked.text,
-                source: "handle".to_owned(),
-                room: asked.satellite_id.or(asked.device_id),
-                conversation: asked.conversation_id,
-            };
-            let answer = self.0.ask(question).await;
-            Answered {
-                text: answer.text,
-                ok: answer.ok,
-            }
-        })
-    }
 }

@@ -25,7 +25,7 @@ use crate::hear::{self, Input, Opened};
 use crate::house::House;
 use crate::listen::{Wake, WakeNotice};
 use crate::transcribe::WyomingAsr;
-use crate::turn::{BackgroundTranscriber, Equipment};
+use crate::turn::{BackgroundTranscriber, Equipment, HANDLE};
 use crate::wyoming::Address;
 use crate::{
     EngineError, Event, Loudness, Output, Role, Speaker, State, Synthesize, Tone, VoiceSettings,
@@ -343,7 +343,7 @@ impl Running {
             watcher: Arc::clone(&self.hub) as Arc<dyn Watcher>,
             journal: self.journal.clone(),
         };
-        let source = self.input.as_ref().map_or("handle", source);
+        let source = self.input.as_ref().map_or(HANDLE, source);
         Ok(BackgroundTranscriber::start(equipment, settings, source))
     }
 

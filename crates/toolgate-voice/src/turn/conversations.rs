@@ -53,7 +53,7 @@ impl Conversations {
         settings.system = format!("{own}\n\n{SPOKEN}");
         Self {
             client,
-            toolbox,
+            toolbox: toolbox.asked_by(Origin::Voice),
             settings,
             forget_after,
             kept: Mutex::default(),
@@ -102,7 +102,7 @@ impl Conversations {
 
     fn begin(&self) -> Conversation {
         let client = Arc::clone(&self.client);
-        Conversation::new(client, self.toolbox.clone(), self.settings.clone()).origin(Origin::Voice)
+        Conversation::new(client, self.toolbox.clone(), self.settings.clone())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Kept>> {

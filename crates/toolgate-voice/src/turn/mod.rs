@@ -45,6 +45,9 @@ use reason::Counts;
 use crate::transcribe::Transcribe;
 use crate::{Answered, Asked, Event, Respond, Speaker, State, Utterance, VoiceSettings, Watcher};
 
+/// Where requests in writing come from, for the record.
+pub(crate) const HANDLE: &str = "handle";
+
 /// How many may ask at the same time.
 const MOST_ASKS: usize = 16;
 
@@ -224,7 +227,7 @@ impl Respond for BackgroundTranscriber {
         let place = asked.satellite_id.or(asked.device_id);
         let question = Question {
             text: asked.text,
-            source: "handle".to_owned(),
+            source: HANDLE.to_owned(),
             conversation: asked.conversation_id.or_else(|| place.clone()),
             room: place,
         };

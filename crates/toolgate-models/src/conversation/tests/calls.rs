@@ -341,8 +341,9 @@ async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
         max_same_calls: 1,
         ..ModelSettings::default()
     };
-    let conversation = Conversation::new(script, Toolbox::new(executor), settings);
-    say(&mut conversation.origin(Origin::Voice), "?").await;
+    let toolbox = Toolbox::new(executor).asked_by(Origin::Voice);
+    let mut conversation = Conversation::new(script, toolbox, settings);
+    say(&mut conversation, "?").await;
     let mut records = records.0.lock().unwrap().clone();
     records.sort();
     let expected = ["denied", "not_found", "ok"];

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::Origin;
 use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Summary};
 use tracing::warn;
 
@@ -31,6 +32,7 @@ use volume::Voice;
 pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
     let loudness = Loudness::default();
     let mut occasion = Occasion::new("toolgate voice");
+    occasion.origin = Origin::Voice;
     occasion.services.sounding = Some(Arc::new(Voice(loudness.clone())));
     let setting = Arc::new(Setting::new(global, &options.model, occasion)?);
     let wanted = Wanted::read(&setting.config, options)?;
