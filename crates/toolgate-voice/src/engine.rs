@@ -17,6 +17,8 @@ pub enum Role {
     Speech,
     /// Plays sound.
     Loudspeaker,
+    /// Answers.
+    Model,
 }
 
 impl fmt::Display for Role {
@@ -27,6 +29,7 @@ impl fmt::Display for Role {
             Self::Transcription => "transcription",
             Self::Speech => "speech",
             Self::Loudspeaker => "loudspeaker",
+            Self::Model => "model",
         })
     }
 }

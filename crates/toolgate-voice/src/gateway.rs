@@ -1,5 +1,7 @@
 //! All rooms together: started side by side, kept alive, and ended in order.
 
+mod addresses;
+mod find;
 mod hub;
 mod listening;
 mod offers;
@@ -7,7 +9,6 @@ mod outlet;
 mod run;
 mod satellite;
 mod stand_in;
-mod start;
 mod words;
 
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use toolgate_journal::VoiceTurn;
 use toolgate_mqtt::{Client, Mqtt, Settings, Will};
 use tracing::debug;
 
-use crate::{Event, State, Watcher};
+use crate::{Event, Role, State, Watcher};
 
 /// What was heard.
 const TRANSCRIPTION: &str = "voice/transcription";
@@ -44,6 +44,8 @@ pub(crate) struct House {
 struct Status {
     is_ready: bool,
     degraded: Option<String>,
+    /// Engines that are away.
+    lost: Vec<Role>,
     state: &'static str,
 }
 
@@ -72,6 +74,7 @@ impl House {
         let (status, statuses) = watch::channel(Status {
             is_ready: false,
             degraded: None,
+            lost: Vec::new(),
             state: word(&State::Starting),
         });
         let telling = tokio::spawn(tell(client.clone(), waiting, statuses, stop));
@@ -156,6 +159,10 @@ impl Watcher for House {
                 status.is_ready = true;
                 status.degraded = degraded.map(str::to_owned);
             }),
+            Event::Lost { role, .. } => self.status.send_modify(|status| status.lost.push(role)),
+            Event::Back(role) => self
+                .status
+                .send_modify(|status| status.lost.retain(|lost| *lost != role)),
             Event::Heard(text) => self.heard(text),
             Event::Turn(turn) => self.answered(turn),
             _ => {}
@@ -194,15 +201,19 @@ async fn tell(
 
 impl Status {
     fn to_json(&self) -> Value {
-        let status = match (self.is_ready, &self.degraded) {
+        let lost = self.lost.iter().map(|role| format!("{role} is away"));
+        // What was said at the start, and what is away now.
+        let reasons: Vec<String> = self.degraded.iter().cloned().chain(lost).collect();
+        let status = match (self.is_ready, reasons.is_empty()) {
             (false, _) => "starting",
-            (true, None) => "ready",
-            (true, Some(_)) => "degraded",
+            (true, true) => "ready",
+            (true, false) => "degraded",
         };
+        let reason = (!reasons.is_empty()).then(|| reasons.join(" "));
         json!({
             "status": status,
             "state": self.state,
-            "reason": self.degraded,
+            "reason": reason,
             "timestamp": now(),
             "source": SOURCE,
         })
@@ -289,6 +300,14 @@ mod tests {
         let stop = CancellationToken::new();
         let (house, _, telling) = House::open(settings(), Duration::from_secs(120), stop.clone());
         until(&mut messages, |_, value| value["status"] == "starting").await;
+
+        let role = Role::Wake;
+        house.event(Event::Ready { degraded: None });
+        house.event(Event::Lost { role, why: "gone" });
+        let (_, status) = until(&mut messages, |_, value| value["status"] == "degraded").await;
+        assert_eq!(status["reason"], "wake word is away");
+        house.event(Event::Back(role));
+        until(&mut messages, |_, value| value["status"] == "ready").await;
 
         house.event(Event::Ready {
             degraded: Some("no smart home"),

@@ -8,27 +8,65 @@ use toolgate_journal::TurnOutcome;
 use tracing::{info, warn};
 
 use crate::turn::HANDLE;
-use crate::{Event, Role, State, Watcher};
+use crate::{Event, State, Watcher};
 
-/// Tells all watchers, each loss of an engine only once.
+/// Tells all watchers, and knows what the gateway is doing.
 pub(crate) struct Hub {
     watchers: Vec<Arc<dyn Watcher>>,
-    lost: Mutex<Vec<Role>>,
-    state: watch::Sender<State>,
-    resting: Mutex<State>,
+    doing: Mutex<Doing>,
     turns: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
+    /// Utterances that came to an end, one way or the other.
     over: watch::Sender<u64>,
+}
+
+/// What the ear is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ear {
+    /// Nothing: the gateway is still starting.
+    Starting,
+    /// Waits for a name or a key.
+    Resting,
+    /// Waits for speech.
+    Listening,
+    /// Hears speech.
+    Hearing,
+}
+
+/// The ear does one thing and the answer another: what is shown is what a person wants to know.
+struct Doing {
+    ear: Ear,
+    answer: Option<State>,
+    shown: State,
+    /// What the ear does while nobody speaks.
+    rest: Ear,
+}
+
+impl Doing {
+    fn show(&self) -> State {
+        match (self.ear, &self.answer) {
+            (Ear::Hearing, _) => State::Hearing,
+            // It was called, and nothing else matters; one that always listens does so beside an answer.
+            (Ear::Listening, None) => State::Listening,
+            (Ear::Listening, Some(_)) if self.rest == Ear::Resting => State::Listening,
+            (_, Some(answer)) => answer.clone(),
+            (Ear::Resting, None) => State::Waiting,
+            (Ear::Starting, None) => State::Starting,
+        }
+    }
 }
 
 impl Hub {
     pub(crate) fn new(watchers: Vec<Arc<dyn Watcher>>) -> Self {
         Self {
             watchers,
-            lost: Mutex::default(),
-            state: watch::Sender::new(State::Starting),
-            resting: Mutex::new(State::Starting),
+            doing: Mutex::new(Doing {
+                ear: Ear::Starting,
+                answer: None,
+                shown: State::Starting,
+                rest: Ear::Starting,
+            }),
             turns: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -36,44 +74,37 @@ impl Hub {
         }
     }
 
-    /// What the gateway is doing.
-    pub(crate) fn state(&self) -> watch::Receiver<State> {
-        self.state.subscribe()
+    /// What the ear does from now on while nobody speaks.
+    pub(super) fn rests_in(&self, rest: Ear) {
+        self.change(|doing| (doing.ear, doing.rest) = (rest, rest));
     }
 
-    /// What it does while nobody asks for anything; it goes there now if it is at rest.
-    pub(crate) fn rest(&self, state: &State) {
-        let old = std::mem::replace(&mut *lock(&self.resting), state.clone());
-        if *self.state.borrow() == old {
-            self.event(Event::State(state));
-        }
+    /// The ear does something else.
+    pub(super) fn ear(&self, ear: Ear) {
+        self.change(|doing| doing.ear = ear);
     }
 
-    /// Nobody spoke after all: back to rest.
-    pub(crate) fn relax(&self) {
-        let resting = lock(&self.resting).clone();
-        self.event(Event::State(&resting));
+    /// Nobody speaks any more.
+    pub(super) fn quiet(&self) {
+        self.change(|doing| doing.ear = doing.rest);
     }
 
-    /// The engines that are away.
-    pub(crate) fn lost(&self) -> Vec<Role> {
-        lock(&self.lost).clone()
+    /// The ear heard something that is no request.
+    pub(super) fn unheard(&self, why: &str) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.quiet();
+        self.tell(Event::Dropped(why));
     }
 
-    /// How many requests are over.
-    pub(crate) fn over(&self) -> u64 {
-        *self.over.borrow()
-    }
-
-    /// Waits until more than that many are.
-    pub(crate) async fn wait_for_more(&self, than: u64) {
+    /// Waits until this many utterances came to an end.
+    pub(super) async fn until_over(&self, count: u64) {
         let mut over = self.over.subscribe();
         // Fails once nobody tells any more, which is as well.
-        let _is_told = over.wait_for(|over| *over > than).await.is_ok();
+        let _is_told = over.wait_for(|over| *over >= count).await.is_ok();
     }
 
     /// Turns, those that failed, and what was dropped.
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (
             count(&self.turns),
@@ -82,20 +113,27 @@ impl Hub {
         )
     }
 
-    /// True if this is news.
-    fn note(&self, role: Role, is_lost: bool) -> bool {
-        let mut lost = lock(&self.lost);
-        match lost.iter().position(|other| *other == role) {
-            Some(place) if !is_lost => {
-                lost.swap_remove(place);
-                true
-            }
-            None if is_lost => {
-                lost.push(role);
-                true
-            }
-            _ => false,
+    fn change(&self, change: impl FnOnce(&mut Doing)) {
+        let mut doing = lock(&self.doing);
+        change(&mut doing);
+        let now = doing.show();
+        if doing.shown != now {
+            doing.shown.clone_from(&now);
+            // Under the lock: states are told in the order in which they came.
+            self.tell(Event::State(&now));
         }
+    }
+
+    fn tell(&self, event: Event<'_>) {
+        for watcher in &self.watchers {
+            watcher.event(event);
+        }
+    }
+
+    /// An utterance came to its end. Of an answer that was cut short the state is no longer told, and the next may be at work.
+    fn end(&self, ends_answer: impl Fn(&State) -> bool) {
+        self.change(|doing| doing.answer = doing.answer.take().filter(|state| !ends_answer(state)));
+        self.over.send_modify(|over| *over += 1);
     }
 }
 
@@ -105,39 +143,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watcher for Hub {
     fn event(&self, event: Event<'_>) {
-        let (mut is_over, mut rests) = (false, false);
         match &event {
             Event::State(state) => {
-                self.state.send_if_modified(|current| {
-                    let is_new = current != *state;
-                    if is_new {
-                        current.clone_from(state);
-                    }
-                    is_new
-                });
+                return self.change(|doing| doing.answer = Some((*state).clone()));
             }
             Event::Lost { role, why } => {
-                if !self.note(*role, true) {
-                    return;
-                }
-                warn!("{role} is lost: {why}; it is picked up again once it is back");
+                warn!(%role, why, "lost; it is looked for and used again once it is back");
             }
-            Event::Back(role) => {
-                if !self.note(*role, false) {
-                    return;
-                }
-                info!("{role} is back");
-            }
+            Event::Back(role) => info!(%role, "back"),
             Event::Phase {
                 name,
                 took,
                 problem,
-            } => match problem {
-                None => info!("{name}: ready after {} ms", took.as_millis()),
-                Some(problem) => {
-                    warn!("{name}: not there after {} ms: {problem}", took.as_millis());
+            } => {
+                let took = took.as_millis();
+                match problem {
+                    None => info!("{name}: ready after {took} ms"),
+                    Some(problem) => warn!("{name}: not there after {took} ms: {problem}"),
                 }
-            },
+            }
             Event::Ready { degraded: None } => info!("ready"),
             Event::Ready {
                 degraded: Some(words),
@@ -147,24 +171,22 @@ impl Watcher for Hub {
                 if turn.outcome == TurnOutcome::Failed {
                     self.failed.fetch_add(1, Ordering::Relaxed);
                 }
-                // Who asks in writing does not change what the voice does; who interrupts has said what comes next.
-                is_over = turn.source != HANDLE;
-                rests = is_over && turn.outcome != TurnOutcome::Interrupted;
             }
             Event::Dropped(_) => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
-                (is_over, rests) = (true, true);
             }
             _ => {}
         }
-        for watcher in &self.watchers {
-            watcher.event(event);
-        }
-        if is_over {
-            self.over.send_modify(|over| *over += 1);
-        }
-        if rests {
-            self.relax();
+        self.tell(event);
+        match &event {
+            // Who asks in writing does not change what the voice does.
+            Event::Turn(turn) if turn.source == HANDLE => {}
+            Event::Turn(turn) if turn.outcome == TurnOutcome::Interrupted => {
+                self.end(|state| *state != State::Transcribing);
+            }
+            Event::Turn(_) => self.end(|_| true),
+            Event::Dropped(_) => self.end(|state| *state == State::Transcribing),
+            _ => {}
         }
     }
 }
@@ -174,42 +196,61 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Seen(Mutex<Vec<String>>);
+    struct Seen(Mutex<Vec<State>>);
 
     impl Watcher for Seen {
         fn event(&self, event: Event<'_>) {
-            lock(&self.0).push(format!("{event:?}"));
+            if let Event::State(state) = event {
+                lock(&self.0).push(state.clone());
+            }
         }
     }
 
-    #[test]
-    fn a_loss_is_told_once_and_so_is_the_return() {
+    fn hub() -> (Arc<Seen>, Hub) {
         let seen = Arc::new(Seen::default());
-        let hub = Hub::new(vec![seen.clone()]);
-        for _ in 0..3 {
-            hub.event(Event::Lost {
-                role: Role::Speech,
-                why: "gone",
-            });
-        }
-        assert_eq!(hub.lost(), [Role::Speech]);
-        for _ in 0..3 {
-            hub.event(Event::Back(Role::Speech));
-        }
-        assert_eq!(lock(&seen.0).len(), 2);
-        assert!(hub.lost().is_empty());
+        let hub = Hub::new(vec![Arc::clone(&seen) as Arc<dyn Watcher>]);
+        (seen, hub)
     }
 
     #[test]
-    fn what_was_dropped_is_counted_and_the_gateway_rests_again() {
-        let hub = Hub::new(Vec::new());
-        hub.rest(&State::Listening);
-        assert_eq!(*hub.state().borrow(), State::Listening);
+    fn after_a_name_it_listens_whatever_becomes_of_the_answer_that_was_cut_short() {
+        let (seen, hub) = hub();
+        hub.rests_in(Ear::Resting);
+        hub.event(Event::State(&State::Speaking));
+        hub.ear(Ear::Listening);
+        hub.end(|state| *state != State::Transcribing);
+        hub.ear(Ear::Hearing);
+        hub.quiet();
         hub.event(Event::State(&State::Transcribing));
-        hub.rest(&State::Waiting);
-        assert_eq!(*hub.state().borrow(), State::Transcribing, "it is at work");
+        assert_eq!(
+            *lock(&seen.0),
+            [
+                State::Waiting,
+                State::Speaking,
+                State::Listening,
+                State::Hearing,
+                State::Waiting,
+                State::Transcribing
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_dropped_beside_an_answer_does_not_end_it() {
+        let (seen, hub) = hub();
+        hub.rests_in(Ear::Listening);
+        hub.event(Event::State(&State::Transcribing));
         hub.event(Event::Dropped("too short"));
-        assert_eq!(*hub.state().borrow(), State::Waiting);
-        assert_eq!(hub.counts(), (0, 0, 1));
+        hub.event(Event::State(&State::Speaking));
+        hub.event(Event::Dropped("too quiet"));
+        hub.unheard("nothing was said");
+        let states = [
+            State::Listening,
+            State::Transcribing,
+            State::Listening,
+            State::Speaking,
+        ];
+        assert_eq!(*lock(&seen.0), states);
+        assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 3), 2));
     }
 }

@@ -5,19 +5,17 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
-use super::hub::Hub;
+use super::hub::{self, Hub};
 use super::outlet::Outlet;
-use super::run::ends;
 use super::satellite::Satellite;
 use super::{Key, Mode};
-use crate::hear::{self, Heard, Input, Opened};
+use crate::hear::{self, Heard, Input, Opened, SatelliteLink};
 use crate::listen::{Listening, Notice, Segmenter, Wake, WakeNotice};
-use crate::turn::BackgroundTranscriber;
-use crate::{EngineError, Event, Role, Speaker, State, Tone, VoiceSettings, Watcher};
+use crate::turn::{BackgroundTranscriber, Engines};
+use crate::{EngineError, Event, Role, Speaker, Tone, VoiceSettings, Watcher};
 
 /// Waits between two looks for a microphone that is away.
 const RETRY: [Duration; 4] = [
@@ -28,6 +26,8 @@ const RETRY: [Duration; 4] = [
 ];
 /// How long a room rings after a word: sound of the gateway's own voice.
 const ECHO: Duration = Duration::from_millis(300);
+/// How long a voice that was stopped may still be heard.
+const FADING: Duration = Duration::from_millis(150);
 
 /// Everything an ear needs.
 pub(super) struct Ear<'a> {
@@ -35,185 +35,176 @@ pub(super) struct Ear<'a> {
     pub(super) input: &'a Input,
     pub(super) mode: Mode,
     pub(super) hub: Arc<Hub>,
+    pub(super) engines: Arc<Engines>,
     pub(super) speaker: Speaker,
     pub(super) outlet: &'a Outlet,
     pub(super) satellite: &'a Satellite,
     pub(super) transcriber: &'a BackgroundTranscriber,
     pub(super) wake: Option<(Wake, mpsc::Receiver<WakeNotice>)>,
     pub(super) keys: Option<mpsc::Receiver<Key>>,
+    pub(super) memory: Memory,
 }
 
-/// Whether there is more to hear.
-enum Next {
-    More,
-    End,
+/// What an ear remembers from one piece of sound to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Utterances that were given to the transcriber.
+    given: u64,
+    /// Looks for the microphone that did not help.
+    looks: usize,
+    /// The gateway's own voice is in the room until then.
+    deaf_until: Option<Instant>,
+    /// When somebody called: what is heard after that counts.
+    called: Option<Instant>,
 }
 
 impl Ear<'_> {
     /// Hears until the input ends; one that never does is opened again whenever it is lost.
-    pub(super) async fn listen(
-        &mut self,
-        opened: Option<Opened>,
-        stop: &CancellationToken,
-    ) -> Result<(), EngineError> {
+    pub(super) async fn listen(&mut self, opened: Option<Opened>) -> Result<(), EngineError> {
         let mut next = opened;
         loop {
             let opened = match next.take() {
                 Some(opened) => opened,
-                None => tokio::select! {
-                    opened = self.reopen() => opened,
-                    () = stop.cancelled() => return Ok(()),
-                },
+                None => self.reopen().await,
             };
-            let heard = tokio::select! {
-                heard = self.hear(opened) => heard,
-                () = stop.cancelled() => return Ok(()),
-            };
-            match heard {
-                Ok(()) if ends(self.input) => return Ok(()),
-                Err(error) if ends(self.input) => return Err(error),
-                Ok(()) => self.lose("it ended"),
-                Err(error) => self.lose(&error.to_string()),
+            let heard = self.hear(opened).await;
+            if !comes_again(self.input) {
+                self.hub.until_over(self.memory.given).await;
+                return heard;
             }
+            let why = heard.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
+            self.engines.lost(Role::Microphone, &why);
         }
     }
 
-    fn lose(&self, why: &str) {
-        let role = Role::Microphone;
-        self.hub.event(Event::Lost { role, why });
-    }
-
-    async fn reopen(&self) -> Opened {
-        let mut waits = RETRY
-            .iter()
-            .chain(std::iter::repeat(&RETRY[RETRY.len() - 1]));
+    async fn reopen(&mut self) -> Opened {
         loop {
-            sleep(waits.next().copied().unwrap_or_default()).await;
+            let wait = RETRY[self.memory.looks.min(RETRY.len() - 1)];
+            self.memory.looks += 1;
+            sleep(wait).await;
             match hear::open(self.input).await {
-                Ok(opened) => {
-                    self.hub.event(Event::Back(Role::Microphone));
-                    return opened;
-                }
-                Err(error) => self.lose(&error.to_string()),
+                Ok(opened) => return opened,
+                Err(error) => self.engines.lost(Role::Microphone, &error.to_string()),
             }
         }
     }
 
     /// One source, to its end.
-    async fn hear(&mut self, mut opened: Opened) -> Result<(), EngineError> {
+    async fn hear(&mut self, opened: Opened) -> Result<(), EngineError> {
+        self.connect(opened.link);
+        let mut segmenter = self.segmenter(opened.room);
+        // A name in a file is heard by another process, which needs its time.
+        let mut source = match (&self.wake, self.input) {
+            (Some(_), Input::Wav(_)) => hear::paced(opened.source),
+            _ => opened.source,
+        };
+        loop {
+            tokio::select! {
+                heard = source.next() => match heard? {
+                    Some(Heard::Sound(samples)) => self.sound(&mut segmenter, &samples).await,
+                    Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()).await,
+                    None => {
+                        self.take(segmenter.end(Instant::now())).await;
+                        return Ok(());
+                    }
+                },
+                notice = news(self.wake.as_mut().map(|(_, news)| news)) => match notice {
+                    WakeNotice::Woken { wake_word, heard } => self.woken(&mut segmenter, wake_word, heard).await,
+                    WakeNotice::Lost(error) => self.engines.lost(Role::Wake, &error.to_string()),
+                    WakeNotice::Back => self.engines.worked(Role::Wake),
+                },
+                key = news(self.keys.as_mut()) => match key {
+                    Key::Talk => self.woken(&mut segmenter, None, Instant::now()).await,
+                },
+            }
+        }
+    }
+
+    fn connect(&self, link: Option<SatelliteLink>) {
+        self.satellite.connect(link.clone());
+        if let Some(link) = link {
+            self.outlet.connect(link);
+        }
+    }
+
+    fn segmenter(&self, room: Option<String>) -> Segmenter {
         let listening = match self.mode {
             Mode::Always => Listening::Always,
             Mode::Wake | Mode::PushToTalk => Listening::WhenWoken,
         };
-        self.satellite.connect(opened.link.clone());
-        if let Some(link) = opened
-            .link
-            .clone()
-            .filter(|_| self.settings.output.is_empty())
-        {
-            self.outlet.exchange(Arc::new(link));
-        }
-        // A name in a file is heard by another process, which needs its time.
-        if self.wake.is_some() && matches!(self.input, Input::Wav(_)) {
-            opened.source = hear::paced(opened.source);
-        }
-        let mut segmenter = Segmenter::new(self.settings, listening, opened.room.clone());
-        let mut state = self.hub.state();
-        let mut deaf_until = None;
-        loop {
-            let next = tokio::select! {
-                heard = opened.source.next() => match heard? {
-                    Some(Heard::Sound(samples)) => {
-                        if self.is_deaf(&mut state, &mut deaf_until) {
-                            segmenter.reset();
-                            self.watch_for_name(&samples);
-                            Next::More
-                        } else {
-                            self.watch_for_name(&samples);
-                            self.take(segmenter.hear(&samples, Instant::now())).await
-                        }
-                    }
-                    Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()).await,
-                    None => {
-                        self.take(segmenter.end(Instant::now())).await;
-                        Next::End
-                    }
-                },
-                notice = news(self.wake.as_mut().map(|(_, news)| news)) => {
-                    self.called(&mut segmenter, notice).await
-                }
-                key = news(self.keys.as_mut()) => match key {
-                    Key::Talk => self.woken(&mut segmenter, None, Instant::now()).await,
-                },
-            };
-            if let Next::End = next {
-                return Ok(());
-            }
-        }
+        Segmenter::new(self.settings, listening, room)
     }
 
-    fn watch_for_name(&self, samples: &[i16]) {
+    async fn sound(&mut self, segmenter: &mut Segmenter, samples: &[i16]) {
+        // Only now is it sure: a recorder without a sound card starts well, and ends.
+        self.engines.worked(Role::Microphone);
+        self.memory.looks = 0;
         if let Some((wake, _)) = &self.wake {
             wake.feed(samples);
         }
+        if self.is_deaf() {
+            segmenter.reset();
+            return;
+        }
+        self.take(segmenter.hear(samples, Instant::now())).await;
     }
 
-    /// Without a wake word or a key the gateway would answer itself: it does not listen while it speaks. A file has no echo.
-    fn is_deaf(&self, state: &mut watch::Receiver<State>, until: &mut Option<Instant>) -> bool {
-        if self.mode != Mode::Always || ends(self.input) {
+    /// Without a wake word or a key the gateway would answer itself: it does not listen while it sounds. A file has no echo.
+    fn is_deaf(&mut self) -> bool {
+        if self.mode != Mode::Always || can_wait(self.input) {
             return false;
         }
-        if *state.borrow_and_update() == State::Speaking {
-            *until = Some(Instant::now() + ECHO);
+        let now = Instant::now();
+        if self
+            .memory
+            .called
+            .is_some_and(|called| now < called + FADING)
+        {
+            return false;
         }
-        until.is_some_and(|until| Instant::now() < until)
-    }
-
-    async fn called(&self, segmenter: &mut Segmenter, notice: WakeNotice) -> Next {
-        let role = Role::Wake;
-        match notice {
-            WakeNotice::Woken { wake_word, heard } => self.woken(segmenter, wake_word, heard).await,
-            WakeNotice::Lost(error) => {
-                let why = &error.to_string();
-                self.hub.event(Event::Lost { role, why });
-                Next::More
-            }
-            WakeNotice::Back => {
-                self.hub.event(Event::Back(role));
-                Next::More
-            }
+        if self.speaker.sounds() {
+            self.memory.deaf_until = Some(now + ECHO);
         }
+        self.memory.deaf_until.is_some_and(|until| now < until)
     }
 
     /// Its name, or a key: whatever is said now is cut short, and the next words count.
-    async fn woken(&self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) -> Next {
+    async fn woken(&mut self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) {
         self.transcriber.interrupt();
         self.speaker.stop();
         if self.settings.tones {
             self.speaker.tone(Tone::Wake);
         }
-        self.hub.event(Event::State(&State::Listening));
+        self.memory.called = Some(Instant::now());
+        self.memory.deaf_until = None;
+        self.hub.ear(hub::Ear::Listening);
         self.take(segmenter.arm(name, at)).await;
-        Next::More
     }
 
-    async fn take(&self, notices: Vec<Notice>) -> Next {
+    async fn take(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             match notice {
-                Notice::Began => self.hub.event(Event::State(&State::Hearing)),
+                Notice::Began => {
+                    self.hub.ear(hub::Ear::Hearing);
+                    self.satellite.speaks();
+                }
                 Notice::Level(level) => self.hub.event(Event::Level(level)),
-                Notice::Dropped(why) => self.hub.event(Event::Dropped(why)),
+                Notice::Dropped(why) => {
+                    self.hub.unheard(why);
+                    self.satellite.said_nothing();
+                }
                 Notice::Over(utterance) => {
-                    let over = self.hub.over();
+                    self.hub.quiet();
+                    self.satellite.spoke();
+                    self.memory.given += 1;
                     // What finds no room is told of by the transcriber itself.
-                    let is_taken = self.transcriber.hear(utterance).is_ok();
-                    if is_taken && ends(self.input) {
-                        self.hub.wait_for_more(over).await;
+                    let _is_taken = self.transcriber.hear(utterance).is_ok();
+                    if can_wait(self.input) {
+                        self.hub.until_over(self.memory.given).await;
                     }
                 }
             }
         }
-        Next::More
     }
 }
 
@@ -225,5 +216,19 @@ async fn news<T>(from: Option<&mut mpsc::Receiver<T>>) -> T {
             None => pending().await,
         },
         None => pending().await,
+    }
+}
+
+/// False if it is over for good once it ends.
+pub(super) fn comes_again(input: &Input) -> bool {
+    !matches!(input, Input::Stdin { .. } | Input::Wav(_))
+}
+
+/// True if nothing is lost while nobody reads: a file has time, a microphone behind a pipe has not.
+pub(super) fn can_wait(input: &Input) -> bool {
+    match input {
+        Input::Wav(_) => true,
+        Input::Stdin { .. } => std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.is_file()),
+        _ => false,
     }
 }

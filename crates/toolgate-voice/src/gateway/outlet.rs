@@ -1,29 +1,85 @@
-//! Where speech is played: what is configured, or the satellite that is connected now.
+//! The voice and where it is played, looked for when they are needed: what is missing today may be installed tomorrow, and a
+//! satellite that comes back is another connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures::future::BoxFuture;
 
 use crate::audio::Format;
-use crate::{EngineError, Output, Playing};
+use crate::hear::SatelliteLink;
+use crate::speak;
+use crate::{EngineError, Output, Playing, SoundStream, Synthesize, VoiceSettings};
 
-/// An output that may be exchanged: a satellite that comes back is another connection.
-pub(super) struct Outlet(Mutex<Arc<dyn Output>>);
+/// The engine that the settings name.
+pub(super) struct Voice {
+    name: String,
+    voice: String,
+    found: OnceLock<Arc<dyn Synthesize>>,
+}
 
-impl Outlet {
-    pub(super) fn new(output: Arc<dyn Output>) -> Self {
-        Self(Mutex::new(output))
+impl Voice {
+    pub(super) fn new(settings: &VoiceSettings) -> Self {
+        Self {
+            name: settings.tts.clone(),
+            voice: settings.tts_voice.clone(),
+            found: OnceLock::new(),
+        }
     }
 
-    /// What is said from now on is played there.
-    pub(super) fn exchange(&self, output: Arc<dyn Output>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = output;
+    /// The engine, if it can be had.
+    pub(super) fn find(&self) -> Result<&Arc<dyn Synthesize>, EngineError> {
+        match self.found.get() {
+            Some(engine) => Ok(engine),
+            None => {
+                let engine = speak::engine(&self.name, &self.voice)?;
+                Ok(self.found.get_or_init(|| engine))
+            }
+        }
+    }
+}
+
+impl Synthesize for Voice {
+    fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
+        Box::pin(async move { self.find()?.synthesize(text).await })
+    }
+}
+
+/// The output that the settings name.
+pub(super) struct Outlet {
+    name: String,
+    found: Mutex<Option<Arc<dyn Output>>>,
+}
+
+impl Outlet {
+    pub(super) fn new(settings: &VoiceSettings) -> Self {
+        Self {
+            name: settings.output.clone(),
+            found: Mutex::default(),
+        }
+    }
+
+    /// Where nothing else is named, what is said from now on is played by this satellite.
+    pub(super) fn connect(&self, link: SatelliteLink) {
+        if self.name.is_empty() {
+            *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(link));
+        }
+    }
+
+    /// The output, if it can be had.
+    pub(super) fn find(&self) -> Result<Arc<dyn Output>, EngineError> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(output) = &*found {
+            return Ok(Arc::clone(output));
+        }
+        let output = speak::output(&self.name, None)?;
+        *found = Some(Arc::clone(&output));
+        Ok(output)
     }
 }
 
 impl Output for Outlet {
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
-        let output = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        Box::pin(async move { output.begin(format).await })
+        let output = self.find();
+        Box::pin(async move { output?.begin(format).await })
     }
 }

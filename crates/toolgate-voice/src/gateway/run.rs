@@ -1,78 +1,82 @@
 //! From the start to the end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::sleep;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::Origin;
 use toolgate_journal::Journal;
-use toolgate_models::{
-    ChooseError, Chosen, IntentsClient, ModelClient, ModelSettings, Pack, Toolbox,
-};
-use tracing::info;
+use toolgate_models::{Chosen, ModelClient, ModelSettings, Toolbox};
 
-use super::hub::Hub;
-use super::listening::Ear;
-use super::outlet::Outlet;
+use super::addresses::Addresses;
+use super::find::{self, Finder};
+use super::hub::{self, Hub};
+use super::listening::{Ear, Memory, can_wait};
+use super::outlet::{Outlet, Voice};
 use super::satellite::Satellite;
 use super::stand_in::StandIn;
-use super::start::{first_word_of, look, look_after, phase};
 use super::{FindModel, GatewayError, Key, Mode, Parts, Summary, offers, words};
-use crate::hear::{self, Input, Opened};
+use crate::hear::{Input, Opened};
 use crate::house::House;
-use crate::listen::{Wake, WakeNotice};
+use crate::listen::Wake;
 use crate::transcribe::WyomingAsr;
-use crate::turn::{BackgroundTranscriber, Equipment, HANDLE};
-use crate::wyoming::Address;
-use crate::{
-    EngineError, Event, Loudness, Output, Role, Speaker, State, Synthesize, Tone, VoiceSettings,
-    Watcher, speak,
-};
-
-/// Between two looks for a model that is away.
-const MODEL_AGAIN: Duration = Duration::from_secs(15);
+use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
+use crate::{Event, Output, Role, Speaker, Synthesize, Tone, VoiceSettings, Watcher};
 
 pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
     let addresses = Addresses::of(&parts.settings)?;
     let stop = stop.child_token();
-    let mut background = JoinSet::new();
     let satellite = Arc::<Satellite>::default();
     let mut watchers = vec![
         Arc::clone(&parts.watcher),
         Arc::clone(&satellite) as Arc<dyn Watcher>,
     ];
-    let mqtt = parts.mqtt.clone().map(|settings| {
-        let (house, client, telling) =
-            House::open(settings, parts.settings.forget_after, stop.clone());
+    let mqtt = parts.mqtt.map(|settings| {
+        let forget_after = parts.settings.forget_after;
+        let (house, client, telling) = House::open(settings, forget_after, stop.clone());
         watchers.push(Arc::new(house));
         (client, telling)
     });
     let hub = Arc::new(Hub::new(watchers));
+    let engines = Arc::new(Engines::new(Arc::clone(&hub) as Arc<dyn Watcher>));
+    let finder = Finder {
+        hub: Arc::clone(&hub),
+        engines,
+    };
+    let mut background = JoinSet::new();
     let mut farewell = None;
     if let Some((client, telling)) = mqtt {
-        background.spawn(first_word_of(Arc::clone(&hub), client));
+        background.spawn(finder.clone().broker(client));
         farewell = Some(telling);
     }
-    let tools = tokio::spawn(settle(Arc::clone(&hub), parts.tools_settled));
+    let voice = Arc::new(Voice::new(&parts.settings));
+    let outlet = Arc::new(Outlet::new(&parts.settings));
+    let speaker = Speaker::new(
+        Arc::clone(&voice) as Arc<dyn Synthesize>,
+        Arc::clone(&outlet) as Arc<dyn Output>,
+        parts.loudness,
+    );
     let running = Running {
         settings: parts.settings,
         input: parts.input,
         mode: parts.mode,
         model: parts.model,
         model_settings: parts.model_settings,
-        toolbox: parts.toolbox,
+        toolbox: parts.toolbox.asked_by(Origin::Voice),
         journal: parts.journal,
-        loudness: parts.loudness,
         keys: parts.keys,
+        voice,
+        outlet,
+        speaker,
         satellite,
         addresses,
-        hub: Arc::clone(&hub),
+        finder,
         stop: stop.clone(),
     };
-    let done = running.go(tools, &mut background).await;
+    let done = running.go(parts.tools_settled, &mut background).await;
     stop.cancel();
     if let Some(telling) = farewell {
         drop(telling.await);
@@ -87,42 +91,6 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     })
 }
 
-/// The addresses among the settings.
-struct Addresses {
-    asr: Address,
-    wake: Option<Address>,
-    tts: Option<Address>,
-    handle: Option<Address>,
-    serve_tts: Option<Address>,
-}
-
-impl Addresses {
-    fn of(settings: &VoiceSettings) -> Result<Self, GatewayError> {
-        let address = |key: &str, text: &str| match text.trim() {
-            "" => Ok(None),
-            text => match text.parse() {
-                Ok(address) => Ok(Some(address)),
-                Err(error) => Err(GatewayError::Settings(format!("voice.{key}: {error}"))),
-            },
-        };
-        let is_address = |text: &str| text.contains("://");
-        Ok(Self {
-            asr: address("asr", &settings.asr)?.ok_or_else(|| {
-                let text =
-                    "voice.asr: write where the Wyoming service is that makes text of speech";
-                GatewayError::Settings(text.to_owned())
-            })?,
-            wake: address("wake", &settings.wake)?,
-            tts: match is_address(&settings.tts) {
-                true => address("tts", &settings.tts)?,
-                false => None,
-            },
-            handle: address("handle", &settings.handle)?,
-            serve_tts: address("serveTts", &settings.serve_tts)?,
-        })
-    }
-}
-
 /// A gateway on its way.
 struct Running {
     settings: VoiceSettings,
@@ -132,201 +100,138 @@ struct Running {
     model_settings: ModelSettings,
     toolbox: Toolbox,
     journal: Option<Journal>,
-    loudness: Loudness,
     keys: Option<mpsc::Receiver<Key>>,
+    voice: Arc<Voice>,
+    outlet: Arc<Outlet>,
+    speaker: Speaker,
     satellite: Arc<Satellite>,
     addresses: Addresses,
-    hub: Arc<Hub>,
+    finder: Finder,
     stop: CancellationToken,
 }
 
 impl Running {
+    /// Only the model and the microphone are waited for before somebody may ask; the rest is looked for meanwhile.
     async fn go(
         mut self,
-        tools: JoinHandle<Option<String>>,
+        tools: BoxFuture<'static, Option<String>>,
         background: &mut JoinSet<()>,
     ) -> Result<(), GatewayError> {
-        let (engine, model, opened, ()) = tokio::join!(
-            self.find_voice(),
-            self.find_model(),
-            self.open_input(),
-            self.find_transcription(),
-        );
-        let model = model?;
+        let looks = tokio::spawn(find::all(self.looks()));
+        let tools = tokio::spawn(self.finder.clone().tools(tools));
+        let settled = async {
+            let (missing, _looked) = tokio::join!(tools, looks);
+            missing.unwrap_or_default()
+        };
+        let settled = settled.boxed().shared();
+        background.spawn(settled.clone().map(drop));
+        let input = self.input.take();
+        let opening = async {
+            match &input {
+                Some(input) => self.finder.input(input).await,
+                None => Ok(None),
+            }
+        };
+        let starting = async { tokio::join!(self.finder.model(&self.model), opening) };
+        let (model, opened) = tokio::select! {
+            started = starting => started,
+            () = self.stop.cancelled() => return Ok(()),
+        };
+        let transcriber = Arc::new(self.transcriber(model?, input.as_ref(), background)?);
         let opened = opened?;
-        let outlet = Arc::new(Outlet::new(self.output(&opened)));
-        let speaker = Speaker::new(
-            Arc::clone(&engine),
-            Arc::clone(&outlet) as Arc<dyn Output>,
-            self.loudness.clone(),
-        );
-        let transcriber = Arc::new(self.transcriber(model, &speaker, background)?);
-        self.look_after_engines(background);
-        let services = offers::open(
-            [&self.addresses.handle, &self.addresses.serve_tts].map(Option::as_ref),
-            Arc::clone(&transcriber),
-            engine,
-            &self.settings,
-        )
-        .await?;
-        for service in services {
-            background.spawn(service.serve(self.stop.clone()));
-        }
-        let listened = self
-            .listen(tools, opened, &speaker, &outlet, &transcriber)
-            .await;
+        self.look_after_engines(input.is_some(), background);
+        self.offer(&transcriber, background).await?;
+        let ready = self.announcement(settled);
+        let listened = match &input {
+            Some(input) => {
+                self.listen(input, opened, &transcriber, ready, background)
+                    .await
+            }
+            None => {
+                self.finder.hub.rests_in(hub::Ear::Resting);
+                background.spawn(ready);
+                self.stop.cancelled().await;
+                Ok(())
+            }
+        };
         transcriber.close().await;
         listened
     }
 
-    /// Listens while the tools still start, and tells once that they are there or not. A file has time to wait for them.
+    /// Listens while the tools still start. A file has time to wait for them.
     async fn listen(
         &mut self,
-        tools: JoinHandle<Option<String>>,
+        input: &Input,
         opened: Option<Opened>,
-        speaker: &Speaker,
-        outlet: &Outlet,
         transcriber: &BackgroundTranscriber,
+        ready: BoxFuture<'static, ()>,
+        background: &mut JoinSet<()>,
     ) -> Result<(), GatewayError> {
-        let hub = Arc::clone(&self.hub);
-        let toolbox = self.toolbox.clone();
-        let settings = self.settings.clone();
-        let ready = announce(&hub, &toolbox, &settings, speaker, tools);
-        let Some(input) = self.input.clone() else {
-            self.hub.rest(&State::Waiting);
-            ready.await;
-            self.stop.cancelled().await;
-            return Ok(());
-        };
-        let mut ear = Ear {
-            settings: &settings,
-            input: &input,
-            mode: self.mode,
-            hub: Arc::clone(&hub),
-            speaker: speaker.clone(),
-            outlet,
-            satellite: &self.satellite,
-            transcriber,
-            wake: self.wake(),
-            keys: self.keys.take(),
-        };
-        let resting = match self.mode {
-            Mode::Always => State::Listening,
-            Mode::Wake | Mode::PushToTalk => State::Waiting,
-        };
-        if ends(&input) {
+        if can_wait(input) {
             tokio::select! {
                 () = ready => {}
                 () = self.stop.cancelled() => return Ok(()),
             }
-            hub.rest(&resting);
-            ear.listen(opened, &self.stop).await?;
         } else {
-            hub.rest(&resting);
-            let (heard, ()) = tokio::join!(ear.listen(opened, &self.stop), ready);
-            heard?;
+            background.spawn(ready);
         }
-        Ok(())
-    }
-
-    async fn find_voice(&self) -> Arc<dyn Synthesize> {
-        let found = phase(
-            &self.hub,
-            "speech",
-            async {
-                let engine = speak::engine(&self.settings.tts, &self.settings.tts_voice)?;
-                if let Some(address) = &self.addresses.tts {
-                    look(&self.hub, Role::Speech, address).await;
-                }
-                Ok::<_, EngineError>(engine)
-            },
-            |found| found.as_ref().err().map(ToString::to_string),
-        )
-        .await;
-        found.unwrap_or_else(|error| {
-            let why = error.to_string();
-            self.hub.event(Event::Lost {
-                role: Role::Speech,
-                why: &why,
-            });
-            Arc::new(speak::NoSpeech)
-        })
-    }
-
-    async fn find_transcription(&self) {
-        if self.input.is_none() {
-            return;
-        }
-        let address = &self.addresses.asr;
-        let looking = look(&self.hub, Role::Transcription, address);
-        phase(&self.hub, "transcription", looking, |is_there| {
-            (!is_there).then(|| format!("nobody answers at {address}"))
-        })
-        .await;
-    }
-
-    async fn find_model(&self) -> Result<Result<Chosen, ChooseError>, GatewayError> {
-        let found = phase(&self.hub, "model", (self.model)(), |found| {
-            found.as_ref().err().map(ToString::to_string)
-        })
-        .await;
-        match found {
-            Err(ChooseError::Settings(text)) => Err(GatewayError::Settings(text)),
-            other => Ok(other),
-        }
-    }
-
-    /// What does not come again must be there; a microphone may come later.
-    async fn open_input(&self) -> Result<Option<Opened>, GatewayError> {
-        let Some(input) = &self.input else {
-            return Ok(None);
+        self.finder.hub.rests_in(match self.mode {
+            Mode::Always => hub::Ear::Listening,
+            Mode::Wake | Mode::PushToTalk => hub::Ear::Resting,
+        });
+        let wake = self.addresses.wake.clone();
+        let mut ear = Ear {
+            settings: &self.settings,
+            input,
+            mode: self.mode,
+            hub: Arc::clone(&self.finder.hub),
+            engines: Arc::clone(&self.finder.engines),
+            speaker: self.speaker.clone(),
+            outlet: &self.outlet,
+            satellite: &self.satellite,
+            transcriber,
+            wake: wake.map(|address| Wake::start(address, self.settings.wake_words.clone())),
+            keys: self.keys.take(),
+            memory: Memory::default(),
         };
-        let opening = hear::open(input);
-        let opened = phase(&self.hub, "microphone", opening, |opened| {
-            opened.as_ref().err().map(ToString::to_string)
-        })
-        .await;
-        match opened {
-            Ok(opened) => Ok(Some(opened)),
-            Err(error) if ends(input) => Err(error.into()),
-            Err(error) => {
-                let why = error.to_string();
-                let role = Role::Microphone;
-                self.hub.event(Event::Lost { role, why: &why });
-                Ok(None)
+        tokio::select! {
+            heard = ear.listen(opened) => Ok(heard?),
+            () = self.stop.cancelled() => Ok(()),
+        }
+    }
+
+    /// Everything that nobody has to wait for.
+    fn looks(&self) -> Vec<BoxFuture<'static, ()>> {
+        let finder = || self.finder.clone();
+        let (voice, outlet) = (Arc::clone(&self.voice), Arc::clone(&self.outlet));
+        let is_satellite = matches!(self.input, Some(Input::Wyoming(_)));
+        let outlet = (!is_satellite).then_some(outlet);
+        let tts = self.addresses.tts.clone();
+        let mut looks = vec![finder().voice(voice, outlet, tts).boxed()];
+        if self.input.is_some() {
+            let asr = self.addresses.asr.clone();
+            looks.push(finder().engine(Role::Transcription, asr).boxed());
+            if let Some(wake) = self.addresses.wake.clone() {
+                looks.push(finder().engine(Role::Wake, wake).boxed());
             }
         }
-    }
-
-    fn wake(&self) -> Option<(Wake, mpsc::Receiver<WakeNotice>)> {
-        let address = self.addresses.wake.clone()?;
-        let words = self.settings.wake_words.clone();
-        Some(Wake::start(address, words))
-    }
-
-    fn output(&self, opened: &Option<Opened>) -> Arc<dyn Output> {
-        let link = opened.as_ref().and_then(|opened| opened.link.clone());
-        speak::output(&self.settings.output, link).unwrap_or_else(|error| {
-            let why = error.to_string();
-            let role = Role::Loudspeaker;
-            self.hub.event(Event::Lost { role, why: &why });
-            Arc::new(speak::NoOutput)
-        })
+        looks
     }
 
     /// Who answers: the model, or plain sentences while it is looked for.
     fn transcriber(
         &self,
-        model: Result<Chosen, ChooseError>,
-        speaker: &Speaker,
+        model: Option<Chosen>,
+        input: Option<&Input>,
         background: &mut JoinSet<()>,
     ) -> Result<BackgroundTranscriber, GatewayError> {
         let (client, model_settings) = match model {
-            Ok(chosen) => (chosen.client, chosen.settings),
-            Err(_) => {
-                let stand_in = Arc::new(StandIn::new(sentences(&self.toolbox)?));
+            Some(chosen) => (chosen.client, chosen.settings),
+            None => {
+                let stand_in = Arc::new(StandIn::new(find::sentences(&self.toolbox)?));
                 let find = Arc::clone(&self.model);
-                background.spawn(find_again(find, Arc::clone(&stand_in)));
+                let again = self.finder.clone();
+                background.spawn(again.model_again(find, Arc::clone(&stand_in)));
                 let client: Arc<dyn ModelClient> = stand_in;
                 (client, self.model_settings.clone())
             }
@@ -339,85 +244,72 @@ impl Running {
             model_settings,
             toolbox: self.toolbox.clone(),
             transcribe: Arc::new(asr),
-            speaker: speaker.clone(),
-            watcher: Arc::clone(&self.hub) as Arc<dyn Watcher>,
+            speaker: self.speaker.clone(),
+            watcher: Arc::clone(&self.finder.hub) as Arc<dyn Watcher>,
             journal: self.journal.clone(),
         };
-        let source = self.input.as_ref().map_or(HANDLE, source);
-        Ok(BackgroundTranscriber::start(equipment, settings, source))
+        let engines = Arc::clone(&self.finder.engines);
+        let source = input.map_or(HANDLE, source);
+        Ok(BackgroundTranscriber::beside(
+            engines, equipment, settings, source,
+        ))
     }
 
-    fn look_after_engines(&self, background: &mut JoinSet<()>) {
-        let asr = self.input.as_ref().map(|_| self.addresses.asr.clone());
+    fn look_after_engines(&self, hears: bool, background: &mut JoinSet<()>) {
+        let asr = hears.then(|| self.addresses.asr.clone());
         let engines = [
             (Role::Transcription, asr),
             (Role::Speech, self.addresses.tts.clone()),
         ];
         for (role, address) in engines {
             if let Some(address) = address {
-                background.spawn(look_after(Arc::clone(&self.hub), role, address));
+                background.spawn(self.finder.clone().look_after(role, address));
             }
         }
     }
-}
 
-/// Waits for the servers of tools.
-async fn settle(hub: Arc<Hub>, settled: BoxFuture<'static, Option<String>>) -> Option<String> {
-    phase(&hub, "tools", settled, |missing| {
-        missing.as_ref().map(|what| format!("{what} is missing"))
-    })
-    .await
-}
-
-/// Says once that everything is there, or what is not.
-async fn announce(
-    hub: &Hub,
-    toolbox: &Toolbox,
-    settings: &VoiceSettings,
-    speaker: &Speaker,
-    tools: JoinHandle<Option<String>>,
-) {
-    let missing = tools.await.unwrap_or_default();
-    let degraded = words::degraded(missing.as_deref(), &hub.lost(), toolbox);
-    hub.event(Event::Ready {
-        degraded: degraded.as_deref(),
-    });
-    let text = match &degraded {
-        Some(words) => words,
-        None => &settings.welcome,
-    };
-    if !text.is_empty() {
-        let speech = speaker.begin();
-        speech.push(text);
-        drop(speech.finish().await);
-    } else if settings.tones {
-        speaker.tone(Tone::Ready);
-    }
-}
-
-/// Plain sentences need nothing.
-fn sentences(toolbox: &Toolbox) -> Result<Arc<dyn ModelClient>, GatewayError> {
-    match IntentsClient::new(toolbox.clone(), Pack::english()) {
-        Ok(client) => Ok(Arc::new(client)),
-        Err(error) => Err(GatewayError::Settings(error.to_string())),
-    }
-}
-
-/// Looks for the model until it is there.
-async fn find_again(find: FindModel, stand_in: Arc<StandIn>) {
-    loop {
-        sleep(MODEL_AGAIN).await;
-        if let Ok(chosen) = find().await {
-            info!("the model is there: {}", chosen.why);
-            stand_in.find(chosen.client);
-            return;
+    async fn offer(
+        &self,
+        transcriber: &Arc<BackgroundTranscriber>,
+        background: &mut JoinSet<()>,
+    ) -> Result<(), GatewayError> {
+        let addresses = [&self.addresses.handle, &self.addresses.serve_tts];
+        let services = offers::open(
+            addresses.map(Option::as_ref),
+            Arc::clone(transcriber),
+            Arc::clone(&self.voice) as Arc<dyn Synthesize>,
+            &self.settings,
+        );
+        for service in services.await? {
+            background.spawn(service.serve(self.stop.clone()));
         }
+        Ok(())
     }
-}
 
-/// True if this does not come again once it is over.
-pub(super) fn ends(input: &Input) -> bool {
-    matches!(input, Input::Stdin { .. } | Input::Wav(_))
+    /// Says once that everything is there, or what is not, behind whatever is being said.
+    fn announcement(
+        &self,
+        settled: impl Future<Output = Option<String>> + Send + 'static,
+    ) -> BoxFuture<'static, ()> {
+        let finder = self.finder.clone();
+        let (toolbox, speaker) = (self.toolbox.clone(), self.speaker.clone());
+        let (welcome, has_tones) = (self.settings.welcome.clone(), self.settings.tones);
+        let saying = async move {
+            let missing = settled.await;
+            let lost = finder.engines.all_lost();
+            let degraded = words::degraded(missing.as_deref(), &lost, &toolbox);
+            finder.hub.event(Event::Ready {
+                degraded: degraded.as_deref(),
+            });
+            let text = degraded.unwrap_or(welcome);
+            if !text.is_empty() {
+                speaker.announce(&text).await;
+            } else if has_tones {
+                speaker.tone(Tone::Ready);
+            }
+        };
+        saying.boxed()
+    }
 }
 
 /// For the record of turns.

@@ -3,42 +3,77 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::hear::SatelliteLink;
-use crate::wyoming;
-use crate::{Event, State, Watcher};
+use crate::wyoming::Event as News;
+use crate::{Event, Watcher};
 
 /// The satellite that is connected now, if there is one.
 #[derive(Default)]
-pub(super) struct Satellite(Mutex<Option<SatelliteLink>>);
+pub(super) struct Satellite(Mutex<Connected>);
+
+#[derive(Default)]
+struct Connected {
+    link: Option<SatelliteLink>,
+    /// It said something, and waits for the words.
+    waits: bool,
+}
 
 impl Satellite {
     /// This one is told from now on.
     pub(super) fn connect(&self, link: Option<SatelliteLink>) {
-        *self.link() = link;
+        *self.lock() = Connected { link, waits: false };
     }
 
-    fn link(&self) -> MutexGuard<'_, Option<SatelliteLink>> {
+    /// It was called, or is heard.
+    pub(super) fn speaks(&self) {
+        let mut satellite = self.lock();
+        satellite.waits = false;
+        satellite.tell(News::VoiceStarted { timestamp: None });
+    }
+
+    /// What it said is over; its words come.
+    pub(super) fn spoke(&self) {
+        let mut satellite = self.lock();
+        satellite.waits = true;
+        satellite.tell(News::VoiceStopped { timestamp: None });
+    }
+
+    /// What it said is nothing. Without a word of that it would go on listening.
+    pub(super) fn said_nothing(&self) {
+        let mut satellite = self.lock();
+        satellite.waits = true;
+        satellite.answer("");
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connected {
+    fn tell(&self, news: News) {
+        if let Some(link) = &self.link {
+            link.tell(news);
+        }
+    }
+
+    fn answer(&mut self, text: &str) {
+        if std::mem::take(&mut self.waits) {
+            let text = text.to_owned();
+            self.tell(News::Transcript {
+                text,
+                language: None,
+                context: None,
+            });
+        }
     }
 }
 
 impl Watcher for Satellite {
     fn event(&self, event: Event<'_>) {
-        let transcript = |text: &str| wyoming::Event::Transcript {
-            text: text.to_owned(),
-            language: None,
-            context: None,
-        };
-        let news = match event {
-            Event::State(State::Hearing) => wyoming::Event::VoiceStarted { timestamp: None },
-            Event::State(State::Transcribing) => wyoming::Event::VoiceStopped { timestamp: None },
-            Event::Heard(text) => transcript(text),
-            // Without one it would go on listening.
-            Event::Dropped(_) => transcript(""),
-            Event::Turn(turn) if turn.heard.is_empty() => transcript(""),
-            _ => return,
-        };
-        if let Some(link) = &*self.link() {
-            link.tell(news);
+        match event {
+            Event::Heard(text) => self.lock().answer(text),
+            Event::Dropped(_) | Event::Turn(_) => self.lock().answer(""),
+            _ => {}
         }
     }
 }

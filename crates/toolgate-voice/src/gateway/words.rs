@@ -32,6 +32,7 @@ fn of(role: Role) -> Option<&'static str> {
         Role::Transcription => Some("I can't understand speech"),
         Role::Wake => Some("I can't hear my name"),
         Role::Microphone => Some("I have no microphone"),
+        Role::Model => Some("I can't reach my language model"),
         Role::Speech | Role::Loudspeaker => None,
     }
 }

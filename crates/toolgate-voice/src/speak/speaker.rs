@@ -75,6 +75,22 @@ impl Speaker {
         }
     }
 
+    /// Says something behind whatever sounds now, which goes on. Resolves once it was heard, or all was stopped.
+    pub async fn announce(&self, words: &str) {
+        let stop = CancellationToken::new();
+        std::mem::replace(&mut self.current().tone, stop.clone()).cancel();
+        let script = Arc::new(Script::default());
+        script.push(words);
+        script.end();
+        let (tell, _) = watch::channel(None);
+        worker::speak(self.mouth.clone(), script, stop, tell).await;
+    }
+
+    /// True while anything sounds.
+    pub fn sounds(&self) -> bool {
+        self.mouth.turn.try_lock().is_err()
+    }
+
     /// Plays a tone, unless something sounds already: a tone on top of words would only hide them.
     ///
     /// # Panics

@@ -36,7 +36,20 @@ impl Engines {
         is_news
     }
 
-    /// An engine did its work.
+    /// An engine can not be had. Told if that is news.
+    pub(crate) fn lost(&self, role: Role, why: &str) {
+        if self.change(|lost| lost.insert(role)) {
+            self.watcher.event(Event::Lost { role, why });
+        }
+    }
+
+    /// Those that are lost.
+    pub(crate) fn all_lost(&self) -> Vec<Role> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.iter().copied().collect()
+    }
+
+    /// An engine did its work, or is there again.
     pub(crate) fn worked(&self, role: Role) {
         if self.change(|lost| lost.remove(&role)) {
             self.watcher.event(Event::Back(role));

@@ -103,7 +103,7 @@ struct Shared {
     filler: Filler,
     watcher: Arc<dyn Watcher>,
     journal: Option<Journal>,
-    engines: Engines,
+    engines: Arc<Engines>,
     source: String,
     counts: Counts,
     /// The number of the next request.
@@ -132,8 +132,19 @@ enum Said {
 impl BackgroundTranscriber {
     /// Begins. The source is what records of turns say of where they were heard, such as `microphone`.
     pub fn start(equipment: Equipment, settings: &VoiceSettings, source: &str) -> Self {
+        let engines = Arc::new(Engines::new(Arc::clone(&equipment.watcher)));
+        Self::beside(engines, equipment, settings, source)
+    }
+
+    /// The same, for a gateway that knows itself which engines are lost.
+    pub(crate) fn beside(
+        engines: Arc<Engines>,
+        equipment: Equipment,
+        settings: &VoiceSettings,
+        source: &str,
+    ) -> Self {
         let queue_length = settings.queue.max(1);
-        let shared = Arc::new(Shared::new(equipment, settings, source));
+        let shared = Arc::new(Shared::new(engines, equipment, settings, source));
         let (queue, jobs) = mpsc::channel(queue_length);
         let (tell, requests) = mpsc::channel(queue_length);
         let listening = Arc::clone(&shared).listen(jobs, tell);
@@ -242,7 +253,12 @@ impl Drop for BackgroundTranscriber {
 }
 
 impl Shared {
-    fn new(equipment: Equipment, settings: &VoiceSettings, source: &str) -> Self {
+    fn new(
+        engines: Arc<Engines>,
+        equipment: Equipment,
+        settings: &VoiceSettings,
+        source: &str,
+    ) -> Self {
         let Equipment {
             model,
             model_settings,
@@ -268,7 +284,7 @@ impl Shared {
                 words: is_english,
                 tone: settings.tones,
             },
-            engines: Engines::new(Arc::clone(&watcher)),
+            engines,
             watcher,
             journal,
             source: source.to_owned(),

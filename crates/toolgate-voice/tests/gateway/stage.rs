@@ -20,7 +20,7 @@ use crate::model::{Say, Script};
 use crate::watch::Watch;
 
 /// Only a hang takes longer.
-pub(crate) const HANG: Duration = Duration::from_secs(60);
+pub(crate) const HANG: Duration = Duration::from_secs(30);
 
 /// Everything a test sees of a gateway.
 pub(crate) struct Stage {
@@ -106,6 +106,28 @@ impl Stage {
         if timeout(HANG, seen).await.is_err() {
             panic!("not seen: {event}\n{:#?}", self.watch.events());
         }
+    }
+
+    /// Waits until what was seen is so.
+    pub(crate) async fn sees_that(&self, what: &str, holds: impl Fn(&[String]) -> bool) {
+        let seen = self.watch.until(what, |watch| holds(&watch.events()));
+        timeout(HANG, seen).await.unwrap();
+    }
+
+    /// Sends silence until it is heard: only sound proves that a microphone is there.
+    pub(crate) async fn microphone_is_back(&self) {
+        let sounding = async {
+            while self.watch.count("back microphone") == 0 {
+                self.mic.hear(&[0; 1024]);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(HANG, sounding).await.unwrap();
+    }
+
+    /// Waits until the first announcement was spoken, and its echo is gone.
+    pub(crate) async fn sees_quiet(&self) {
+        tokio::time::sleep(Duration::from_secs(4)).await;
     }
 
     /// Presses the key and says something.

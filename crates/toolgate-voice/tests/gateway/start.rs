@@ -14,8 +14,9 @@ use crate::stage::Stage;
 #[tokio::test]
 async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
     let (settle, settled) = oneshot::channel();
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, stage| {
         parts.tools_settled = async { settled.await.unwrap_or_default() }.boxed();
+        parts.settings.wake = stage.wake.address();
     });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
@@ -27,7 +28,14 @@ async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told
     stage.sees("Ready { degraded: None }", 1).await;
     let events = stage.watch.events();
     assert_eq!(events.iter().filter(|event| is_ready(event)).count(), 1);
-    for name in ["speech", "model", "microphone", "transcription", "tools"] {
+    for name in [
+        "speech",
+        "model",
+        "microphone",
+        "transcription",
+        "wake word",
+        "tools",
+    ] {
         let phase = format!("Phase {{ name: \"{name}\"");
         let told = events.iter().filter(|event| event.starts_with(&phase));
         assert_eq!(told.count(), 1, "{name}: {events:#?}");
@@ -70,7 +78,11 @@ async fn a_model_that_is_away_is_stood_in_for() {
         };
         parts.model = Arc::new(away);
     });
-    let stage = stage.ready().await;
+    let stage = stage.start();
+    let words = "I can't reach my language model, but I can tell the time.";
+    stage
+        .sees(&format!("Ready {{ degraded: Some({words:?}) }}"), 1)
+        .await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.watch.turns()[0].model, "intents en");
@@ -109,4 +121,46 @@ async fn a_file_that_is_not_there_is_an_error() {
     stage = stage.start();
     let error = stage.over().await.unwrap_err().to_string();
     assert!(error.contains("no such file.wav"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
+    const ANSWER: &str =
+        "This answer is long enough to be spoken while the tools are still on their way.";
+    let (settle, settled) = oneshot::channel();
+    let stage = Stage::new([Say::Words(ANSWER)]).await.with(|parts, _| {
+        parts.tools_settled = async { settled.await.unwrap_or_default() }.boxed();
+        parts.settings.welcome = "Everything is ready now.".to_owned();
+    });
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    stage.ask().await;
+    stage.sees("state speaking", 1).await;
+    settle.send(None).unwrap();
+    stage.sees("Ready { degraded: None }", 1).await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.count("turn interrupted"), 0);
+    stage.tts.until("synthesize", 2).await;
+    let said = stage.tts.texts().join(" ");
+    assert!(said.starts_with("This answer"), "{said}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_start_that_never_ends_can_be_stopped() {
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.tools_settled = std::future::pending().boxed();
+    });
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    stage.end().await;
+
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.model = Arc::new(|| std::future::pending().boxed());
+    });
+    let stage = stage.start();
+    stage
+        .sees_that("a phase", |events| !events.is_empty())
+        .await;
+    stage.end().await;
 }

@@ -1,0 +1,195 @@
+//! What the gateway looks for at the start, side by side: each part is timed and told of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use tokio::time::{Instant, sleep};
+use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
+use toolgate_mqtt::{Client, Mqtt};
+
+use super::hub::Hub;
+use super::listening::comes_again;
+use super::outlet::{Outlet, Voice};
+use super::stand_in::StandIn;
+use super::{FindModel, GatewayError};
+use crate::hear::{self, Input, Opened};
+use crate::turn::Engines;
+use crate::wyoming::{Address, Connection, describe};
+use crate::{Event, Role, Watcher};
+
+/// How long an engine has to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks at an engine that is there, and at one that is not.
+const LOOKS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(2)];
+/// Between two looks for a model that is away.
+const MODEL_AGAIN: Duration = Duration::from_secs(15);
+
+/// Who looks, and whom it tells.
+#[derive(Clone)]
+pub(super) struct Finder {
+    pub(super) hub: Arc<Hub>,
+    pub(super) engines: Arc<Engines>,
+}
+
+impl Finder {
+    /// One part of the start; `problem` is what its result has to say against itself.
+    async fn phase<T>(
+        &self,
+        name: &str,
+        work: impl Future<Output = T>,
+        problem: impl Fn(&T) -> Option<String>,
+    ) -> T {
+        let begun = Instant::now();
+        let done = work.await;
+        let problem = problem(&done);
+        self.hub.event(Event::Phase {
+            name,
+            took: begun.elapsed(),
+            problem: problem.as_deref(),
+        });
+        done
+    }
+
+    /// Waits for the servers of tools.
+    pub(super) async fn tools(self, settled: BoxFuture<'static, Option<String>>) -> Option<String> {
+        let missing = |missing: &Option<String>| Some(format!("{} is missing", missing.as_ref()?));
+        self.phase("tools", settled, missing).await
+    }
+
+    /// Tells once whether the broker is there. Nobody waits for that.
+    pub(super) async fn broker(self, client: Client) {
+        let mut state = client.state();
+        let settled = async {
+            // It begins offline, without having tried.
+            let _is_open = state.changed().await.is_ok();
+            state.borrow().clone()
+        };
+        let problem = |state: &toolgate_mqtt::State| match state {
+            toolgate_mqtt::State::Offline { reason } => Some(reason.clone()),
+            _ => None,
+        };
+        self.phase("MQTT", settled, problem).await;
+    }
+
+    /// The voice, and where it is played.
+    pub(super) async fn voice(
+        self,
+        voice: Arc<Voice>,
+        outlet: Option<Arc<Outlet>>,
+        at: Option<Address>,
+    ) {
+        let looking = async {
+            let mut problem = voice.find().err();
+            if let Some(error) = &problem {
+                self.engines.lost(Role::Speech, &error.to_string());
+            } else if let Some(address) = at {
+                problem = self.look(Role::Speech, &address).await.err();
+            }
+            // A satellite is one itself.
+            if let Some(Err(error)) = outlet.map(|outlet| outlet.find().map(drop)) {
+                self.engines.lost(Role::Loudspeaker, &error.to_string());
+                problem = problem.or(Some(error));
+            }
+            problem.map(|error| error.to_string())
+        };
+        self.phase("speech", looking, Option::clone).await;
+    }
+
+    /// An engine behind an address.
+    pub(super) async fn engine(self, role: Role, address: Address) {
+        let looking = self.look(role, &address);
+        let name = role.to_string();
+        let looked = self.phase(&name, looking, |found| {
+            found.as_ref().err().map(ToString::to_string)
+        });
+        // Who wants to know was told.
+        drop(looked.await);
+    }
+
+    /// What does not come again must be there; a microphone may come later.
+    pub(super) async fn input(&self, input: &Input) -> Result<Option<Opened>, GatewayError> {
+        let opening = hear::open(input);
+        let name = Role::Microphone.to_string();
+        let opened = self.phase(&name, opening, |opened| {
+            opened.as_ref().err().map(ToString::to_string)
+        });
+        match opened.await {
+            Ok(opened) => Ok(Some(opened)),
+            Err(error) if !comes_again(input) => Err(error.into()),
+            Err(error) => {
+                self.engines.lost(Role::Microphone, &error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// The model; nothing if it is away.
+    pub(super) async fn model(&self, find: &FindModel) -> Result<Option<Chosen>, GatewayError> {
+        let found = self.phase("model", find(), |found| {
+            found.as_ref().err().map(ToString::to_string)
+        });
+        match found.await {
+            Ok(chosen) => Ok(Some(chosen)),
+            Err(ChooseError::Settings(text)) => Err(GatewayError::Settings(text)),
+            Err(error) => {
+                self.engines.lost(Role::Model, &error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Looks for the model until it is there.
+    pub(super) async fn model_again(self, find: FindModel, stand_in: Arc<StandIn>) {
+        loop {
+            sleep(MODEL_AGAIN).await;
+            if let Ok(chosen) = find().await {
+                stand_in.find(chosen.client);
+                self.engines.worked(Role::Model);
+                return;
+            }
+        }
+    }
+
+    /// Looks whether an engine takes connections, and tells when that changes. While it is there, a connection is all that is
+    /// asked for: one that is at work may take long to say more.
+    pub(super) async fn look_after(self, role: Role, address: Address) {
+        loop {
+            let is_lost = self.engines.all_lost().contains(&role);
+            sleep(LOOKS[usize::from(is_lost)]).await;
+            if is_lost {
+                drop(self.look(role, &address).await);
+            } else if let Err(error) = Connection::connect(&address, PATIENCE).await {
+                self.engines.lost(role, &error.to_string());
+            }
+        }
+    }
+
+    /// One look.
+    async fn look(&self, role: Role, address: &Address) -> Result<(), crate::EngineError> {
+        match describe(address, PATIENCE).await {
+            Ok(_) => {
+                self.engines.worked(role);
+                Ok(())
+            }
+            Err(error) => {
+                self.engines.lost(role, &error.to_string());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Waits for all of them.
+pub(super) fn all(looks: Vec<BoxFuture<'static, ()>>) -> BoxFuture<'static, ()> {
+    join_all(looks).map(drop).boxed()
+}
+
+/// Plain sentences need nothing.
+pub(super) fn sentences(toolbox: &Toolbox) -> Result<Arc<dyn ModelClient>, GatewayError> {
+    match IntentsClient::new(toolbox.clone(), Pack::english()) {
+        Ok(client) => Ok(Arc::new(client)),
+        Err(error) => Err(GatewayError::Settings(error.to_string())),
+    }
+}
