@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tracing::debug;
 
 use super::{artifact, or_english};
 use crate::EngineError;
@@ -39,9 +40,23 @@ pub struct Answered {
     pub ok: bool,
 }
 
+impl Answered {
+    /// It was carried out.
+    pub(crate) fn done(text: &str) -> Self {
+        let text = text.to_owned();
+        Self { text, ok: true }
+    }
+
+    /// It was not.
+    pub(crate) fn failed(text: &str) -> Self {
+        let text = text.to_owned();
+        Self { text, ok: false }
+    }
+}
+
 /// Answers requests. It bounds its own time.
 pub trait Respond: Send + Sync {
-    /// The answer; a failure is told in words.
+    /// The answer; a failure is told in words. Dropped if nobody waits for it any more.
     fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered>;
 }
 
@@ -60,21 +75,41 @@ impl HandleService {
         }
     }
 
-    async fn answer(&self, guest: &mut Guest, request: Request) -> Result<(), EngineError> {
+    /// Answers, and hears meanwhile whether the client is still there.
+    async fn answer(
+        &self,
+        guest: &mut Guest,
+        request: Request,
+        inbox: &mut Inbox,
+    ) -> Result<(), EngineError> {
         if request.text.len() > LONGEST {
             let text = format!("a request has at most {LONGEST} bytes");
             let code = Some("too-long".to_owned());
             return guest.send(&Event::Error { text, code }).await;
         }
         let asked = request.asked();
-        let answered = match asked.text.is_empty() {
-            true => Answered {
-                text: "I did not hear anything.".to_owned(),
-                ok: false,
-            },
-            false => self.respond.respond(asked).await,
-        };
-        request.reply(guest, answered).await
+        if asked.text.is_empty() {
+            let answered = Answered::failed("I did not hear anything.");
+            return request.reply(guest, answered).await;
+        }
+        let mut answered = self.respond.respond(asked);
+        loop {
+            tokio::select! {
+                biased;
+                answered = &mut answered => return request.reply(guest, answered).await,
+                event = guest.receive_while_busy(), if inbox.next.is_none() => match event? {
+                    Some(event) => {
+                        if let Some(event) = guest.sift(event).await? {
+                            inbox.take(event);
+                        }
+                    }
+                    None => {
+                        debug!("a client of the service 'handle' went away before its answer");
+                        return Ok(());
+                    }
+                },
+            }
+        }
     }
 }
 
@@ -124,6 +159,53 @@ impl Request {
     }
 }
 
+/// Makes requests of events.
+#[derive(Default)]
+struct Inbox {
+    pieces: Option<Request>,
+    /// A request that is complete. No more is read before it is answered.
+    next: Option<Request>,
+}
+
+impl Inbox {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::TranscriptStart { language, context } => {
+                self.pieces = Some(Request {
+                    text: String::new(),
+                    language,
+                    context,
+                    streaming: true,
+                });
+            }
+            Event::TranscriptChunk { text } => {
+                if let Some(pieces) = &mut self.pieces
+                    && pieces.text.len() <= LONGEST
+                {
+                    pieces.text.push_str(&text);
+                }
+            }
+            Event::Transcript {
+                text,
+                language,
+                context,
+            } => {
+                let streaming = self.pieces.take().is_some();
+                self.next = Some(Request {
+                    text,
+                    language,
+                    context,
+                    streaming,
+                });
+            }
+            // The whole text did not come: the pieces are it.
+            Event::TranscriptStop => self.next = self.pieces.take(),
+            // Servers ignore what is not for them.
+            _ => {}
+        }
+    }
+}
+
 impl Service for HandleService {
     fn info(&self) -> Info {
         let model = Model {
@@ -147,46 +229,11 @@ impl Service for HandleService {
 
     fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>> {
         async move {
-            let mut pieces: Option<Request> = None;
+            let mut inbox = Inbox::default();
             while let Some(event) = guest.receive().await? {
-                match event {
-                    Event::TranscriptStart { language, context } => {
-                        pieces = Some(Request {
-                            text: String::new(),
-                            language,
-                            context,
-                            streaming: true,
-                        });
-                    }
-                    Event::TranscriptChunk { text } => {
-                        if let Some(pieces) = &mut pieces
-                            && pieces.text.len() <= LONGEST
-                        {
-                            pieces.text.push_str(&text);
-                        }
-                    }
-                    Event::Transcript {
-                        text,
-                        language,
-                        context,
-                    } => {
-                        let streaming = pieces.take().is_some();
-                        let request = Request {
-                            text,
-                            language,
-                            context,
-                            streaming,
-                        };
-                        self.answer(guest, request).await?;
-                    }
-                    // The whole text did not come: the pieces are it.
-                    Event::TranscriptStop => {
-                        if let Some(pieces) = pieces.take() {
-                            self.answer(guest, pieces).await?;
-                        }
-                    }
-                    // Servers ignore what is not for them.
-                    _ => {}
+                inbox.take(event);
+                while let Some(request) = inbox.next.take() {
+                    self.answer(guest, request, &mut inbox).await?;
                 }
             }
             Ok(())

@@ -165,17 +165,13 @@ impl Shared {
 
     /// One turn for somebody who reads.
     pub(super) async fn reply(&self, question: Question, stop: &CancellationToken) -> Answered {
-        let answer = |text: &str, ok| Answered {
-            text: text.to_owned(),
-            ok,
-        };
         let Ok(_permit) = self.asks.try_acquire() else {
             warn!("a request is refused: too many ask at the same time");
-            return answer(sorry::BUSY, false);
+            return Answered::failed(sorry::BUSY);
         };
         let heard = plain(&question.text);
         if heard.is_empty() || is_cancel(&heard) {
-            return answer(sorry::OKAY, true);
+            return Answered::done(sorry::OKAY);
         }
         let asked = Asked::now(&question, heard);
         self.watcher.event(Event::Heard(&asked.heard));
@@ -200,7 +196,12 @@ impl Shared {
             ..Spoken::default()
         };
         let came = self.came(verdict, &spoken, model, &progress);
-        let answer = answer(&came.answer, came.error.is_none());
+        let answer = match came.outcome {
+            TurnOutcome::Answered => Answered::done(&came.answer),
+            // Who went away reads nothing: the program ends.
+            TurnOutcome::Interrupted => Answered::failed(sorry::ENDING),
+            _ => Answered::failed(&came.answer),
+        };
         self.over(&record(asked, came));
         answer
     }

@@ -21,16 +21,16 @@ mod stages;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use toolgate_journal::{Journal, VoiceTurn};
 use toolgate_models::{ModelClient, ModelSettings, Toolbox};
 use tracing::{debug, error, warn};
@@ -91,7 +91,10 @@ pub struct Question {
 pub struct BackgroundTranscriber {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Job>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// Everything that is under way.
+    tasks: TaskTracker,
+    /// Ends it, whatever it does.
+    cut: CancellationToken,
 }
 
 /// What both tasks know.
@@ -149,11 +152,14 @@ impl BackgroundTranscriber {
         let (tell, requests) = mpsc::channel(queue_length);
         let listening = Arc::clone(&shared).listen(jobs, tell);
         let answering = Arc::clone(&shared).answer_all(requests);
-        let tasks = vec![tokio::spawn(listening), tokio::spawn(answering)];
+        let (tasks, cut) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(cut.clone().run_until_cancelled_owned(listening));
+        tasks.spawn(cut.clone().run_until_cancelled_owned(answering));
         Self {
             shared,
             queue,
-            tasks: Mutex::new(tasks),
+            tasks,
+            cut,
         }
     }
 
@@ -173,11 +179,15 @@ impl BackgroundTranscriber {
         let stop = self.shared.closed.child_token();
         let _guard = stop.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
-        let work = tokio::spawn(async move { shared.reply(question, &stop).await });
-        work.await.unwrap_or_else(|_| Answered {
-            text: sorry::BROKEN.to_owned(),
-            ok: false,
-        })
+        let reply = async move { shared.reply(question, &stop).await };
+        let work = self
+            .tasks
+            .spawn(self.cut.clone().run_until_cancelled_owned(reply));
+        match work.await {
+            Ok(Some(answered)) => answered,
+            Ok(None) => Answered::failed(sorry::ENDING),
+            Err(_) => Answered::failed(sorry::BROKEN),
+        }
     }
 
     /// Somebody speaks, or pressed a key: silence at once, and everything asked aloud so far is given up. A call of a tool that
@@ -195,13 +205,11 @@ impl BackgroundTranscriber {
     /// Ends. What goes on is interrupted; what must not be stopped has ten seconds.
     pub async fn close(&self) {
         self.end();
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        let until = Instant::now() + LAST_CALL;
-        for mut task in tasks {
-            if tokio::time::timeout_at(until, &mut task).await.is_err() {
-                warn!("a tool that must not be stopped took too long, and is stopped");
-                task.abort();
-            }
+        self.tasks.close();
+        if timeout(LAST_CALL, self.tasks.wait()).await.is_err() {
+            warn!("a tool that must not be stopped took too long, and is stopped");
+            self.cut.cancel();
+            self.tasks.wait().await;
         }
     }
 

@@ -14,6 +14,9 @@ pub(super) const BUSY: &str = "I'm busy right now. Please ask me again in a mome
 /// Something broke inside.
 pub(super) const BROKEN: &str = "Sorry, something went wrong. Please ask me again.";
 
+/// The program ends before there is an answer.
+pub(super) const ENDING: &str = "Sorry, I'm about to stop and could not answer that.";
+
 /// A request to stop, from somebody who reads.
 pub(super) const OKAY: &str = "Okay.";
 
@@ -112,6 +115,7 @@ mod tests {
             MOMENT,
             BUSY,
             BROKEN,
+            ENDING,
         ];
         for sentence in said {
             assert!(

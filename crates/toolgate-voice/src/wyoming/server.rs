@@ -139,15 +139,35 @@ impl Guest {
                 event = timeout(IDLE, self.connection.receive()) => event,
             };
             match event {
-                Ok(Ok(Some(Event::Ping { text }))) => self.send(&Event::Pong { text }).await?,
-                Ok(Ok(Some(Event::Describe))) => {
-                    let info = Event::Info(Box::new(self.info.clone()));
-                    self.send(&info).await?;
+                Ok(Ok(Some(event))) => {
+                    if let Some(event) = self.sift(event).await? {
+                        return Ok(Some(event));
+                    }
                 }
-                Ok(event) => return event,
+                Ok(end) => return end,
                 Err(_) => return Ok(None),
             }
         }
+    }
+
+    /// What comes while the client waits for the service, for [`sift`](Self::sift). The client may be silent as long as it likes,
+    /// and the server's stop is left to the service. May be dropped and called again. `None`: the client has closed, and wants
+    /// nothing any more.
+    pub async fn receive_while_busy(&mut self) -> Result<Option<Event>, EngineError> {
+        self.connection.receive().await
+    }
+
+    /// Answers `describe` and `ping`; gives back what is for the service.
+    pub async fn sift(&mut self, event: Event) -> Result<Option<Event>, EngineError> {
+        match event {
+            Event::Ping { text } => self.send(&Event::Pong { text }).await?,
+            Event::Describe => {
+                let info = Event::Info(Box::new(self.info.clone()));
+                self.send(&info).await?;
+            }
+            event => return Ok(Some(event)),
+        }
+        Ok(None)
     }
 
     /// Sends an event.

@@ -145,6 +145,30 @@ async fn who_goes_away_breaks_it_off_but_for_a_tool_that_must_not_be_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_end_of_the_program_breaks_off_is_not_done_and_waits_for_its_tool() {
+    for (takes, done) in [(5, 1), (20, 0)] {
+        let work = Work::default();
+        let tool = work.tool("unlock", Duration::from_secs(takes), Annotations::default());
+        let says = [Say::Call("", "unlock"), Say::Words("Done.")];
+        let house = Plan::new([Text::Never], says).with([tool]).build();
+        let ears = Arc::clone(&house.ears);
+        let ask = tokio::spawn(async move { ears.ask(question("Unlock", "a")).await });
+        house.watch.seen("calling unlock {}", 1).await;
+        sleep(Duration::from_millis(10)).await;
+        let before = Instant::now();
+        house.ears.close().await;
+        assert_eq!(work.done(), done, "a tool of {takes} s");
+        assert!(before.elapsed() < Duration::from_secs(11));
+        let answer = ask.await.unwrap();
+        let sorry = "Sorry, I'm about to stop and could not answer that.";
+        assert_eq!((answer.text.as_str(), answer.ok), (sorry, false));
+    }
+    let house = Plan::new([Text::Never], [Say::Never]).build();
+    house.ears.close().await;
+    assert!(!house.ears.ask(question("Hello", "a")).await.ok);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failure_is_a_friendly_sentence() {
     let error = ModelError::Unreachable {
         provider: Provider::Ollama,

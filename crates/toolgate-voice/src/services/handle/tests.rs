@@ -2,6 +2,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Map, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -23,12 +25,15 @@ impl Respond for Parrot {
 }
 
 async fn start(parrot: &Arc<Parrot>) -> (Address, CancellationToken) {
+    serve(Arc::<Parrot>::clone(parrot)).await
+}
+
+async fn serve(respond: Arc<dyn Respond>) -> (Address, CancellationToken) {
     let server = Server::bind(&"tcp://127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address = server.address().clone();
     let stop = CancellationToken::new();
-    let respond: Arc<dyn Respond> = Arc::<Parrot>::clone(parrot);
     let service = Arc::new(HandleService::new(respond, Vec::new()));
     tokio::spawn(server.serve(service, stop.clone()));
     (address, stop)
@@ -186,6 +191,52 @@ async fn a_client_that_sends_pieces_gets_pieces() {
         Event::TranscriptStop,
     ];
     assert_eq!(talk(&address, &both, 4).await, expected);
+    stop.cancel();
+}
+
+/// Never has an answer; tells when it was asked, and when nobody waits any more.
+struct Slow(mpsc::UnboundedSender<&'static str>);
+
+impl Respond for Slow {
+    fn respond(&self, _: Asked) -> BoxFuture<'_, Answered> {
+        self.0.send("asked").unwrap();
+        let gone = Gone(self.0.clone());
+        async move {
+            let _gone = gone;
+            std::future::pending().await
+        }
+        .boxed()
+    }
+}
+
+struct Gone(mpsc::UnboundedSender<&'static str>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.send("gone").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_is_not_answered_any_more() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let (address, stop) = serve(Arc::new(Slow(tell))).await;
+    let whole = [transcript("one", None)];
+    let pieces = [BEGIN, transcript("one", None), Event::TranscriptStop];
+    for sent in [&whole[..], &pieces] {
+        let mut connection = Connection::connect(&address, PATIENCE).await.unwrap();
+        for event in sent {
+            connection.send(event).await.unwrap();
+        }
+        assert_eq!(told.recv().await, Some("asked"));
+        // Whoever waits may still ask whether anybody is there.
+        connection.send(&Event::Ping { text: None }).await.unwrap();
+        let pong = connection.receive().await.unwrap();
+        assert_eq!(pong, Some(Event::Pong { text: None }));
+        drop(connection);
+        let gone = timeout(PATIENCE, told.recv()).await;
+        assert_eq!(gone.unwrap(), Some("gone"));
+    }
     stop.cancel();
 }
 
