@@ -189,6 +189,7 @@ impl Ear<'_> {
                     self.satellite.speaks();
                 }
                 Notice::Level(level) => self.hub.event(Event::Level(level)),
+                Notice::Cut(why) => tracing::warn!("{why}"),
                 Notice::Dropped(why) => {
                     self.hub.unheard(why);
                     self.satellite.said_nothing();

@@ -37,6 +37,8 @@ pub enum Notice {
     Level(f32),
     /// A request is complete.
     Over(Utterance),
+    /// The last request, which is being answered, was cut; the text says why.
+    Cut(&'static str),
     /// Something came to nothing; the text says what.
     Dropped(&'static str),
 }
@@ -310,7 +312,7 @@ impl Segmenter {
         *quiet += 1;
         if *quiet >= self.rules.silence {
             if *spoken >= self.rules.min_speech {
-                notices.push(Notice::Dropped(TOO_LONG));
+                notices.push(Notice::Cut(TOO_LONG));
             }
             self.sleep();
         }
