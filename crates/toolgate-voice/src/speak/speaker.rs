@@ -91,7 +91,8 @@ impl Speaker {
         self.mouth.turn.try_lock().is_err()
     }
 
-    /// Plays a tone, unless something sounds already: a tone on top of words would only hide them.
+    /// Plays a tone, unless something sounds already: a tone on top of words would only hide them. What was stopped just now has
+    /// a moment to fall silent.
     ///
     /// # Panics
     ///
@@ -100,6 +101,11 @@ impl Speaker {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current().tone, stop.clone()).cancel();
         tokio::spawn(worker::play_tone(self.mouth.clone(), tone, stop));
+    }
+
+    /// True while a tone sounds: what a microphone hears then is no part of a request.
+    pub fn tone_sounds(&self) -> bool {
+        self.mouth.tone.try_lock().is_err()
     }
 
     /// Silence within 150 ms, whatever sounds.

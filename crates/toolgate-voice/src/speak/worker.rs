@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -26,6 +26,12 @@ const LONGEST: usize = 3000;
 /// How long an engine that failed has to come back.
 const BREATH: Duration = Duration::from_millis(250);
 
+/// How long a tone waits for what was told to stop; later it would be about nothing.
+const FALLS_SILENT: Duration = Duration::from_millis(150);
+
+/// How long a tone may take, with a player that has to start first.
+const LONGEST_TONE: Duration = Duration::from_secs(1);
+
 /// What all speeches of one voice share.
 pub(super) struct Mouth {
     pub(super) engine: Arc<dyn Synthesize>,
@@ -33,6 +39,8 @@ pub(super) struct Mouth {
     pub(super) loudness: Loudness,
     /// Held by whoever sounds.
     pub(super) turn: Arc<Mutex<()>>,
+    /// Held by a tone as long as it sounds.
+    pub(super) tone: Mutex<()>,
 }
 
 impl Mouth {
@@ -46,6 +54,7 @@ impl Mouth {
             output,
             loudness,
             turn: Arc::default(),
+            tone: Mutex::default(),
         }
     }
 }
@@ -85,23 +94,24 @@ pub(super) async fn speak(
     player.spoken(matches!(result, Some(Ok(()))) && script.is_whole(), problem)
 }
 
-/// Plays a tone, unless something sounds.
+/// Plays a tone, unless something sounds and goes on.
 pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationToken) {
-    let Ok(_turn) = mouth.turn.clone().try_lock_owned() else {
+    let turn = timeout(FALLS_SILENT, mouth.turn.lock());
+    let Some(Ok(_turn)) = stop.run_until_cancelled(turn).await else {
         return;
     };
     if mouth.loudness.is_silent() {
         return;
     }
+    let _tone = mouth.tone.lock().await;
     let mut player = Player::holding_the_turn(mouth.clone());
-    let played = tokio::select! {
-        biased;
-        () = stop.cancelled() => Ok(()),
-        played = player.play_alone(tone.sound()) => played,
-    };
+    let played = timeout(LONGEST_TONE, player.play_alone(tone.sound()));
+    let played = stop.run_until_cancelled(played).await;
     player.fall_silent().await;
-    if let Err(problem) = played {
-        debug!(%problem, "a tone was not played");
+    match played {
+        Some(Ok(Err(problem))) => debug!(%problem, "a tone was not played"),
+        Some(Err(_)) => debug!("a tone was not heard in time"),
+        Some(Ok(Ok(()))) | None => {}
     }
 }
 

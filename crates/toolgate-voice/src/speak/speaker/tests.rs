@@ -281,6 +281,54 @@ async fn a_tone_sounds_alone_and_never_over_words() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tone_waits_for_what_was_told_to_stop() {
+    let (speaker, _engine, ear) = voice();
+    ear.hang_on_stop();
+    let speech = speaker.begin();
+    speech.push("The light in the kitchen is on. ");
+    speech.flush();
+    sleep(500 * MS).await;
+    speaker.stop();
+    speaker.tone(Tone::Wake);
+    sleep(1000 * MS).await;
+    assert!(ear.heard().ends_with(&Tone::Wake.sound().bytes));
+    assert_eq!(ear.most_at_once(), 1);
+    // It does not wait for somebody who goes on.
+    let speech = speaker.begin();
+    speech.push("The light in the kitchen is on. ");
+    speech.flush();
+    sleep(100 * MS).await;
+    ear.forget();
+    speaker.tone(Tone::Wake);
+    assert!(speech.finish().await.complete);
+    sleep(1000 * MS).await;
+    assert!(!ear.heard().ends_with(&Tone::Wake.sound().bytes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ear_can_ask_whether_a_tone_sounds() {
+    let (speaker, _engine, ear) = voice();
+    speaker.tone(Tone::Wake);
+    for (after, sounds) in [(100, true), (100, false)] {
+        sleep(after * MS).await;
+        assert_eq!(speaker.tone_sounds(), sounds);
+    }
+    let speech = speaker.begin();
+    speech.push("The light is on. ");
+    speech.flush();
+    sleep(100 * MS).await;
+    assert!(ear.is_open() && !speaker.tone_sounds(), "these are words");
+    drop(speech);
+    sleep(100 * MS).await;
+    ear.hang_on_begin();
+    speaker.tone(Tone::Wake);
+    for (after, sounds) in [(500, true), (600, false)] {
+        sleep(after * MS).await;
+        assert_eq!(speaker.tone_sounds(), sounds, "a player that hangs");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stop_cuts_a_tone_off() {
     let (speaker, _engine, ear) = voice();
     speaker.tone(Tone::Error);

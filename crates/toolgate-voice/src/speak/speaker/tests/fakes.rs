@@ -120,6 +120,7 @@ struct Heard {
     most: usize,
     begun: usize,
     hang_on_stop: bool,
+    hang_on_begin: bool,
     refuse: usize,
     /// Breaks after so many slices, as often as there are numbers.
     breaks: VecDeque<usize>,
@@ -152,6 +153,10 @@ impl Ear {
         self.state.lock().unwrap().hang_on_stop = true;
     }
 
+    pub(super) fn hang_on_begin(&self) {
+        self.state.lock().unwrap().hang_on_begin = true;
+    }
+
     /// Cannot be opened so many times.
     pub(super) fn refuse(&self, times: usize) {
         self.state.lock().unwrap().refuse = times;
@@ -165,6 +170,9 @@ impl Ear {
 impl Output for Ear {
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
         let state = self.state.clone();
+        if state.lock().unwrap().hang_on_begin {
+            return Box::pin(future::pending());
+        }
         Box::pin(async move {
             let mut heard = state.lock().unwrap();
             if heard.refuse > 0 {
