@@ -1,16 +1,14 @@
 //! The second task: words are answered, and the answer is spoken.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{Conversation, Message, ModelClient, ModelError, Part, Provider, Turn};
 use tracing::warn;
 
 use super::converse::{Aloud, converse};
-use super::listening::{Deaf, Request};
+use super::listening::Deaf;
 use super::progress::Progress;
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
@@ -21,19 +19,18 @@ use crate::{Answered, Event, Role, Speech, Spoken, State, Tone};
 const LONGEST_PLACE: usize = 200;
 
 impl Shared {
-    pub(super) async fn answer_all(self: Arc<Self>, mut requests: mpsc::Receiver<Request>) {
+    pub(super) async fn answer_all(self: Arc<Self>) {
         loop {
             let request = tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
-                request = requests.recv() => request,
+                request = self.line.next() => request,
             };
-            let Some(request) = request else { return };
             if self.is_given_up(request.number) {
                 self.drop_request(Reason::GivenUp);
                 continue;
             }
-            self.is_answering.store(true, Ordering::Relaxed);
+            self.answers(Some(request.number));
             drop(request.place);
             let answer = match &request.problem {
                 None => survive(self.talk(request.number, &request.asked.heard)).await,
@@ -43,7 +40,7 @@ impl Shared {
                 Some(came) => came,
                 None => self.broken(request.number).await,
             };
-            self.is_answering.store(false, Ordering::Relaxed);
+            self.answers(None);
             self.over(&record(request.asked, came));
         }
     }

@@ -1,7 +1,6 @@
 //! The first task: what was heard becomes words, or is dropped.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -10,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use super::stages::Asked;
 use super::{Job, Reason, Said, Shared, survive};
 use crate::transcribe::{is_cancel, is_hallucination, plain, without_wake_word, worth};
-use crate::{EngineError, Event, Role, State, Utterance};
+use crate::{EngineError, Event, Role, State, Tone, Utterance};
 
 /// An engine keeps its deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
@@ -33,11 +32,7 @@ pub(super) struct Deaf {
 }
 
 impl Shared {
-    pub(super) async fn listen(
-        self: Arc<Self>,
-        mut jobs: mpsc::Receiver<Job>,
-        requests: mpsc::Sender<Request>,
-    ) {
+    pub(super) async fn listen(self: Arc<Self>, mut jobs: mpsc::Receiver<Job>) {
         loop {
             let job = tokio::select! {
                 biased;
@@ -48,10 +43,22 @@ impl Shared {
             let request = survive(self.understand(job)).await;
             match request.unwrap_or(Err(Reason::Broken)) {
                 Err(reason) => self.drop_request(reason),
-                // Who has a place in the queue has one here too.
-                Ok(request) => drop(requests.send(request).await),
+                Ok(request) => self.wait_in_line(request),
             }
         }
+    }
+
+    fn wait_in_line(&self, request: Request) {
+        // A tool of a request that was given up is at work still, and nobody says so.
+        let waits = self
+            .answering()
+            .is_some_and(|number| self.is_given_up(number));
+        if waits && self.filler.tone {
+            self.speaker.tone(Tone::Working);
+        }
+        self.line.join(request);
+        // Perhaps it was given up just now.
+        self.leave();
     }
 
     async fn understand(&self, job: Job) -> Result<Request, Reason> {
@@ -98,7 +105,7 @@ impl Shared {
         utterance: Utterance,
     ) -> Result<(Asked, Option<Deaf>), Reason> {
         worth(&utterance)?;
-        if !self.is_answering.load(Ordering::Relaxed) {
+        if self.answering().is_none() {
             self.state(&State::Transcribing);
         }
         let text = tokio::select! {

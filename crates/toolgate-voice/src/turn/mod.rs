@@ -13,6 +13,7 @@ mod answering;
 mod conversations;
 mod converse;
 mod engines;
+mod line;
 mod listening;
 mod progress;
 mod reason;
@@ -21,8 +22,8 @@ mod stages;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -40,6 +41,7 @@ pub use reason::{Overrun, Reason};
 
 use conversations::Conversations;
 use converse::Filler;
+use line::Line;
 use reason::Counts;
 
 use crate::transcribe::Transcribe;
@@ -115,8 +117,11 @@ struct Shared {
     given_up: watch::Sender<u64>,
     /// One permit for each request that may wait.
     waiting: Arc<Semaphore>,
+    /// Those that are text and wait for their answer.
+    line: Line,
     asks: Semaphore,
-    is_answering: AtomicBool,
+    /// The number of the request that is being answered.
+    answering: Mutex<Option<u64>>,
     closed: CancellationToken,
 }
 
@@ -149,9 +154,8 @@ impl BackgroundTranscriber {
         let queue_length = settings.queue.max(1);
         let shared = Arc::new(Shared::new(engines, equipment, settings, source));
         let (queue, jobs) = mpsc::channel(queue_length);
-        let (tell, requests) = mpsc::channel(queue_length);
-        let listening = Arc::clone(&shared).listen(jobs, tell);
-        let answering = Arc::clone(&shared).answer_all(requests);
+        let listening = Arc::clone(&shared).listen(jobs);
+        let answering = Arc::clone(&shared).answer_all();
         let (tasks, cut) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(cut.clone().run_until_cancelled_owned(listening));
         tasks.spawn(cut.clone().run_until_cancelled_owned(answering));
@@ -301,7 +305,8 @@ impl Shared {
             given_up: watch::Sender::new(0),
             waiting: Arc::new(Semaphore::new(settings.queue.max(1))),
             asks: Semaphore::new(MOST_ASKS),
-            is_answering: AtomicBool::new(false),
+            line: Line::default(),
+            answering: Mutex::default(),
             closed: CancellationToken::new(),
         }
     }
@@ -314,6 +319,29 @@ impl Shared {
             is_more
         });
         self.speaker.stop();
+        self.leave();
+    }
+
+    /// What is given up does not wait any more: its place is free for what is said now.
+    fn leave(&self) {
+        let given_up = *self.given_up.borrow();
+        for _ in 0..self.line.leave(given_up) {
+            self.drop_request(Reason::GivenUp);
+        }
+    }
+
+    fn answering(&self) -> Option<u64> {
+        *self
+            .answering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answers(&self, number: Option<u64>) {
+        *self
+            .answering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = number;
     }
 
     fn is_given_up(&self, number: u64) -> bool {

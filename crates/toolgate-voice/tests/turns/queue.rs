@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
 use toolgate_voice::{Reason, Utterance};
 
-use crate::support::{Ear, Plan, Say, Text, utterance};
+use crate::support::{Ear, Plan, Say, Text, Work, utterance};
 
 #[tokio::test(start_paused = true)]
 async fn two_utterances_at_once_are_answered_in_order() {
@@ -69,6 +70,41 @@ async fn what_finds_no_place_in_the_queue_is_dropped_and_told() {
         .await;
     assert_eq!(house.watch.turn(0).await.outcome, TurnOutcome::Interrupted);
     assert_eq!(house.turn().await.answer, "Hi.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_gives_its_place_back_while_a_tool_must_go_on() {
+    let work = Work::default();
+    let tool = work.tool("unlock", Duration::from_secs(60), Annotations::default());
+    let texts = ["Unlock", "Forgotten", "Hello"].map(Text::Is);
+    let says = [Say::Call("", "unlock"), Say::Words("Hi.")];
+    let mut plan = Plan::new(texts, says).with([tool]);
+    plan.settings.queue = 1;
+    let house = plan.build();
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("state calling unlock", 1).await;
+    house.ears.hear(utterance()).unwrap();
+    house.watch.seen("heard Forgotten", 1).await;
+    // The filler is over by then.
+    sleep(Duration::from_secs(10)).await;
+    let before = *house.heard.lock().unwrap();
+    house.ears.interrupt();
+    assert_eq!(house.ears.dropped(Reason::GivenUp), 1, "at once");
+    house.ears.hear(utterance()).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let tone = *house.heard.lock().unwrap() - before;
+    assert!(
+        tone > Duration::from_millis(50),
+        "whoever waits for the tool is told so"
+    );
+    assert_eq!((work.done(), house.watch.turns().len()), (0, 0));
+    let turns = [house.watch.turn(0).await, house.watch.turn(1).await];
+    assert_eq!(work.done(), 1);
+    assert_eq!(turns[0].outcome, TurnOutcome::Interrupted);
+    assert_eq!(
+        (turns[1].heard.as_str(), turns[1].answer.as_str()),
+        ("Hello", "Hi.")
+    );
 }
 
 fn silence(seconds: usize) -> Utterance {

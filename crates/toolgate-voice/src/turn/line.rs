@@ -1,0 +1,45 @@
+//! Requests that wait for their answer, in order. Whoever is given up leaves at once, wherever it stands.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::listening::Request;
+
+/// Filled by one task and emptied by another. Its length is bounded by the places that requests have.
+#[derive(Default)]
+pub(super) struct Line {
+    waiting: Mutex<VecDeque<Request>>,
+    came: Notify,
+}
+
+impl Line {
+    pub(super) fn join(&self, request: Request) {
+        self.lock().push_back(request);
+        self.came.notify_one();
+    }
+
+    /// The first of them. May be dropped and called again; for one caller at a time.
+    pub(super) async fn next(&self) -> Request {
+        loop {
+            let first = self.lock().pop_front();
+            match first {
+                Some(request) => return request,
+                None => self.came.notified().await,
+            }
+        }
+    }
+
+    /// All with a smaller number leave, and give back their places. How many did.
+    pub(super) fn leave(&self, before: u64) -> usize {
+        let mut waiting = self.lock();
+        let count = waiting.len();
+        waiting.retain(|request| request.number >= before);
+        count - waiting.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
