@@ -6,6 +6,7 @@
 //! ```
 
 mod decode;
+mod environment;
 mod input;
 mod link;
 mod paced;

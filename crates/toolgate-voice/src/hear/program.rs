@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use toolgate_core::escape;
 
+use super::environment::environment;
 use crate::EngineError;
 
 /// How much of what a program says on stderr is kept: the end says why it failed.
@@ -56,6 +57,8 @@ impl Running {
         };
         let mut child = Command::new(program)
             .args(arguments)
+            .env_clear()
+            .envs(environment(env::vars_os()))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -205,6 +208,19 @@ mod tests {
             let end = running.end().await.map_err(|error| error.to_string());
             assert_eq!(end.err().as_deref(), expected, "{script}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_program_gets_none_of_our_own_variables() {
+        let ours = "CARGO_MANIFEST_DIR";
+        assert!(
+            env::var_os(ours).is_some(),
+            "whoever runs the tests sets it"
+        );
+        let (_running, _stdin, stdout) = Running::start(&["env".to_owned()]).unwrap();
+        let variables = String::from_utf8(read_some(stdout, 64 << 10).await).unwrap();
+        let has = |name: &str| variables.lines().any(|line| line.starts_with(name));
+        assert!(has("PATH=") && !has(ours), "{variables}");
     }
 
     #[tokio::test]
