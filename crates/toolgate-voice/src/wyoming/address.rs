@@ -1,6 +1,7 @@
 //! Where a service is.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,6 +25,35 @@ pub enum Address {
     },
     /// `unix:///path`.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// True if whoever connects here may well be answered by a listener of this machine at `listener`. Names are not looked up,
+    /// but for `localhost`.
+    pub fn may_reach(&self, listener: &Self) -> bool {
+        match (self, listener) {
+            (Self::Unix(path), Self::Unix(listener)) => path == listener,
+            (
+                Self::Tcp { host, port },
+                Self::Tcp {
+                    host: at,
+                    port: taken,
+                },
+            ) => {
+                let is_same = host.eq_ignore_ascii_case(at) || is_here(host) && is_here(at);
+                // Whoever leaves the port to the system gets one that nobody has.
+                port == taken && *port != 0 && is_same
+            }
+            _ => false,
+        }
+    }
+}
+
+/// True for loopback addresses, and for those that stand for every address of this machine.
+fn is_here(host: &str) -> bool {
+    let address = host.parse::<IpAddr>().map(|address| address.to_canonical());
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 /// Text that is no address.
@@ -95,6 +125,28 @@ mod tests {
             "unix:///run/wyoming/piper.sock",
         ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_address_may_reach_whoever_listens_at_it() {
+        for (address, listener, reaches) in [
+            ("tcp://127.0.0.1:10200", "tcp://127.0.0.1:10200", true),
+            ("tcp://localhost:10200", "tcp://127.0.0.1:10200", true),
+            ("tcp://127.0.0.1:10200", "tcp://0.0.0.0:10200", true),
+            ("tcp://0.0.0.0:10200", "tcp://[::]:10200", true),
+            ("tcp://[::1]:10200", "tcp://[::]:10200", true),
+            ("tcp://Hall:10200", "tcp://hall:10200", true),
+            ("tcp://127.0.0.1:10200", "tcp://127.0.0.1:10201", false),
+            ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0", false),
+            ("tcp://10.0.0.7:10200", "tcp://0.0.0.0:10200", false),
+            ("tcp://10.0.0.7:10200", "tcp://127.0.0.1:10200", false),
+            ("unix:///run/tts", "unix:///run/tts", true),
+            ("unix:///run/tts", "unix:///run/other", false),
+            ("unix:///run/tts", "tcp://127.0.0.1:10200", false),
+        ] {
+            let [from, to] = [address, listener].map(|text| text.parse::<Address>().unwrap());
+            assert_eq!(from.may_reach(&to), reaches, "{address} {listener}");
         }
     }
 
