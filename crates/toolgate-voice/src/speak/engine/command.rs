@@ -11,7 +11,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::dialect::{self, FILE, KNOWN};
+use super::dialect::{self, FILE};
 use crate::EngineError;
 use crate::audio::WavStream;
 use crate::hear::program::{Running, find};
@@ -34,6 +34,9 @@ pub struct CommandTts {
 }
 
 impl CommandTts {
+    /// The programs that are looked for, in this order. `espeak-ng` speaks the most languages and needs nothing else.
+    pub const KNOWN: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
+
     /// The program of this name, or this command.
     ///
     /// # Errors
@@ -52,7 +55,7 @@ impl CommandTts {
     pub fn probe(voice: &str) -> Result<Self, EngineError> {
         let works =
             |program: &&&str| find(program).is_some() && dialect::command(program, voice).is_ok();
-        let program = KNOWN
+        let program = Self::KNOWN
             .iter()
             .find(works)
             .ok_or_else(|| EngineError::Program {

@@ -3,9 +3,6 @@
 use crate::EngineError;
 use crate::hear::words::words;
 
-/// The programs that are looked for. `espeak-ng` speaks the most languages and needs nothing else.
-pub(super) const KNOWN: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
-
 /// Where a word of a command stands for the text.
 const TEXT: &str = "{text}";
 
@@ -91,6 +88,7 @@ fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CommandTts;
     use super::*;
 
     #[test]
@@ -112,6 +110,9 @@ mod tests {
             ("my 'own command' --x", "ignored", "my own command --x"),
         ] {
             assert_eq!(command(setting, voice).unwrap().join(" "), expected);
+        }
+        for known in CommandTts::KNOWN {
+            assert_ne!(command(known, "voice").unwrap(), [known], "{known}");
         }
         for (setting, expected) in [
             (

@@ -16,9 +16,6 @@ use crate::hear::program::{Running, find};
 use crate::speak::pace::Pace;
 use crate::speak::{Output, Playing};
 
-/// The programs that are looked for, the most modern first.
-const KNOWN: [&str; 3] = ["pw-play", "paplay", "aplay"];
-
 /// A program dies at once when it is killed, and its sound with it: it may have a little more than a breath in advance.
 const LEAD: Duration = Duration::from_millis(300);
 
@@ -35,6 +32,9 @@ pub struct Program {
 }
 
 impl Program {
+    /// The programs that are looked for, the most modern first.
+    pub const KNOWN: [&str; 3] = ["pw-play", "paplay", "aplay"];
+
     /// A program this module knows, alone, or the words of a command.
     pub fn new(words: Vec<String>) -> Self {
         Self { words }
@@ -46,7 +46,9 @@ impl Program {
     ///
     /// If it has none.
     pub fn probe() -> Result<Self, EngineError> {
-        let known = KNOWN.into_iter().find(|program| find(program).is_some());
+        let known = Self::KNOWN
+            .into_iter()
+            .find(|program| find(program).is_some());
         let program = known.ok_or_else(|| EngineError::Program {
             program: "output".to_owned(),
             why: "this machine has no program to play sound; install pipewire-bin (pw-play), pulseaudio-utils (paplay) or \
