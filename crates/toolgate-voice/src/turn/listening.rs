@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::stages::Asked;
-use super::{Job, Reason, Said, Shared, survive};
+use super::{Job, Reason, Shared, survive};
 use crate::transcribe::{is_cancel, is_hallucination, plain, without_wake_word, worth};
 use crate::{EngineError, Event, Role, State, Tone, Utterance};
 
@@ -64,38 +64,18 @@ impl Shared {
     async fn understand(&self, job: Job) -> Result<Request, Reason> {
         let Job {
             number,
-            said,
+            utterance,
             place,
         } = job;
         if self.is_given_up(number) {
             return Err(Reason::GivenUp);
         }
-        let (asked, problem) = match said {
-            Said::Words(text, began) => (self.typed(number, &text, began)?, None),
-            Said::Sound(utterance) => self.heard(number, utterance).await?,
-        };
+        let (asked, problem) = self.heard(number, utterance).await?;
         Ok(Request {
             number,
             asked,
             problem,
             place,
-        })
-    }
-
-    fn typed(&self, number: u64, text: &str, began: Instant) -> Result<Asked, Reason> {
-        let heard = plain(text);
-        if heard.is_empty() {
-            return Err(Reason::NoWords);
-        }
-        self.understood(number, &heard)?;
-        Ok(Asked {
-            source: "keyboard".to_owned(),
-            room: None,
-            wake_word: None,
-            heard,
-            began,
-            speech_ended: None,
-            transcribed: None,
         })
     }
 

@@ -29,7 +29,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_journal::{Journal, VoiceTurn};
@@ -125,16 +125,11 @@ struct Shared {
     closed: CancellationToken,
 }
 
-/// Something that was heard or typed.
+/// Something that was heard.
 struct Job {
     number: u64,
-    said: Said,
+    utterance: Utterance,
     place: OwnedSemaphorePermit,
-}
-
-enum Said {
-    Sound(Utterance),
-    Words(String, Instant),
 }
 
 impl BackgroundTranscriber {
@@ -169,12 +164,24 @@ impl BackgroundTranscriber {
 
     /// Takes an utterance. Never waits: where too many requests wait already, it is dropped, counted and told.
     pub fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
-        self.take(Said::Sound(utterance))
-    }
-
-    /// Takes typed words; they are answered aloud, in their turn.
-    pub fn read(&self, text: &str) -> Result<(), Overrun> {
-        self.take(Said::Words(text.to_owned(), Instant::now()))
+        let shared = &self.shared;
+        let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
+            shared.drop_request(Reason::Overrun);
+            let waiting = self.queue.max_capacity();
+            warn!(waiting, "a request is dropped: too many wait already");
+            return Err(Overrun { waiting });
+        };
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let job = Job {
+            number,
+            utterance,
+            place,
+        };
+        // There is room for everybody who has a place, so it fails only at the end.
+        if self.queue.try_send(job).is_err() {
+            shared.drop_request(Reason::GivenUp);
+        }
+        Ok(())
     }
 
     /// Answers somebody who reads, beside everything that is spoken. Dropping it breaks the answer off, but a call of a tool that
@@ -220,27 +227,6 @@ impl BackgroundTranscriber {
     fn end(&self) {
         self.shared.give_up(u64::MAX);
         self.shared.closed.cancel();
-    }
-
-    fn take(&self, said: Said) -> Result<(), Overrun> {
-        let shared = &self.shared;
-        let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
-            shared.drop_request(Reason::Overrun);
-            let waiting = self.queue.max_capacity();
-            warn!(waiting, "a request is dropped: too many wait already");
-            return Err(Overrun { waiting });
-        };
-        let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        let job = Job {
-            number,
-            said,
-            place,
-        };
-        // There is room for everybody who has a place, so it fails only at the end.
-        if self.queue.try_send(job).is_err() {
-            shared.drop_request(Reason::GivenUp);
-        }
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 
 use super::Question;
 
-/// What was asked: by a voice, by a keyboard or by another program.
+/// What was asked: by a voice or by another program.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) source: String,

@@ -279,21 +279,6 @@ async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
     assert_ne!(house.model.has_said()[0], "Hi.", "nobody heard it");
 }
 
-#[tokio::test(start_paused = true)]
-async fn typed_words_are_answered_aloud() {
-    let house = Plan::new([Text::Never], [Say::Words("Noon.")]).build();
-    house.ears.read("what time is it\n").unwrap();
-    let turn = house.watch.turn(0).await;
-    assert_eq!(
-        (turn.source.as_str(), turn.heard.as_str()),
-        ("keyboard", "what time is it")
-    );
-    assert_eq!(
-        (turn.stages.speech_ended_ms, house.spoken().as_str()),
-        (None, "Noon.")
-    );
-}
-
 fn switches() -> Vec<Arc<dyn Tool>> {
     let tool = |name: &str, parameters: Value, annotations, answer: Value| {
         let definition = ToolDefinition::builder(name, "…", parameters).annotations(annotations);
