@@ -66,6 +66,8 @@ pub enum Event<'a> {
     Called(&'a ToolOutcome),
     /// Words of the answer, as they come.
     Words(&'a str),
+    /// The words that came since a tool was called last, or since the request, are no part of the answer after all.
+    TakenBack,
     /// A turn is over.
     Turn(&'a VoiceTurn),
     /// An engine is gone. Told once until it is back.

@@ -28,6 +28,8 @@ struct Inner {
     first_token: Option<Instant>,
     has_asked: bool,
     is_speaking: bool,
+    /// Words of this round were told.
+    has_told: bool,
     is_over: bool,
     /// Since when a tool is at work.
     working: Option<Instant>,
@@ -103,11 +105,21 @@ impl Progress {
                 Words::Said(text) => {
                     has_said |= !text.trim().is_empty();
                     self.speaking();
+                    self.lock().has_told = true;
                     self.watcher.event(Event::Words(&text));
                     speech.push(&text);
                 }
-                Words::TakenBack => speech.void(),
-                Words::Round => speech.flush(),
+                Words::TakenBack => {
+                    speech.void();
+                    let has_told = std::mem::take(&mut self.lock().has_told);
+                    if has_told {
+                        self.watcher.event(Event::TakenBack);
+                    }
+                }
+                Words::Round => {
+                    speech.flush();
+                    self.lock().has_told = false;
+                }
             }
         }
         has_said

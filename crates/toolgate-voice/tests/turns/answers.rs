@@ -279,6 +279,20 @@ async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
     assert_ne!(house.model.has_said()[0], "Hi.", "nobody heard it");
 }
 
+#[tokio::test(start_paused = true)]
+async fn words_that_were_taken_back_are_neither_spoken_nor_shown() {
+    let says = [Say::Corrects("It is no", "It is noon.")];
+    let house = Plan::new([Text::Is("What time is it?")], says).build();
+    assert_eq!(house.turn().await.answer, "It is noon.");
+    assert_eq!(house.spoken(), "It is noon.");
+    let events = house.watch.events();
+    let told = events
+        .iter()
+        .filter(|event| event.starts_with("words") || *event == "TakenBack");
+    let expected = ["words It is no", "TakenBack", "words It is noon."];
+    assert!(told.eq(&expected), "{events:#?}");
+}
+
 fn switches() -> Vec<Arc<dyn Tool>> {
     let tool = |name: &str, parameters: Value, annotations, answer: Value| {
         let definition = ToolDefinition::builder(name, "…", parameters).annotations(annotations);

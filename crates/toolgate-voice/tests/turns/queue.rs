@@ -75,7 +75,7 @@ async fn what_finds_no_place_in_the_queue_is_dropped_and_told() {
 #[tokio::test(start_paused = true)]
 async fn what_is_given_up_gives_its_place_back_while_a_tool_must_go_on() {
     let work = Work::default();
-    let tool = work.tool("unlock", Duration::from_secs(60), Annotations::default());
+    let tool = work.tool("unlock", Duration::from_secs(20), Annotations::default());
     let texts = ["Unlock", "Forgotten", "Hello"].map(Text::Is);
     let says = [Say::Call("", "unlock"), Say::Words("Hi.")];
     let mut plan = Plan::new(texts, says).with([tool]);

@@ -20,6 +20,8 @@ pub(crate) enum Say {
     Words(&'static str),
     /// Says these pieces, each after a while.
     Slowly(Duration, &'static [&'static str]),
+    /// Says something, takes it back, and says something else.
+    Corrects(&'static str, &'static str),
     /// Calls a tool, perhaps with words before.
     Call(&'static str, &'static str),
     /// Fails, perhaps in the middle of these words.
@@ -128,6 +130,14 @@ impl ModelClient for Script {
                         listener.event(Event::Text(piece));
                     }
                     (vec![text(pieces.concat())], Stop::End)
+                }
+                Say::Corrects(wrong, words) => {
+                    for event in [Event::Void, Event::Text(wrong), Event::Void] {
+                        listener.event(event);
+                        tokio::task::yield_now().await;
+                    }
+                    listener.event(Event::Text(words));
+                    (vec![text(words.to_owned())], Stop::End)
                 }
                 Say::Call(words, name) => {
                     let call = Part::Call(ModelCall {
