@@ -4,6 +4,7 @@
 mod answers;
 mod asks;
 mod barge_in;
+#[cfg(target_os = "linux")]
 mod endurance;
 mod engines;
 mod fillers;
