@@ -45,7 +45,11 @@ pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
     let (link, outgoing, played) = SatelliteLink::new(&at);
     let (heard, source) = mpsc::channel(WAITING);
     let stop = CancellationToken::new();
-    let service = Service::new(at, info.satellite.is_some(), heard, link.clone(), played);
+    let kind = match info.satellite {
+        Some(_) => Kind::Satellite,
+        None => Kind::Microphone,
+    };
+    let service = Service::new(at, kind, heard, link.clone(), played);
     let work = service.run(connection, outgoing);
     tokio::spawn(stop.clone().run_until_cancelled_owned(work));
     Ok(Opened {
@@ -53,14 +57,36 @@ pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
             heard: source,
             _stop: stop.drop_guard(),
         }),
-        name: if info.satellite.is_some() {
-            "satellite"
-        } else {
-            "microphone"
-        },
-        link: info.satellite.is_some().then_some(link),
+        name: kind.name(),
+        link: (kind == Kind::Satellite).then_some(link),
         room: info.satellite.and_then(|satellite| satellite.area),
     })
+}
+
+/// What a service is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It sends sound all the time.
+    Microphone,
+    /// It sends sound when it likes, and plays it.
+    Satellite,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Microphone => "microphone",
+            Self::Satellite => "satellite",
+        }
+    }
+
+    /// How long it may say nothing at all, before it has shown that it answers.
+    fn silent(self) -> Option<Duration> {
+        match self {
+            Self::Microphone => Some(SILENT),
+            Self::Satellite => None,
+        }
+    }
 }
 
 /// What the service is; a satellite runs from here on.
@@ -93,7 +119,7 @@ impl Source for Incoming {
 /// The task that keeps the connection: it must answer even while nobody takes the sound.
 struct Service {
     at: String,
-    is_satellite: bool,
+    kind: Kind,
     heard: mpsc::Sender<Result<Heard, EngineError>>,
     link: SatelliteLink,
     played: watch::Sender<u64>,
@@ -109,29 +135,29 @@ struct Service {
 impl Service {
     fn new(
         at: String,
-        is_satellite: bool,
+        kind: Kind,
         heard: mpsc::Sender<Result<Heard, EngineError>>,
         link: SatelliteLink,
         played: watch::Sender<u64>,
     ) -> Self {
         Self {
             at,
-            is_satellite,
+            kind,
             heard,
             link,
             played,
             converter: None,
             wake_word: None,
             overrun: false,
-            silent: (!is_satellite).then_some(SILENT),
+            silent: kind.silent(),
         }
     }
 
     async fn run(mut self, connection: Connection, outgoing: Outgoing) {
         let (sender, receiver) = connection.into_split();
-        let is_satellite = self.is_satellite;
+        let kind = self.kind;
         let end = tokio::select! {
-            end = write(sender, outgoing, is_satellite) => end,
+            end = write(sender, outgoing, kind) => end,
             end = self.read(receiver) => end,
         };
         // Nobody there any more is fine.
@@ -210,13 +236,13 @@ impl Service {
 }
 
 /// Sends what there is to be sent until that fails. A satellite is asked for a sign of life now and then.
-async fn write(mut sender: Sender, mut outgoing: Outgoing, is_satellite: bool) -> EngineError {
+async fn write(mut sender: Sender, mut outgoing: Outgoing, kind: Kind) -> EngineError {
     let mut ping = interval(PING);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let event = tokio::select! {
             Some(event) = outgoing.next() => event,
-            _ = ping.tick(), if is_satellite => Event::Ping { text: None },
+            _ = ping.tick(), if kind == Kind::Satellite => Event::Ping { text: None },
         };
         if let Err(error) = sender.send(&event).await {
             return error;

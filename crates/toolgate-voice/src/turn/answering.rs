@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::converse::{Aloud, converse};
 use super::listening::Deaf;
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
 use crate::transcribe::{is_cancel, plain};
@@ -49,7 +49,7 @@ impl Shared {
     async fn talk(&self, number: u64, text: &str) -> Came {
         let talk = self.conversations.get(&self.source);
         let mut conversation = talk.lock().await;
-        let progress = self.progress(true);
+        let progress = self.progress(Way::Aloud);
         self.state(&State::Thinking);
         let speech = self.speech(number);
         let aloud = Aloud {
@@ -78,8 +78,7 @@ impl Shared {
         }
         let model = who(self.conversations.client(), &conversation);
         drop(conversation);
-        let forget = verdict.as_ref().is_some_and(|verdict| verdict.forget);
-        self.settle(&self.source, forget);
+        self.settle(&self.source, verdict.as_ref());
         self.came(verdict, &spoken, model, &progress)
     }
 
@@ -180,14 +179,13 @@ impl Shared {
         place.truncate(place.floor_char_boundary(LONGEST_PLACE));
         let talk = self.conversations.get(&place);
         let mut conversation = talk.lock().await;
-        let progress = self.progress(false);
+        let progress = self.progress(Way::InWriting);
         let stop = stop.cancelled();
         let done = converse(&mut conversation, &asked.heard, &progress, None, stop).await;
         let verdict = done.result.map(verdict);
         let model = who(self.conversations.client(), &conversation);
         drop(conversation);
-        let forget = verdict.as_ref().is_some_and(|verdict| verdict.forget);
-        self.settle(&place, forget);
+        self.settle(&place, verdict.as_ref());
         let spoken = Spoken {
             complete: verdict.is_some(),
             ..Spoken::default()
@@ -203,15 +201,15 @@ impl Shared {
         answer
     }
 
-    fn progress(&self, aloud: bool) -> Progress {
+    fn progress(&self, way: Way) -> Progress {
         let executor = self.conversations.toolbox().executor().clone();
-        Progress::new(Arc::clone(&self.watcher), executor, aloud)
+        Progress::new(Arc::clone(&self.watcher), executor, way)
     }
 
-    fn settle(&self, place: &str, forget: bool) {
-        match forget {
-            true => self.conversations.forget(place),
-            false => self.conversations.touch(place),
+    fn settle(&self, place: &str, verdict: Option<&Verdict>) {
+        match verdict {
+            Some(verdict) if verdict.forget => self.conversations.forget(place),
+            _ => self.conversations.touch(place),
         }
     }
 }

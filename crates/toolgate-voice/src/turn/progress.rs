@@ -14,9 +14,16 @@ use crate::{Event, Speech, State, Watcher};
 pub(super) struct Progress {
     watcher: Arc<dyn Watcher>,
     executor: ToolExecutor,
-    /// True if the answer is spoken here: then its states are those of the gateway.
-    aloud: bool,
+    way: Way,
     inner: Arc<Mutex<Inner>>,
+}
+
+/// How an answer is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It is spoken here: its states are those of the gateway.
+    Aloud,
+    InWriting,
 }
 
 #[derive(Default)]
@@ -48,11 +55,11 @@ struct Running {
 }
 
 impl Progress {
-    pub(super) fn new(watcher: Arc<dyn Watcher>, executor: ToolExecutor, aloud: bool) -> Self {
+    pub(super) fn new(watcher: Arc<dyn Watcher>, executor: ToolExecutor, way: Way) -> Self {
         Self {
             watcher,
             executor,
-            aloud,
+            way,
             inner: Arc::default(),
         }
     }
@@ -133,7 +140,7 @@ impl Progress {
     }
 
     fn state(&self, state: &State) {
-        if self.aloud && !self.lock().is_over {
+        if self.way == Way::Aloud && !self.lock().is_over {
             self.watcher.event(Event::State(state));
         }
     }

@@ -283,24 +283,24 @@ async fn the_connection_ends_with_the_source() {
 }
 
 /// A service over a pipe, so that time can be paused.
-fn piped(is_satellite: bool) -> (Peer, mpsc::Receiver<Result<Heard, EngineError>>) {
+fn piped(kind: Kind) -> (Peer, mpsc::Receiver<Result<Heard, EngineError>>) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (read, write) = tokio::io::split(theirs);
     let peer = Peer(Connection::over(read, write, "the gateway"));
     let (read, write) = tokio::io::split(ours);
     let (link, outgoing, played) = SatelliteLink::new("here");
     let (heard, source) = mpsc::channel(WAITING);
-    let service = Service::new("here".to_owned(), is_satellite, heard, link, played);
+    let service = Service::new("here".to_owned(), kind, heard, link, played);
     tokio::spawn(service.run(Connection::over(read, write, "here"), outgoing));
     (peer, source)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
-    for (is_satellite, after) in [(true, LIFELESS), (false, SILENT)] {
+    for (kind, after) in [(Kind::Satellite, LIFELESS), (Kind::Microphone, SILENT)] {
         let began = Instant::now();
-        let (mut peer, mut source) = piped(is_satellite);
-        if is_satellite {
+        let (mut peer, mut source) = piped(kind);
+        if kind == Kind::Satellite {
             peer.send(Event::Pong { text: None }).await;
         }
         let at = "here".to_owned();
@@ -312,14 +312,14 @@ async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_old_satellite_that_knows_no_pings_may_be_silent() {
-    let (_peer, mut source) = piped(true);
+    let (_peer, mut source) = piped(Kind::Satellite);
     let hour = Duration::from_secs(3600);
     assert!(timeout(hour, source.recv()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_satellite_that_answers_pings_lives_for_hours() {
-    let (mut peer, mut source) = piped(true);
+    let (mut peer, mut source) = piped(Kind::Satellite);
     tokio::spawn(async move {
         while let Ok(Some(Event::Ping { text })) = peer.0.receive().await {
             peer.send(Event::Pong { text }).await;
@@ -331,7 +331,7 @@ async fn a_satellite_that_answers_pings_lives_for_hours() {
 
 #[tokio::test(start_paused = true)]
 async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
-    let (mut peer, mut source) = piped(true);
+    let (mut peer, mut source) = piped(Kind::Satellite);
     for _ in 0..10 * WAITING {
         peer.send(chunk(16_000, 1, 10)).await;
         sleep(Duration::from_millis(1)).await;
@@ -352,7 +352,7 @@ async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
 fn bytes_of_a_chunk_may_end_anywhere() {
     let (link, _outgoing, played) = SatelliteLink::new("here");
     let (heard, mut source) = mpsc::channel(WAITING);
-    let mut service = Service::new("here".to_owned(), false, heard, link, played);
+    let mut service = Service::new("here".to_owned(), Kind::Microphone, heard, link, played);
     for bytes in [&[1_u8][..], &[0, 2, 0, 3], &[0]] {
         let bytes = Bytes::copy_from_slice(bytes);
         let event = Event::AudioChunk {
