@@ -124,7 +124,8 @@ Examples:
   toolgate voice --mic tcp://kitchen.local:10700                 a satellite
   arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -
   toolgate voice --wav request.wav --out answer.wav --json       files in, a file out
-  toolgate voice --handle tcp://127.0.0.1:10800                  a conversation agent for Home Assistant")]
+  toolgate voice --handle tcp://127.0.0.1:10800                  a conversation agent for Home Assistant;
+                                                                 add --mic arecord to listen here too")]
     Voice(VoiceOptions),
     /// Try it all in a simulated house, with nothing to install
     #[command(after_help = "\

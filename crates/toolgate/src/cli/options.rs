@@ -189,7 +189,7 @@ pub(crate) struct ChatOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct VoiceOptions {
-    /// Where sound comes from: - for raw mono PCM of 16 bits on stdin, a program such as arecord, a whole command, the address of a Wyoming microphone or satellite, or none [default: the configuration's, else the first program there is]
+    /// Where sound comes from: - for raw mono PCM of 16 bits on stdin, a program such as arecord, a whole command, the address of a Wyoming microphone or satellite, or none [default: the configuration's, else the first program there is; none where --handle or --serve-tts serves others and no wake word or key is set up]
     #[arg(
         long,
         value_name = "SOURCE",

@@ -95,6 +95,16 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
+/// True if the gateway serves others.
+pub(crate) fn offers(settings: &VoiceSettings) -> bool {
+    !settings.handle.is_empty() || !settings.serve_tts.is_empty()
+}
+
+/// True if that is all it does: whoever gives another machine an agent has not asked for a microphone that is always open.
+pub(crate) fn only_serves(settings: &VoiceSettings) -> bool {
+    offers(settings) && settings.input.is_empty() && settings.wake.is_empty()
+}
+
 /// True if a Wyoming address is one that only this machine can reach.
 pub(crate) fn is_loopback(address: &str) -> bool {
     let host = match address.parse() {

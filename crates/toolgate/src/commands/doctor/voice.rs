@@ -8,7 +8,7 @@ use toolgate_voice::wyoming::{Address, Info, describe};
 use toolgate_voice::{Recorder, VoiceSettings};
 
 use super::{Finding, Report, detail};
-use crate::config::{Config, PLAYERS, SPEAKERS, is_wav};
+use crate::config::{Config, PLAYERS, SPEAKERS, is_wav, only_serves};
 
 /// How long an engine has to say what it is, and a broker to let us in.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -152,7 +152,10 @@ async fn of_input(settings: &VoiceSettings) -> Checked {
         (None, None) => None,
     };
     let programs = Recorder::ALL.map(Recorder::name);
-    let found = of_engine(&settings.input, &programs, part, "has no microphone").await;
+    let found = match only_serves(settings) {
+        true => Ok("none is used, since only others are served".to_owned()),
+        false => of_engine(&settings.input, &programs, part, "has no microphone").await,
+    };
     Checked {
         name: "input",
         found,

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
 use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Summary};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
@@ -38,6 +38,12 @@ pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exi
     let wanted = Wanted::read(&setting.config, options)?;
     for warning in wanted.warnings() {
         warn!("{warning}");
+    }
+    if let Some(remark) = wanted.remark() {
+        match say::is_followed() {
+            true => say::note(remark),
+            false => info!("{remark}"),
+        }
     }
     let admitted = setting.admitted();
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;

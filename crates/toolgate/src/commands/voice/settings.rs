@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use anyhow::{Context, bail};
 use toolgate_core::escape;
 use toolgate_voice::wyoming::Address;
-use toolgate_voice::{Input, InputError, Mode, VoiceSettings};
+use toolgate_voice::{Input, Mode, VoiceSettings};
 
 use crate::cli::VoiceOptions;
-use crate::config::{Config, is_loopback};
+use crate::config::{Config, is_loopback, offers, only_serves};
 use crate::terminal;
 
 /// What the gateway is started with.
@@ -42,6 +42,14 @@ impl Wanted {
             settings,
             mqtt,
         })
+    }
+
+    /// What somebody may miss who did not say it.
+    pub(super) fn remark(&self) -> Option<&'static str> {
+        let is_default = self.input.is_none() && self.settings.input.is_empty();
+        is_default.then_some(
+            "nobody listens in this room, since only others are served; --mic arecord listens here too",
+        )
     }
 
     /// What everybody on the network may do, where somebody opened it to them.
@@ -131,17 +139,14 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
         let rate = options.rate.unwrap_or(toolgate_voice::audio::RATE);
         return Ok(Some(Input::Stdin { rate }));
     }
-    let offers = !settings.handle.is_empty() || !settings.serve_tts.is_empty();
+    let is_silent = !options.push_to_talk && only_serves(settings);
     match settings.input.as_str() {
-        "none" if offers => Ok(None),
-        "none" => bail!(
+        "none" if !offers(settings) => bail!(
             "without a microphone there is nothing to answer; --handle tcp://127.0.0.1:10800 takes requests as text"
         ),
-        text => match Input::parse(text) {
-            // A machine that serves others may have no ears of its own.
-            Err(InputError::NoProgram) if offers => Ok(None),
-            parsed => Ok(Some(parsed?)),
-        },
+        "none" => Ok(None),
+        _ if is_silent => Ok(None),
+        text => Ok(Some(Input::parse(text)?)),
     }
 }
 
@@ -205,9 +210,6 @@ mod tests {
         let file = folder.path().join("a.wav");
         std::fs::write(&file, "").unwrap();
         let file = file.to_str().unwrap();
-        let handle = ["--mic", "none", "--handle", "tcp://127.0.0.1:1"];
-        let wanted = Wanted::read(&config, &options(&handle)).unwrap();
-        assert_eq!(wanted.input, None, "text alone");
         for (words, input, mode) in [
             (
                 &["--wav", file][..],
@@ -227,6 +229,31 @@ mod tests {
                 "{words:?}"
             );
         }
+    }
+
+    #[test]
+    fn whoever_serves_others_opens_no_microphone_unless_told_to() {
+        let arecord = Some(Input::Program(toolgate_voice::Recorder::Arecord));
+        for (words, input, is_told) in [
+            (&["--handle", "tcp://h:1"][..], None, true),
+            (&["--serve-tts", "tcp://h:1"], None, true),
+            (&["--handle", "tcp://h:1", "--mic", "none"], None, false),
+            (
+                &["--handle", "tcp://h:1", "--mic", "arecord"],
+                arecord,
+                false,
+            ),
+        ] {
+            let wanted = Wanted::read(&Config::default(), &options(words)).unwrap();
+            assert_eq!(wanted.input, input, "{words:?}");
+            assert_eq!(wanted.remark().is_some(), is_told, "{words:?}");
+        }
+        // A wake word says that somebody shall listen.
+        let mut settings = VoiceSettings::default();
+        settings.handle = "tcp://h:1".to_owned();
+        assert!(only_serves(&settings));
+        settings.wake = "tcp://h:2".to_owned();
+        assert!(!only_serves(&settings));
     }
 
     #[test]
