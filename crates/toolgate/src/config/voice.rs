@@ -12,10 +12,13 @@ use super::{Config, ConfigError};
 /// Programs that play sound, the best first.
 pub(crate) const PLAYERS: [&str; 3] = ["pw-play", "paplay", "aplay"];
 /// Programs that speak, in the order in which they are looked for.
-pub(crate) const SPEAKERS: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
+pub(crate) const SPEAKERS: [&str; 4] = ["espeak-ng", PIPER, "flite", "say"];
+
+const PIPER: &str = "piper";
 
 const SEND: &str = "say where what is heard and said is sent";
 const RUN: &str = "say which command is run or which file is written";
+const LOAD: &str = "say which file or address a voice is loaded from";
 const OPEN: &str = "let others use the tools or the voice";
 const LOGIN: &str = "say what is sent as your login";
 
@@ -30,10 +33,12 @@ impl Config {
             let is_private = is_loopback(address) && !address.starts_with("unix://");
             (!is_private).then_some(OPEN)
         };
-        let judged: [(&str, &str, &str, Judge<'_>); 7] = [
+        let voice = |name: &str| (!is_plain(name) || may_be_piper(&used.tts)).then_some(LOAD);
+        let judged: [(&str, &str, &str, Judge<'_>); 8] = [
             ("input", &own.input, &used.input, &engine),
             ("output", &own.output, &used.output, &engine),
             ("tts", &own.tts, &used.tts, &engine),
+            ("ttsVoice", &own.tts_voice, &used.tts_voice, &voice),
             ("asr", &own.asr, &used.asr, &service),
             ("wake", &own.wake, &used.wake, &service),
             ("handle", &own.handle, &used.handle, &offered),
@@ -78,6 +83,34 @@ fn misleading_engine(value: &str) -> Option<&'static str> {
     } else {
         Some(RUN)
     }
+}
+
+/// True if a voice is named as one that an engine brings along: no path, no address, no option.
+fn is_plain(voice: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_+-".contains(c);
+    voice.starts_with(|c: char| c.is_ascii_alphanumeric()) && voice.chars().all(is_part)
+}
+
+/// True if piper speaks, or might: it takes every name for that of a file.
+fn may_be_piper(tts: &str) -> bool {
+    match tts {
+        "" => SPEAKERS.into_iter().find(|name| is_installed(name)) == Some(PIPER),
+        tts => tts == PIPER,
+    }
+}
+
+/// True if a program can be started by this name.
+pub(crate) fn is_installed(name: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: &std::path::Path| {
+        let found = std::fs::metadata(path);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return is_program(name.as_ref());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))
 }
 
 /// True if speech goes to a file; what has several words is a command.
@@ -181,6 +214,35 @@ mod tests {
             Place::Here,
         );
         assert!(login.misleads_voice(&login.voice).is_some());
+    }
+
+    #[test]
+    fn a_file_in_the_working_folder_names_a_voice_and_loads_none() {
+        for (tts, voice, is_good) in [
+            ("espeak-ng", "en-us+f3", true),
+            ("flite", "slt", true),
+            ("tcp://127.0.0.1:10200", "en_US-lessac-medium", true),
+            ("flite", "http://evil.example/x.flitevox", false),
+            ("flite", "x.flitevox", false),
+            ("flite", "voices/x", false),
+            ("espeak-ng", "-h", false),
+            ("espeak-ng", "a b", false),
+            ("piper", "x.onnx", false),
+            // It would be looked for in the working folder.
+            ("piper", "x", false),
+        ] {
+            let text = serde_json::json!({ "voice": { "tts": tts, "ttsVoice": voice } });
+            let config = read(&text.to_string(), Place::Here);
+            let error = config.misleads_voice(&config.voice);
+            let error = error.map(|error| error.to_string());
+            let expected = format!(
+                "t.json:1: voice.ttsVoice: {}",
+                refused(Path::new("t.json"), LOAD)
+            );
+            assert_eq!(error, (!is_good).then_some(expected), "{text}");
+            let config = read(&text.to_string(), Place::User);
+            assert_eq!(config.misleads_voice(&config.voice), None, "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use toolgate_voice::wyoming::{Address, Info, describe};
 use toolgate_voice::{Recorder, VoiceSettings};
 
 use super::{Finding, Report, detail};
-use crate::config::{Config, PLAYERS, SPEAKERS, is_wav, only_serves};
+use crate::config::{Config, PLAYERS, SPEAKERS, is_installed, is_wav, only_serves};
 
 /// How long an engine has to say what it is, and a broker to let us in.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -205,20 +205,6 @@ async fn of_engine(
             }
         }
     }
-}
-
-/// True if a program can be started by this name.
-fn is_installed(name: &str) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let is_program = |path: &std::path::Path| {
-        let found = std::fs::metadata(path);
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    if name.contains('/') {
-        return is_program(name.as_ref());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))
 }
 
 /// Only where there is one.
