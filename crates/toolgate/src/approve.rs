@@ -1,12 +1,10 @@
 //! Approval by the person at the terminal.
 
-use std::io::IsTerminal;
-
 use futures::future::BoxFuture;
 use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source, escape};
 
 use crate::spinner::Spinner;
-use crate::{questions, say};
+use crate::{questions, say, terminal};
 
 /// Asks on stderr and reads the answer from stdin, if both are a terminal.
 pub(crate) struct TerminalApprover {
@@ -24,7 +22,7 @@ impl Approver for TerminalApprover {
             if self.agreed {
                 return Approval::Granted;
             }
-            if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            if !terminal::can_ask() {
                 return Approval::Nobody;
             }
             // All of the arguments, however long: nobody should agree to what can not be seen.

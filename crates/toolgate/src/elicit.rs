@@ -1,16 +1,14 @@
 //! A server's questions, put to the person at the terminal.
 
-use std::io::IsTerminal;
-
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolgate_core::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::spinner::Spinner;
-use crate::{questions, say};
+use crate::{questions, say, terminal};
 
-/// Asks on stderr and reads from stdin. Only made where both are a terminal.
+/// Asks on stderr and reads what is typed. Only made where somebody can answer.
 pub(crate) struct TerminalElicitor {
     spinner: Spinner,
 }
@@ -18,8 +16,7 @@ pub(crate) struct TerminalElicitor {
 impl TerminalElicitor {
     /// `None` if nobody could answer.
     pub(crate) fn new(spinner: &Spinner) -> Option<Self> {
-        let reachable = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        reachable.then(|| Self {
+        terminal::can_ask().then(|| Self {
             spinner: spinner.clone(),
         })
     }

@@ -1,6 +1,6 @@
 //! Answers of the person at the terminal, read so that nobody has to wait for them for ever.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +9,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::spinner::Spinner;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 
 /// One reader at a time: two that wait for the same line would get each other's answers.
 static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
@@ -35,7 +35,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     asked.await.ok()
 }
 
-/// The next line that is typed while no question is asked; `None` at the end of stdin. Questions go first.
+/// The next line that is typed while no question is asked; `None` at the end of them. Questions go first.
 pub(crate) async fn typed() -> Option<String> {
     loop {
         let turn = turn().await;
@@ -59,7 +59,7 @@ pub(crate) async fn turn() -> OwnedMutexGuard<()> {
 /// Takes away what was typed before a question was asked: it can not be the answer to it.
 pub(crate) fn forget_typed() {
     // A pipe has nothing typed in it.
-    let _no_terminal = tcflush(std::io::stdin(), QueueSelector::IFlush);
+    let _no_terminal = tcflush(terminal::keyboard(), QueueSelector::IFlush);
 }
 
 /// Tells the thread when nobody waits any more.
@@ -71,7 +71,7 @@ impl Drop for CalledOff {
     }
 }
 
-/// The next line of stdin; `None` at its end, or once it is not wanted any more.
+/// The next line that is typed; `None` at the end, or once it is not wanted any more.
 fn line(called_off: &AtomicBool) -> Option<String> {
     while !is_typed() {
         if called_off.load(Ordering::Relaxed) {
@@ -91,8 +91,8 @@ fn is_typed() -> bool {
         tv_sec: 0,
         tv_nsec: 50_000_000,
     };
-    let stdin = std::io::stdin();
-    let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
+    let keyboard = terminal::keyboard();
+    let mut sources = [PollFd::new(&keyboard, PollFlags::IN)];
     // What can not be looked at is told by reading it.
     !matches!(
         poll(&mut sources, Some(&LOOK)),
@@ -100,16 +100,20 @@ fn is_typed() -> bool {
     )
 }
 
-/// A terminal gives whole lines: this one is there.
+/// A terminal gives whole lines, one at a time: this one is there, and nothing behind it.
 fn read() -> Option<String> {
     let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
+    let read = match terminal::tty() {
+        Some(tty) => BufReader::new(tty).read_line(&mut line),
+        None => std::io::stdin().lock().read_line(&mut line),
+    };
+    match read {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(line.trim().to_owned()),
     }
 }
 
-/// True if the next line on stdin is a yes.
+/// True if the next line is a yes.
 pub(crate) fn agreed() -> bool {
     is_yes(line(&AtomicBool::new(false)).as_deref())
 }

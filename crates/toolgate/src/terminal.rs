@@ -1,7 +1,9 @@
 //! The terminal as it was found: whoever changes it gives it back.
 
-use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::io::{IsTerminal, Stdin};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
@@ -9,12 +11,41 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp
 /// How it was found by the first who changed it, for whoever has to end the program at once.
 static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
 
+static STDIN: LazyLock<Stdin> = LazyLock::new(std::io::stdin);
+/// The terminal itself, where stdin carries something else.
+static TTY: OnceLock<File> = OnceLock::new();
+
+/// Where a person types.
+pub(crate) fn keyboard() -> BorrowedFd<'static> {
+    tty().map_or_else(|| STDIN.as_fd(), File::as_fd)
+}
+
+/// The terminal, if that is not stdin.
+pub(crate) fn tty() -> Option<&'static File> {
+    TTY.get()
+}
+
+/// What a person types comes from the terminal itself from now on, since stdin carries something else. Whoever does not look
+/// at the terminal types nothing.
+pub(crate) fn leave_stdin() {
+    if std::io::stderr().is_terminal()
+        && let Ok(tty) = File::open("/dev/tty")
+    {
+        TTY.get_or_init(|| tty);
+    }
+}
+
+/// True if a person can be asked something, and can answer.
+pub(crate) fn can_ask() -> bool {
+    keyboard().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// Gives the terminal back as it was when this is dropped.
 pub(crate) struct Terminal(Option<Termios>);
 
 impl Terminal {
     pub(crate) fn remember() -> Self {
-        Self(tcgetattr(std::io::stdin()).ok())
+        Self(tcgetattr(keyboard()).ok())
     }
 
     /// Shows what is typed, or does not.
@@ -53,11 +84,10 @@ fn first_found() -> std::sync::MutexGuard<'static, Option<Termios>> {
 
 fn set(wanted: &Termios) {
     // If it is gone, there is nothing to change.
-    let _gone = tcsetattr(std::io::stdin(), OptionalActions::Now, wanted);
+    let _gone = tcsetattr(keyboard(), OptionalActions::Now, wanted);
 }
 
 /// True if what a person types comes here: a program in the background would be stopped if it read that.
 pub(crate) fn is_ours() -> bool {
-    let stdin = std::io::stdin();
-    stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|group| group == getpgrp())
+    keyboard().is_terminal() && tcgetpgrp(keyboard()).is_ok_and(|group| group == getpgrp())
 }

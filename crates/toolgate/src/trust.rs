@@ -5,7 +5,6 @@
 //! asks again and another timeout does not.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -17,7 +16,7 @@ use toolgate_mcp::ServerSettings;
 use tracing::warn;
 
 use crate::config::{ConfiguredServer, Environment, state_folder};
-use crate::{file, questions, say};
+use crate::{file, questions, say, terminal};
 
 /// Hashes of what would be run, by server, by file.
 type Agreed = BTreeMap<PathBuf, BTreeMap<String, String>>;
@@ -120,7 +119,7 @@ fn fingerprint(name: &str, entry: &Value) -> String {
 
 /// Asks on the terminal whether these may be started; nobody there is a no.
 pub(crate) fn ask(file: &Path, servers: &[&ConfiguredServer]) -> bool {
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !terminal::can_ask() {
         return false;
     }
     questions::forget_typed();

@@ -2,8 +2,6 @@
 
 mod at;
 
-use std::io::IsTerminal;
-
 use anyhow::bail;
 use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
@@ -16,7 +14,7 @@ use crate::cli::{Global, ReplayOptions};
 use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::spinner::Spinner;
-use crate::{journal, questions, say, wiring};
+use crate::{journal, questions, say, terminal, wiring};
 
 pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = Remote::of(&options.remote)? {
@@ -102,7 +100,7 @@ impl Again {
             return Ok(true);
         }
         let name = escape(tool);
-        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        if !terminal::can_ask() {
             bail!(
                 "'{name}' does not say that it only reads, so it may have its effect twice; --yes runs it again"
             );

@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 use fakellm::Answer;
@@ -412,6 +413,36 @@ fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
         return;
     };
     terminal.shows("left with 0");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
+#[test]
+fn enter_is_heard_also_where_stdin_is_sound() {
+    let engines = Engines::new([SUM]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("sound");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let command = format!(
+        "voice -p intents --push-to-talk --mic - --asr {asr} --tts {tts} --out none < {}",
+        pipe.display()
+    );
+    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+        return;
+    };
+    // Opened once somebody reads it.
+    let mut sound = std::fs::File::create(&pipe).unwrap();
+    terminal.shows("waiting for Enter");
+    terminal.keys(&["Enter"]);
+    terminal.shows("○ listening");
+    let file = std::fs::read(SPOKEN).unwrap();
+    sound.write_all(&file[44..]).unwrap();
+    sound.write_all(&[0; 96_000]).unwrap();
+    terminal.shows("57.8");
+    terminal.keys(&["C-c"]);
+    terminal.shows("left with 130");
     terminal.line("seen again");
     terminal.shows("seen again\nseen again");
 }

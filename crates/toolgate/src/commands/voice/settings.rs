@@ -36,8 +36,12 @@ impl Wanted {
             let located = config.error_about("mqtt", "url", &error.to_string());
             located.map_or_else(|| error.into(), anyhow::Error::from)
         })?;
+        let input = input(&settings, options)?;
+        if matches!(input, Some(Input::Stdin { .. })) {
+            terminal::leave_stdin();
+        }
         Ok(Self {
-            input: input(&settings, options)?,
+            input,
             mode: mode(&settings, options)?,
             settings,
             mqtt,
