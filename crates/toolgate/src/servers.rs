@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
 use toolgate_mcp::{
-    ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
+    Connection, ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
 };
 use tracing::warn;
 
@@ -118,6 +118,8 @@ fn strangers<'c>(
 pub(crate) struct Fleet {
     pub(crate) servers: Servers,
     untrusted: Vec<String>,
+    /// Those that are for the house, by name.
+    houses: Vec<String>,
 }
 
 impl Fleet {
@@ -158,9 +160,12 @@ impl Fleet {
         }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         servers.apply(admitted.settings);
+        let all = config.servers.iter().map(|server| &server.settings);
+        let houses = all.filter(|settings| is_house(settings));
         Self {
             servers,
             untrusted: admitted.untrusted,
+            houses: houses.map(|settings| settings.name.clone()).collect(),
         }
     }
 
@@ -228,7 +233,7 @@ impl Fleet {
     pub(crate) fn missing(&self) -> Option<String> {
         use ServerState::{Connected, Disabled};
         let away = self.names(|status| !matches!(status.state, Connected | Disabled));
-        spoken(away.iter().chain(&self.untrusted))
+        spoken(away.iter().chain(&self.untrusted), &self.houses)
     }
 
     /// Logs which servers wait for an agreement, where nobody reads remarks.
@@ -288,14 +293,31 @@ pub(crate) fn tell_untrusted(names: &[String]) {
     ));
 }
 
+/// True if it is the one for the house, as far as can be seen of a server whose tools are not there: by its name or its program.
+fn is_house(settings: &ServerSettings) -> bool {
+    let names_it = |word: &str| {
+        let word = word.to_lowercase();
+        word.contains("zwave") || word.contains("z-wave")
+    };
+    let is_program = |word: &String| {
+        let file = word.rsplit('/').next().unwrap_or(word);
+        names_it(file) && file.to_lowercase().contains("mcp")
+    };
+    let by_program = match &settings.connection {
+        Connection::Stdio(program) => {
+            let mut words = std::iter::once(&program.command).chain(&program.args);
+            words.any(is_program)
+        }
+        Connection::Http { .. } => false,
+    };
+    names_it(&settings.name) || by_program
+}
+
 /// Servers by names that can be spoken. Most people who talk to their house have one for it, and call it otherwise.
-fn spoken<'a>(names: impl Iterator<Item = &'a String>) -> Option<String> {
+fn spoken<'a>(names: impl Iterator<Item = &'a String>, houses: &[String]) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     for name in names {
-        let is_house = ["zwave", "z-wave", "home", "house"]
-            .iter()
-            .any(|word| name.to_lowercase().contains(word));
-        let spoken = match is_house {
+        let spoken = match houses.contains(name) {
             true => "the smart home".to_owned(),
             false => format!("the server {}", escape(name).replace(['_', '-'], " ")),
         };
@@ -325,21 +347,48 @@ fn guard() -> Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::spoken;
+    use toolgate_mcp::Program;
+
+    use super::*;
 
     #[test]
     fn servers_are_called_by_names_that_can_be_spoken() {
+        let houses = ["zwave", "upstairs"].map(str::to_owned);
         for (names, expected) in [
             (&[][..], None),
             (&["zwave"], Some("the smart home")),
             (&["my_files"], Some("the server my files")),
             (
-                &["zwave", "files", "House2", "mail"],
+                &["zwave", "files", "upstairs", "mail"],
                 Some("the smart home, the server files and the server mail"),
             ),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(spoken(names.iter()).as_deref(), expected);
+            assert_eq!(spoken(names.iter(), &houses).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_house_is_known_by_zwave_in_its_name_or_its_program() {
+        for (name, command, expected) in [
+            ("zwave", "x", true),
+            ("My-Z-Wave", "x", true),
+            ("upstairs", "/opt/zwave-mcp-server", true),
+            ("upstairs", "/opt/toolgate zwave-mcp-server", true),
+            ("upstairs", "npx -y @somebody/zwave-js-mcp", true),
+            ("warehouse", "stock-mcp", false),
+            ("homepage", "web-mcp", false),
+            ("notes", "files-mcp /home/ada/zwave-mcp/notes", false),
+            ("notes", "files-mcp zwave.txt", false),
+        ] {
+            let mut words = command.split(' ').map(str::to_owned);
+            let program = Program {
+                command: words.next().unwrap(),
+                args: words.collect(),
+                ..Program::default()
+            };
+            let settings = ServerSettings::new(name, Connection::Stdio(program));
+            assert_eq!(is_house(&settings), expected, "{name} {command}");
         }
     }
 }
