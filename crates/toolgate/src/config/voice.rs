@@ -139,7 +139,7 @@ pub(crate) fn only_serves(settings: &VoiceSettings) -> bool {
 }
 
 /// True if a Wyoming address is one that only this machine can reach.
-pub(crate) fn is_loopback(address: &str) -> bool {
+fn is_loopback(address: &str) -> bool {
     let host = match address.parse() {
         Ok(Address::Tcp { host, .. }) => host,
         Ok(Address::Unix(_)) => return true,

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
 use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Summary};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
@@ -36,9 +36,6 @@ pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exi
     occasion.services.sounding = Some(Arc::new(Voice(loudness.clone())));
     let setting = Arc::new(Setting::new(global, &options.model, occasion)?);
     let wanted = Wanted::read(&setting.config, options)?;
-    for warning in wanted.warnings() {
-        warn!("{warning}");
-    }
     if let Some(remark) = wanted.remark() {
         match say::is_followed() {
             true => say::note(remark),

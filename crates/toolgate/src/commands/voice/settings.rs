@@ -8,7 +8,7 @@ use toolgate_voice::wyoming::Address;
 use toolgate_voice::{Input, Mode, VoiceSettings};
 
 use crate::cli::VoiceOptions;
-use crate::config::{Config, is_loopback, offers, only_serves};
+use crate::config::{Config, offers, only_serves};
 use crate::terminal;
 
 /// What the gateway is started with.
@@ -54,24 +54,6 @@ impl Wanted {
         is_default.then_some(
             "nobody listens in this room, since only others are served; --mic arecord listens here too",
         )
-    }
-
-    /// What everybody on the network may do, where somebody opened it to them.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let offered = [
-            ("handle", &self.settings.handle, "use the tools"),
-            ("serveTts", &self.settings.serve_tts, "use the voice"),
-        ];
-        let open = offered
-            .into_iter()
-            .filter(|(_, address, _)| !address.is_empty() && !is_loopback(address));
-        open.map(|(key, address, what)| {
-            let address = escape(address);
-            format!(
-                "voice.{key}: Wyoming knows no password: everybody who reaches {address} may {what}; 127.0.0.1 is for this machine alone"
-            )
-        })
-        .collect()
     }
 }
 
@@ -283,28 +265,6 @@ mod tests {
         ] {
             let words = ["toolgate", "voice"].iter().chain(words);
             assert!(Cli::try_parse_from(words.clone()).is_err(), "{words:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_open_to_the_network_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.wav");
-        std::fs::write(&file, "").unwrap();
-        for (address, expected) in [
-            ("tcp://127.0.0.1:10800", 0),
-            ("tcp://localhost:10800", 0),
-            ("unix:///run/handle", 0),
-            ("tcp://0.0.0.0:10800", 1),
-            ("tcp://[::]:10800", 1),
-            ("tcp://kitchen.local:10800", 1),
-        ] {
-            let words = ["--wav", file.to_str().unwrap(), "--handle", address];
-            let wanted = Wanted::read(&Config::default(), &options(&words)).unwrap();
-            let warnings = wanted.warnings();
-            assert_eq!(warnings.len(), expected, "{warnings:?}");
-            let names_it = |text: &String| text.contains(address) && text.contains("the tools");
-            assert!(warnings.iter().all(names_it), "{warnings:?}");
         }
     }
 }
