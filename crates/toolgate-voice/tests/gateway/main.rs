@@ -1,6 +1,7 @@
 //! The whole gateway over real sockets, with engines that do what a test tells them to.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "a test that can not go on has failed, and a panic says where"
 )]
 
@@ -17,7 +18,11 @@ mod model;
 #[path = "../turns/support/watch.rs"]
 mod watch;
 
+mod barge_in;
 mod engines;
+mod hostile;
+mod killed;
 mod requests;
 mod stage;
 mod start;
+mod villain;

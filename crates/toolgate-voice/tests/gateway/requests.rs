@@ -195,13 +195,18 @@ async fn others_ask_in_text_and_have_text_spoken() {
     stage.end().await;
 }
 
-fn free() -> String {
+/// An address that nobody listens at.
+pub(crate) fn free() -> String {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("tcp://{}", port.local_addr().unwrap())
 }
 
 /// Sends one event, and waits for the one that is wanted.
-async fn ask(address: &str, event: &Event, wanted: impl Fn(&Event) -> Option<String>) -> String {
+pub(crate) async fn ask(
+    address: &str,
+    event: &Event,
+    wanted: impl Fn(&Event) -> Option<String>,
+) -> String {
     let address: Address = address.parse().unwrap();
     let asking = async {
         let mut connection = Connection::connect(&address, Duration::from_secs(5))

@@ -1,0 +1,87 @@
+//! Its name while it speaks: silence, and the next words count.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::Mode;
+
+use crate::model::Say;
+use crate::stage::{HANG, Stage, speech};
+
+/// Ten times what is promised.
+const SILENT_WITHIN: Duration = Duration::from_millis(1500);
+
+/// Half a minute.
+const LONG: &str = "Once upon a time there was a gateway that liked to talk, and nobody in the whole house knew how to make it stop. \
+    It talked about the weather in the morning and about the lamps at noon. It talked about the doors in the evening, too. \
+    And while everybody slept, it told the moon how many steps there are between the cellar and the roof of the house. \
+    Then somebody said its name. It was so surprised that it did not say another word until it was asked for one.";
+
+#[tokio::test]
+async fn its_name_silences_the_player_and_the_next_request_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage::new([Say::Words(LONG), Say::Words("Good.")]).await;
+    let stage = stage.with(|parts, stage| {
+        parts.mode = Mode::Wake;
+        parts.settings.wake = stage.wake.address();
+        let folder = folder.path().display();
+        let script = "echo $$ >> $1/players; exec cat > /dev/null";
+        parts.settings.output = format!("sh -c '{script}' player {folder}");
+    });
+    let stage = stage.ready().await;
+    let players = folder.path().join("players");
+    // By a key: a name is not heard twice within two seconds.
+    stage.ask().await;
+    stage.sees("state speaking", 1).await;
+    until(&players, true, HANG).await.unwrap();
+
+    stage.wake.detect("hey_jarvis");
+    let silent = until(&players, false, SILENT_WITHIN).await;
+    let silent = silent.expect("it is silent within 150 ms");
+    tell(silent);
+    stage.sees("turn interrupted", 1).await;
+    stage.mic.hear(&speech());
+    stage.sees("turn answered", 1).await;
+    let turns = stage.watch.turns();
+    let last = turns.last().unwrap();
+    assert_eq!(
+        (
+            last.outcome,
+            last.wake_word.as_deref(),
+            last.answer.as_str()
+        ),
+        (TurnOutcome::Answered, Some("hey_jarvis"), "Good.")
+    );
+    assert!(LONG.starts_with(&turns[0].answer) && turns[0].answer.len() < LONG.len());
+    stage.end().await;
+    assert!(!any_lives(&players));
+}
+
+/// Waits until a player lives, or none does, and tells how long that took.
+async fn until(players: &Path, lives: bool, within: Duration) -> Option<Duration> {
+    let begun = Instant::now();
+    let waiting = async {
+        while any_lives(players) != lives {
+            sleep(Duration::from_millis(1)).await;
+        }
+        begun.elapsed()
+    };
+    timeout(within, waiting).await.ok()
+}
+
+/// Of those that were started; what waits to be buried is dead.
+fn any_lives(players: &Path) -> bool {
+    let all = std::fs::read_to_string(players).unwrap_or_default();
+    all.lines().any(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, state)| state);
+        state.is_some_and(|state| !state.starts_with('Z'))
+    })
+}
+
+#[expect(clippy::print_stderr, reason = "a measurement, seen with --nocapture")]
+fn tell(silent: Duration) {
+    eprintln!("from its name to silence: {} ms", silent.as_millis());
+}

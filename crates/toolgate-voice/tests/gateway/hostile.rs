@@ -1,0 +1,206 @@
+//! Every socket of the gateway, and on each every way to break the protocol: what is asked next is answered.
+
+use std::time::Duration;
+
+use fakewyoming::FakeSatellite;
+use futures::future::join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use toolgate_journal::TurnOutcome;
+use toolgate_voice::wyoming::Event;
+use toolgate_voice::{Input, Mode, VoiceSettings};
+
+use crate::model::Say;
+use crate::requests::{ask, free};
+use crate::stage::{HANG, Stage, speech};
+use crate::villain::{Villain, frames};
+
+/// Engines that are connected to for each request: one request meets the villain, the next is answered.
+async fn met_in_a_request(
+    name: &str,
+    trigger: &'static str,
+    place: fn(&mut VoiceSettings) -> &mut String,
+    poison: Vec<u8>,
+) -> TurnOutcome {
+    let loudspeaker = FakeSatellite::start("").await;
+    let mut stage = Stage::new([Say::Words("Yes.")]).await;
+    let settings = &mut stage.parts.as_mut().unwrap().settings;
+    settings.output = loudspeaker.address();
+    let engine = place(settings);
+    let villain = Villain::before(engine, trigger, poison).await;
+    *engine = villain.address();
+    let stage = stage.ready().await;
+    stage.ask().await;
+    let met = timeout(HANG, stage.watch.turn(0)).await.expect(name);
+    timeout(HANG, villain.done()).await.expect(name);
+    stage.ask().await;
+    let next = timeout(HANG, stage.watch.turn(1)).await.expect(name);
+    assert_eq!(next.outcome, TurnOutcome::Answered, "{name}: {next:?}");
+    assert!(!loudspeaker.heard().is_empty(), "{name}");
+    stage.end().await;
+    met.outcome
+}
+
+#[tokio::test]
+async fn transcription_that_breaks_the_protocol_costs_one_request() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        let met = met_in_a_request(name, "audio-stop", |all| &mut all.asr, frame).await;
+        assert_eq!(met, TurnOutcome::Failed, "{name}");
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn speech_that_breaks_the_protocol_is_asked_once_more() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        let met = met_in_a_request(name, "synthesize", |all| &mut all.tts, frame).await;
+        assert_eq!(met, TurnOutcome::Answered, "{name}");
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_loudspeaker_that_breaks_the_protocol_costs_at_most_one_answer() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        met_in_a_request(name, "audio-start", |all| &mut all.output, frame).await;
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        let stage = Stage::new([Say::Words("Yes.")]).await;
+        let villain = Villain::before(&stage.wake.address(), "audio-chunk", frame).await;
+        let stage = stage.with(|parts, _| {
+            parts.mode = Mode::Wake;
+            parts.settings.wake = villain.address();
+        });
+        let stage = stage.ready().await;
+        stage.mic.hear(&speech());
+        stage.sees("lost wake word", 1).await;
+        stage.sees("back wake word", 1).await;
+        stage.wake.forget();
+        stage.mic.hear(&speech());
+        stage.wake.until("audio-chunk", 3).await;
+        stage.wake.detect("hey_jarvis");
+        stage.sees("state listening", 1).await;
+        stage.mic.hear(&speech());
+        stage.sees("turn answered", 1).await;
+        let turn = &stage.watch.turns()[0];
+        assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"), "{name}");
+        stage.end().await;
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_microphone_that_breaks_the_protocol_is_found_again() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+        stage.mic.raw(&frame);
+        stage.sees("lost microphone", 1).await;
+        stage.sees("back microphone", 1).await;
+        stage.ask().await;
+        stage.sees("turn answered", 1).await;
+        assert_eq!(stage.watch.count("lost microphone"), 1, "{name}");
+        stage.end().await;
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_satellite_that_breaks_the_protocol_is_found_again() {
+    join_all(frames().into_iter().map(async |(name, frame)| {
+        let satellite = FakeSatellite::start("Kitchen").await;
+        let stage = Stage::new([Say::Words("Done.")]).await;
+        let stage = stage.with(|parts, _| {
+            parts.mode = Mode::Wake;
+            parts.settings.output = String::new();
+            parts.input = Some(Input::parse(&satellite.address()).unwrap());
+        });
+        let stage = stage.ready().await;
+        satellite.raw(&frame);
+        stage.sees("lost microphone", 1).await;
+        stage.sees("back microphone", 1).await;
+        satellite.wake("hey_jarvis");
+        satellite.hear(&speech());
+        stage.sees("turn answered", 1).await;
+        let has_heard = satellite.heard().iter().any(|sound| !sound.is_empty());
+        assert!(has_heard, "{name}");
+        stage.end().await;
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn clients_that_break_the_protocol_are_sent_away_and_the_others_served() {
+    let stage = Stage::new([Say::Words("The light is on.")]).await;
+    let (handle, tts) = (free(), free());
+    let stage = stage.with(|parts, _| {
+        parts.input = None;
+        parts.settings.handle = handle.clone();
+        parts.settings.serve_tts = tts.clone();
+    });
+    let stage = stage.ready().await;
+    let mut quiet = Vec::new();
+    for address in [&handle, &tts] {
+        // Somebody says half a word, and stays.
+        let mut half = connect(address).await;
+        half.write_all(b"{\"type\": \"trans").await.unwrap();
+        quiet.push(half);
+        for (name, frame) in frames() {
+            is_sent_away(address, name, &frame).await;
+            assert_eq!(told(&handle).await, "The light is on.", "{name}");
+            assert_eq!(spoken(&tts).await, "sound", "{name}");
+        }
+    }
+    stage.end().await;
+}
+
+async fn connect(address: &str) -> TcpStream {
+    let address = address.trim_start_matches("tcp://");
+    let connecting = timeout(HANG, TcpStream::connect(address)).await;
+    connecting.unwrap().unwrap()
+}
+
+/// The connection is closed, though its client keeps it open, and not much is said before.
+async fn is_sent_away(address: &str, name: &str, frame: &[u8]) {
+    let mut stream = connect(address).await;
+    let sending = async {
+        // Whoever is sent away early can not send all of it, nor read what was said.
+        drop(stream.write_all(frame).await);
+        let mut said = Vec::new();
+        drop(stream.read_to_end(&mut said).await);
+        said.len()
+    };
+    let said = timeout(Duration::from_secs(20), sending).await.expect(name);
+    assert!(said < 2_000, "{name}: {said} bytes");
+}
+
+async fn told(handle: &str) -> String {
+    let question = Event::Transcript {
+        text: "turn on the light".to_owned(),
+        language: Some("en".to_owned()),
+        context: None,
+    };
+    ask(handle, &question, |event| match event {
+        Event::Handled { text, .. } => text.clone(),
+        _ => None,
+    })
+    .await
+}
+
+async fn spoken(tts: &str) -> String {
+    let text = Event::Synthesize {
+        text: "Hello.".to_owned(),
+        voice: None,
+        text_format: None,
+    };
+    ask(tts, &text, |event| match event {
+        Event::AudioStop { .. } => Some("sound".to_owned()),
+        _ => None,
+    })
+    .await
+}
