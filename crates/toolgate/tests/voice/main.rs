@@ -22,3 +22,4 @@ mod house;
 mod names;
 mod program;
 mod requests;
+mod servers;
