@@ -284,7 +284,8 @@ mod tests {
         let starts = ids.each_ref().map(|id| Row::Start(Box::new(start(id))));
         let ends = ids.each_ref().map(|id| end(id, &format!("of {id}")));
         let redactor = Redactor::default();
-        for rows in [&starts[..], &starts[..1], &ends[..2], &ends[..]] {
+        let again = [2, 0].map(|n: usize| end(&ids[n], &format!("of {}", ids[n])));
+        for rows in [&starts[..], &starts[..1], &ends[..2], &again] {
             let displaced = write(&connection, 1, &redactor, rows.iter()).unwrap();
             assert_eq!(displaced, 0);
         }
@@ -303,7 +304,8 @@ mod tests {
         for (row, id) in rows.iter().zip(&ids) {
             assert_eq!((&row[0], &row[1], &row[2]), (id, id, &format!("of {id}")));
         }
-        assert!(rows[0][3] < rows[1][3] && rows[1][3] < rows[2][3]);
+        let is_in_order = rows[0][3] < rows[1][3] && rows[1][3] < rows[2][3];
+        assert!(is_in_order, "what has an end keeps it");
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl Entry {
         let nameless = suffixed(&path, ".new");
         let mut lock = OpenOptions::new()
             .write(true)
-            .create_new(true)
+            .create(true)
+            .truncate(true)
             .mode(0o600)
             .open(&nameless)?;
         lock.try_lock()?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{CallSummary, Journal, JournalHealth, JournalSettings};
+use toolgate_journal::{CallSummary, Journal, JournalHealth, JournalSettings, Position};
 
 use crate::support::{
     House, Log, all, echo, eventually, executor_of, given_journal, hanging, process,
@@ -111,14 +111,18 @@ impl Remains {
     /// Another house with the same files, but for the spool.
     fn with(&self, spool: &[u8]) -> House {
         let house = House::new();
-        let (from, to) = (self.house.folder(), house.folder());
-        fs::create_dir_all(to.join("state/journal.db.runs")).unwrap();
-        let lock = Path::new("state/journal.db.runs").join(&self.lock);
-        for name in [Path::new("state/journal.db"), &lock] {
-            fs::copy(from.join(name), to.join(name)).unwrap();
-        }
-        fs::write(to.join(&lock).with_extension("1"), spool).unwrap();
+        fs::create_dir_all(house.folder().join("state/journal.db.runs")).unwrap();
+        fs::copy(self.house.file(), house.file()).unwrap();
+        self.leave_in(&house, spool);
         house
+    }
+
+    /// The files of the run are there, once more or for the first time.
+    fn leave_in(&self, house: &House, spool: &[u8]) {
+        let lock = Path::new("state/journal.db.runs").join(&self.lock);
+        let (from, to) = (self.house.folder().join(&lock), house.folder().join(&lock));
+        fs::copy(from, &to).unwrap();
+        fs::write(to.with_extension("1"), spool).unwrap();
     }
 }
 
@@ -170,6 +174,24 @@ fn a_flipped_bit_in_a_spool_costs_one_record_and_is_said() {
         );
         drop(journal);
     }
+}
+
+#[tokio::test]
+async fn a_spool_that_is_found_again_changes_nothing() {
+    let remains = Remains::new();
+    let house = remains.with(&remains.spool);
+    let ends = async || {
+        let journal = house.journal();
+        let ended = journal.reader().finished_after(Position::default(), &all());
+        journal.close().await;
+        ended.unwrap()
+    };
+    let before = ends().await;
+    assert_eq!(before.len(), CALLS + 1);
+    // As if the process that took it over had been killed before it could remove the files.
+    remains.leave_in(&house, &remains.spool);
+    assert_eq!(ends().await, before);
+    assert!(house.of_runs().is_empty());
 }
 
 #[test]
