@@ -47,9 +47,9 @@ async fn ten_thousand_utterances() {
         Duration::from_millis(5),
         Annotations::default(),
     );
-    let round = |count: usize| (0..count).flat_map(|_| texts.clone());
+    let texts = (0..MANY).flat_map(|_| texts.clone());
     let says = (0..MANY).flat_map(|_| says.clone());
-    let mut plan = Plan::new(round(MANY), []).with([bell]);
+    let mut plan = Plan::new(texts, []).with([bell]);
     plan.model = Script::forgetful(says);
     plan.at_once = true;
     let forget_after = plan.settings.forget_after;
@@ -89,5 +89,6 @@ async fn ten_thousand_utterances() {
     assert!(house.ears.dropped(Reason::Imagined) > 1000 && work.done() > 1000);
     assert_eq!(tasks(), before.0, "no task is left behind");
     let grown = resident().saturating_sub(before.1);
-    assert!(grown < 1 << 20, "{grown} bytes more than before");
+    // Two hundred bytes of each would be more, also where they fit into what was free before.
+    assert!(grown < 1 << 18, "{grown} bytes more than before");
 }
