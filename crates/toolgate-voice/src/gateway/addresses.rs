@@ -17,15 +17,23 @@ impl Addresses {
     pub(super) fn of(settings: &VoiceSettings) -> Result<Self, GatewayError> {
         let tts = Some(settings.tts.as_str()).filter(|tts| tts.contains("://"));
         let asr = address("asr", &settings.asr)?;
+        let tts = address("tts", tts.unwrap_or_default())?;
+        let serve_tts = address("serveTts", &settings.serve_tts)?;
+        if let (Some(tts), Some(serve_tts)) = (&tts, &serve_tts)
+            && tts.may_reach(serve_tts)
+        {
+            let what = "it offers the voice that 'tts' names, which would ask itself; give one of them another address";
+            return Err(GatewayError::Settings(format!("voice.serveTts: {what}")));
+        }
         Ok(Self {
             asr: asr.ok_or_else(|| {
                 let what = "write where the Wyoming service is that makes text of speech";
                 GatewayError::Settings(format!("voice.asr: {what}"))
             })?,
             wake: address("wake", &settings.wake)?,
-            tts: address("tts", tts.unwrap_or_default())?,
+            tts,
             handle: address("handle", &settings.handle)?,
-            serve_tts: address("serveTts", &settings.serve_tts)?,
+            serve_tts,
         })
     }
 }

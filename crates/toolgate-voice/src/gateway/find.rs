@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
 use toolgate_mqtt::{Client, Mqtt};
+use tracing::warn;
 
 use super::hub::Hub;
 use super::listening::comes_again;
@@ -16,13 +17,15 @@ use super::stand_in::StandIn;
 use super::{FindModel, GatewayError};
 use crate::hear::{self, Input, Opened};
 use crate::turn::Engines;
-use crate::wyoming::{Address, Connection, describe};
-use crate::{Event, Role, Watcher};
+use crate::wyoming::{Address, Connection, Info, describe};
+use crate::{EngineError, Event, Role, Watcher};
 
 /// How long an engine has to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at an engine that is there, and at one that is not.
 const LOOKS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(2)];
+/// How long a file waits for the engine that is to hear it.
+const FILE_PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks for a model that is away.
 const MODEL_AGAIN: Duration = Duration::from_secs(15);
 
@@ -166,18 +169,48 @@ impl Finder {
         }
     }
 
+    /// Waits a while for an engine that may have been started just now.
+    pub(super) async fn transcription_is_there(&self) {
+        let waiting = async {
+            while self.engines.all_lost().contains(&Role::Transcription) {
+                sleep(LOOKS[1] / 4).await;
+            }
+        };
+        if timeout(FILE_PATIENCE, waiting).await.is_err() {
+            warn!("transcription is still not there");
+        }
+    }
+
     /// One look.
-    async fn look(&self, role: Role, address: &Address) -> Result<(), crate::EngineError> {
+    async fn look(&self, role: Role, address: &Address) -> Result<(), EngineError> {
         match describe(address, PATIENCE).await {
-            Ok(_) => {
+            Ok(info) if offers(&info, role) => {
                 self.engines.worked(role);
                 Ok(())
+            }
+            Ok(_) => {
+                let error = EngineError::Protocol {
+                    at: address.to_string(),
+                    why: format!("it is there, but offers no {role}"),
+                };
+                self.engines.lost(role, &error.to_string());
+                Err(error)
             }
             Err(error) => {
                 self.engines.lost(role, &error.to_string());
                 Err(error)
             }
         }
+    }
+}
+
+/// True if a service is of this kind.
+fn offers(info: &Info, role: Role) -> bool {
+    match role {
+        Role::Transcription => !info.asr.is_empty(),
+        Role::Speech => !info.tts.is_empty(),
+        Role::Wake => !info.wake.is_empty(),
+        _ => true,
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) struct Memory {
     looks: usize,
     /// The gateway's own voice is in the room until then.
     deaf_until: Option<Instant>,
+    /// Somebody is speaking.
+    is_heard: bool,
     /// When somebody called: what is heard after that counts.
     called: Option<Instant>,
 }
@@ -67,6 +69,10 @@ impl Ear<'_> {
                 Some(opened) => opened,
                 None => self.reopen().await,
             };
+            // A service that answers is there; of a program only sound is proof, see below.
+            if let Input::Wyoming(_) = self.input {
+                self.engines.worked(Role::Microphone);
+            }
             let heard = self.hear(opened).await;
             if !comes_again(self.input) {
                 self.hub.until_over(self.memory.given).await;
@@ -136,14 +142,22 @@ impl Ear<'_> {
     }
 
     async fn sound(&mut self, segmenter: &mut Segmenter, samples: &[i16]) {
-        // Only now is it sure: a recorder without a sound card starts well, and ends.
+        // A recorder without a sound card starts well, and ends.
         self.engines.worked(Role::Microphone);
         self.memory.looks = 0;
         if let Some((wake, _)) = &self.wake {
             wake.feed(samples);
         }
         if self.is_deaf() {
-            segmenter.reset();
+            segmenter.reset_until_quiet();
+            if self.memory.is_heard {
+                self.memory.is_heard = false;
+                self.hub.unheard("the gateway itself began to speak");
+            }
+            return;
+        }
+        // A tone is no part of what is said; a file, which is read faster than it sounds, has none in it.
+        if !can_wait(self.input) && self.speaker.tone_sounds() {
             return;
         }
         self.take(segmenter.hear(samples, Instant::now())).await;
@@ -185,6 +199,7 @@ impl Ear<'_> {
         for notice in notices {
             match notice {
                 Notice::Began => {
+                    self.memory.is_heard = true;
                     self.hub.ear(hub::Ear::Hearing);
                     self.satellite.speaks();
                 }
@@ -195,6 +210,7 @@ impl Ear<'_> {
                     self.satellite.said_nothing();
                 }
                 Notice::Over(utterance) => {
+                    self.memory.is_heard = false;
                     self.hub.quiet();
                     self.satellite.spoke();
                     self.memory.given += 1;

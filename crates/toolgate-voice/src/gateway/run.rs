@@ -141,7 +141,8 @@ impl Running {
         let opened = opened?;
         self.look_after_engines(input.is_some(), background);
         self.offer(&transcriber, background).await?;
-        let ready = self.announcement(settled);
+        let is_patient = input.as_ref().is_some_and(can_wait);
+        let ready = self.announcement(settled, is_patient);
         let listened = match &input {
             Some(input) => {
                 self.listen(input, opened, &transcriber, ready, background)
@@ -290,12 +291,16 @@ impl Running {
     fn announcement(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
+        is_patient: bool,
     ) -> BoxFuture<'static, ()> {
         let finder = self.finder.clone();
         let (toolbox, speaker) = (self.toolbox.clone(), self.speaker.clone());
         let (welcome, has_tones) = (self.settings.welcome.clone(), self.settings.tones);
         let saying = async move {
             let missing = settled.await;
+            if is_patient {
+                finder.transcription_is_there().await;
+            }
             let lost = finder.engines.all_lost();
             let degraded = words::degraded(missing.as_deref(), &lost, &toolbox);
             finder.hub.event(Event::Ready {

@@ -18,7 +18,10 @@ pub(crate) fn degraded(missing: Option<&str>, lost: &[Role], toolbox: &Toolbox) 
         .into_iter()
         .collect();
     problems.extend(lost.iter().filter_map(|role| of(*role)).map(str::to_owned));
+    // Who can not be asked can do nothing.
+    let is_deaf = lost.contains(&Role::Transcription) || lost.contains(&Role::Microphone);
     let can = match abilities(toolbox).as_slice() {
+        _ if is_deaf => return join(&problems, ", and ").map(|text| text + "."),
         [] => return join(&problems, ", and ").map(|text| text + "."),
         some => join(some, " and ")?,
     };

@@ -28,6 +28,9 @@ pub enum Listening {
     WhenWoken,
 }
 
+/// How long it must be quiet between what was missed and a request, in frames of 16 ms: a third of a second.
+const BREATH: usize = 20;
+
 /// What the segmenter found.
 #[derive(Debug, Clone)]
 pub enum Notice {
@@ -85,6 +88,10 @@ enum Phase {
         /// Speech without a break.
         resumed: usize,
         began: Instant,
+    },
+    /// The beginning was missed: what is said until it is quiet is no request.
+    Missed {
+        quiet: usize,
     },
     /// The request was cut: what is said until it is quiet belongs to it.
     Overlong {
@@ -189,6 +196,14 @@ impl Segmenter {
         self.sleep();
     }
 
+    /// Starts anew, once it was quiet for a moment: the rest of a sentence whose beginning was missed is no request.
+    pub fn reset_until_quiet(&mut self) {
+        self.reset();
+        if let Listening::Always = self.listening {
+            self.phase = Phase::Missed { quiet: 0 };
+        }
+    }
+
     fn step(&mut self, frame: &Frame, notices: &mut Vec<Notice>) {
         self.meter.extend_from_slice(&frame.samples);
         if self.meter.len() >= METER * FRAME {
@@ -209,6 +224,7 @@ impl Segmenter {
             Phase::Waiting { .. } => self.wait(frame, speech, notices),
             Phase::Hearing { .. } => self.listen(frame, speech, notices),
             Phase::Overlong { .. } => self.pass_over(speech, notices),
+            Phase::Missed { .. } => self.miss(speech),
         }
     }
 
@@ -314,6 +330,16 @@ impl Segmenter {
             if *spoken >= self.rules.min_speech {
                 notices.push(Notice::Cut(TOO_LONG));
             }
+            self.sleep();
+        }
+    }
+
+    fn miss(&mut self, speech: bool) {
+        let Phase::Missed { quiet } = &mut self.phase else {
+            return;
+        };
+        *quiet = if speech { 0 } else { *quiet + 1 };
+        if *quiet >= BREATH {
             self.sleep();
         }
     }

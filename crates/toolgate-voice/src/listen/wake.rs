@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::backoff::Backoff;
 use crate::EngineError;
 use crate::audio::{Format, RATE};
-use crate::wyoming::{Address, Connection, Event, Receiver, Sender};
+use crate::wyoming::{Address, Connection, Event, Info, Receiver, Sender, describe};
 
 /// How long the service may take to be reached.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -205,20 +205,27 @@ impl Keeper {
 
     /// One connection, until it fails.
     async fn session(&mut self) -> EngineError {
+        // Some services load no word that is not named.
+        let names = match self.wake_words.is_empty() {
+            true => match describe(&self.address, CONNECT).await {
+                Ok(info) => known(&info),
+                Err(error) => return error,
+            },
+            false => self.wake_words.clone(),
+        };
         match Connection::connect(&self.address, CONNECT).await {
-            Ok(connection) => self.converse(connection).await,
+            Ok(connection) => self.converse(connection, names).await,
             Err(error) => error,
         }
     }
 
-    async fn converse(&mut self, connection: Connection) -> EngineError {
+    async fn converse(&mut self, connection: Connection, names: Vec<String>) -> EngineError {
         self.waiting.connected(true);
         let (sender, receiver) = connection.into_split();
-        let wake_words = self.wake_words.clone();
         let waiting = Arc::clone(&self.waiting);
         let (pongs, due) = mpsc::channel(1);
         tokio::select! {
-            error = send(sender, wake_words, &waiting, due) => error,
+            error = send(sender, names, &waiting, due) => error,
             error = self.receive(receiver, pongs) => error,
         }
     }
@@ -272,14 +279,20 @@ impl Keeper {
     }
 }
 
+/// The words that a service knows.
+fn known(info: &Info) -> Vec<String> {
+    let models = info.wake.iter().flat_map(|program| &program.models);
+    models.map(|model| model.artifact.name.clone()).collect()
+}
+
 /// Sends all sound, until that fails.
 async fn send(
     mut sender: Sender,
-    wake_words: Vec<String>,
+    names: Vec<String>,
     waiting: &Waiting,
     mut pongs: mpsc::Receiver<Event>,
 ) -> EngineError {
-    let names = (!wake_words.is_empty()).then_some(wake_words);
+    let names = (!names.is_empty()).then_some(names);
     let start = Event::AudioStart {
         format: Format::HEARD,
         timestamp: Some(0),

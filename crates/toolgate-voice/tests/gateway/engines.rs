@@ -43,7 +43,7 @@ async fn the_microphone_is_lost_and_found_again() {
     stage.mic.kill().await;
     stage.sees("lost microphone", 1).await;
     stage.mic.restart().await;
-    stage.microphone_is_back().await;
+    stage.sees("back microphone", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     stage.end().await;
@@ -78,7 +78,7 @@ async fn garbage_of_a_microphone_is_survived() {
     let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
     stage.mic.raw(&[0xff; 100_000]);
     stage.sees("lost microphone", 1).await;
-    stage.microphone_is_back().await;
+    stage.sees("back microphone", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.watch.turns()[0].outcome, TurnOutcome::Answered);

@@ -79,6 +79,9 @@ async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
         });
         let stage = stage.ready().await;
         stage.mic.hear(&speech());
+        stage
+            .pump(|stage| stage.watch.count("lost wake word") > 0)
+            .await;
         stage.sees("lost wake word", 1).await;
         stage.sees("back wake word", 1).await;
         stage.wake.forget();

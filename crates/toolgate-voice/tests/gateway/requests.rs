@@ -57,6 +57,9 @@ async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
     );
     let turn = &stage.watch.turns()[0];
     assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"));
+    // Nobody named a word, so all that the service knows are: some load no others.
+    let named = stage.wake.got_of("detect");
+    assert!(named[0].data.to_string().contains("ok_nabu"), "{named:?}");
     stage.end().await;
 }
 
@@ -86,6 +89,8 @@ async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
     let handle = free();
     let stage = stage.with(|parts, _| {
         parts.mode = Mode::Always;
+        // Takes as long as a loudspeaker.
+        parts.settings.output = "sh -c 'cat >/dev/null'".to_owned();
         parts.settings.handle = handle.clone();
         parts.settings.welcome = "Good morning, everything is ready.".to_owned();
     });
@@ -95,8 +100,10 @@ async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     stage.mic.hear(&speech());
     stage.sees_quiet().await;
+    stage.mic.hear(&[0; 8000]);
     stage.mic.hear(&speech());
     stage.sees("called datetime true", 1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
     stage.mic.hear(&speech());
     stage.sees("state speaking", 1).await;
     let question = Event::Transcript {

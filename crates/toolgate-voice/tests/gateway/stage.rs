@@ -95,9 +95,28 @@ impl Stage {
 
     /// Starts, and waits until that is told.
     pub(crate) async fn ready(self) -> Self {
+        let wake = self.parts.as_ref().map(|parts| parts.settings.wake.clone());
+        let has_wake = wake == Some(self.wake.address());
         let stage = self.start();
         stage.sees("Ready { degraded: None }", 1).await;
+        if has_wake {
+            // Sound is not kept for a service that is still being reached.
+            stage
+                .pump(|stage| !stage.wake.got_of("audio-chunk").is_empty())
+                .await;
+        }
         stage
+    }
+
+    /// Sends silence until something is so.
+    pub(crate) async fn pump(&self, holds: impl Fn(&Self) -> bool) {
+        let sounding = async {
+            while !holds(self) {
+                self.mic.hear(&[0; 1024]);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(HANG, sounding).await.unwrap();
     }
 
     /// Waits until something was seen so often.
@@ -112,17 +131,6 @@ impl Stage {
     pub(crate) async fn sees_that(&self, what: &str, holds: impl Fn(&[String]) -> bool) {
         let seen = self.watch.until(what, |watch| holds(&watch.events()));
         timeout(HANG, seen).await.unwrap();
-    }
-
-    /// Sends silence until it is heard: only sound proves that a microphone is there.
-    pub(crate) async fn microphone_is_back(&self) {
-        let sounding = async {
-            while self.watch.count("back microphone") == 0 {
-                self.mic.hear(&[0; 1024]);
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        timeout(HANG, sounding).await.unwrap();
     }
 
     /// Waits until the first announcement was spoken, and its echo is gone.

@@ -187,7 +187,11 @@ fn piped(lost: bool) -> (Connection, mpsc::Receiver<WakeNotice>) {
         news,
         lost,
     };
-    tokio::spawn(async move { keeper.converse(Connection::over(read, write, "here")).await });
+    tokio::spawn(async move {
+        keeper
+            .converse(Connection::over(read, write, "here"), Vec::new())
+            .await
+    });
     (service, receiver)
 }
 
