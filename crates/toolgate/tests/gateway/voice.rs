@@ -1,6 +1,6 @@
 //! What a voice gateway heard and said, in the dashboard of another process.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -30,7 +30,7 @@ fn turns_of_a_voice_gateway_are_seen_as_they_end() {
 }
 
 /// Until the script makes it; a test that has failed before does not wait for ever.
-fn await_file(file: &PathBuf) {
+fn await_file(file: &Path) {
     for _ in 0..3000 {
         if file.exists() {
             return;
