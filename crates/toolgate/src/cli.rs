@@ -120,7 +120,7 @@ chosen as for ask; with --provider intents none is needed.
 Examples:
   toolgate voice                                                 this machine's microphone and loudspeaker
   toolgate voice --push-to-talk                                  Enter, then speak
-  toolgate voice --wake tcp://localhost:10400                    after a wake word, by openWakeWord
+  toolgate voice --wake tcp://localhost:10400 --wake-word hey_jarvis    after a wake word, by openWakeWord
   toolgate voice --mic tcp://kitchen.local:10700                 a satellite
   arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -
   toolgate voice --wav request.wav --out answer.wav --json       files in, a file out

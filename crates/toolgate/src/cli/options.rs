@@ -210,6 +210,9 @@ pub(crate) struct VoiceOptions {
     /// The Wyoming service that hears the wake word; none: every request counts
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming_or_none, help_heading = HEARING)]
     pub(crate) wake: Option<String>,
+    /// A wake word that counts, such as hey_jarvis; can be given several times [default: the configuration's]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "push_to_talk", help_heading = HEARING)]
+    pub(crate) wake_word: Vec<String>,
     /// Listen only after Enter was pressed; the same key stops an answer
     #[arg(long, conflicts_with_all = ["wake", "wav"], help_heading = HEARING)]
     pub(crate) push_to_talk: bool,

@@ -32,6 +32,10 @@ impl Wanted {
             bail!(error);
         }
         check_addresses(config, &settings)?;
+        check_lengths(config, &settings)?;
+        if !options.wake_word.is_empty() && settings.wake.is_empty() {
+            bail!("--wake-word needs a service that hears it; give --wake too");
+        }
         let mqtt = config.mqtt.broker().map_err(|error| {
             let located = config.error_about("mqtt", "url", &error.to_string());
             located.map_or_else(|| error.into(), anyhow::Error::from)
@@ -73,6 +77,9 @@ fn merged(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
             setting.clone_from(option);
         }
     }
+    if !options.wake_word.is_empty() {
+        settings.wake_words.clone_from(&options.wake_word);
+    }
     if options.push_to_talk {
         settings.wake.clear();
     }
@@ -96,6 +103,24 @@ fn check_addresses(config: &Config, settings: &VoiceSettings) -> anyhow::Result<
         if let Err(error) = address.parse::<Address>() {
             let located = config.error_about("voice", key, &error.to_string());
             return Err(located.map_or_else(|| error.into(), anyhow::Error::from));
+        }
+    }
+    Ok(())
+}
+
+/// A request can be long enough.
+fn check_lengths(config: &Config, settings: &VoiceSettings) -> anyhow::Result<()> {
+    let longest = settings.max_command;
+    for (key, length) in [
+        ("silence", settings.silence),
+        ("minSpeech", settings.min_speech),
+        ("minCommand", settings.min_command),
+    ] {
+        if length >= longest {
+            let text = format!("must be less than voice.maxCommand, which is {longest:?}");
+            let located = config.error_about("voice", key, &text);
+            let plain = || anyhow::anyhow!("voice.{key} {text}");
+            return Err(located.map_or_else(plain, anyhow::Error::from));
         }
     }
     Ok(())
@@ -151,6 +176,8 @@ fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Mode
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::Parser;
 
     use super::*;
@@ -179,6 +206,9 @@ mod tests {
         config.voice.tts = "flite".to_owned();
         let kept = merged(&config.voice, &options(&[]));
         assert_eq!(kept, config.voice);
+        config.voice.wake_words = vec!["alexa".to_owned()];
+        let named = merged(&config.voice, &options(&["--wake-word", "hey_jarvis"]));
+        assert_eq!(named.wake_words, ["hey_jarvis"]);
         let words = ["--asr", "tcp://c:1", "--wake", "none", "--out", "x.wav"];
         let changed = merged(&config.voice, &options(&words));
         assert_eq!(
@@ -218,6 +248,34 @@ mod tests {
     }
 
     #[test]
+    fn no_request_must_be_longer_than_the_longest() {
+        let check = |change: fn(&mut VoiceSettings)| {
+            let mut settings = Config::default().voice;
+            change(&mut settings);
+            let checked = check_lengths(&Config::default(), &settings);
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(|_| {}), Ok(()));
+        let shorter = "must be less than voice.maxCommand, which is";
+        for (change, expected) in [
+            (
+                (|it| it.min_command = Duration::from_secs(20)) as fn(&mut VoiceSettings),
+                format!("voice.minCommand {shorter} 15s"),
+            ),
+            (
+                |it| it.silence = Duration::from_secs(7200),
+                format!("voice.silence {shorter} 15s"),
+            ),
+            (
+                |it| it.max_command = Duration::from_millis(300),
+                format!("voice.silence {shorter} 300ms"),
+            ),
+        ] {
+            assert_eq!(check(change), Err(expected));
+        }
+    }
+
+    #[test]
     fn whoever_serves_others_opens_no_microphone_unless_told_to() {
         let arecord = Some(Input::Program(toolgate_voice::Recorder::Arecord));
         for (words, input, is_told) in [
@@ -249,6 +307,7 @@ mod tests {
             (&["--wav", "/"], "cannot read /: it is no file"),
             (&["--mic", "none"], "--handle tcp://127.0.0.1:10800"),
             (&["--mic", "tcp://h"], "is no Wyoming address"),
+            (&["--wake-word", "alexa"], "give --wake too"),
             (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
         ] {
             let error = refused(words);
