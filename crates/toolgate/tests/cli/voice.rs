@@ -254,15 +254,17 @@ fn a_turn_is_one_line_of_json_for_programs() {
 fn a_request_that_fails_or_is_none_is_a_failure() {
     let llm = Llm::new([Answer::fails(400, "invalid_request_error", "no")]);
     let engines = Engines::new(["hello there"]);
-    let run = engines.voice(&["-p", "ollama", "--wav", SPOKEN]);
+    let run = engines.voice(&["-q", "-p", "ollama", "--wav", SPOKEN]);
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(!done.stdout.is_empty(), "something is said: {done:?}");
+    let failed = "error: 1 of 1 requests failed: ";
+    assert!(done.stderr.starts_with(failed), "also with -q: {done:?}");
     let engines = Engines::new([]);
-    let done = engines.intents(&["--wav", SPOKEN]).done();
+    let done = engines.intents(&["-q", "--wav", SPOKEN]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
     assert!(
-        done.stderr.contains("no request was understood"),
+        done.stderr.contains("error: no request was understood"),
         "{done:?}"
     );
 }

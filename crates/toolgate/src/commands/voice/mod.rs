@@ -81,7 +81,7 @@ async fn converse(
         journal: setting.record.journal().cloned(),
         mqtt: wanted.mqtt,
         loudness,
-        watcher: Arc::new(view),
+        watcher: Arc::new(view.clone()),
         keys: has_keys.then(keys::listen),
     };
     let mut running = std::pin::pin!(toolgate_voice::run(parts, stop.clone()));
@@ -104,7 +104,7 @@ async fn converse(
         fleet.stop().await;
     }
     setting.record.close().await;
-    let exit = exit_of(ended, is_file);
+    let exit = exit_of(ended, is_file, view.failure());
     Ok(told.filter(|_| exit == Exit::Success).unwrap_or(exit))
 }
 
@@ -158,14 +158,19 @@ fn settled(fleet: Option<Arc<Fleet>>) -> BoxFuture<'static, Option<String>> {
     })
 }
 
-/// How it went. Of files an answer is expected.
-fn exit_of(ended: Result<Summary, GatewayError>, is_file: bool) -> Exit {
+/// How it went. Of files an answer is expected; whoever gets none is told why, however little they want to read.
+fn exit_of(ended: Result<Summary, GatewayError>, is_file: bool, failure: Option<&str>) -> Exit {
     match ended {
         Ok(summary) if is_file && summary.turns == 0 => {
-            say::note("no request was understood");
+            say::error(&anyhow::anyhow!("no request was understood"));
             Exit::Failure
         }
-        Ok(summary) if summary.failed > 0 && is_file => Exit::Failure,
+        Ok(summary) if is_file && summary.failed > 0 => {
+            let (failed, turns) = (summary.failed, summary.turns);
+            let why = failure.map_or_else(String::new, |why| format!(": {why}"));
+            say::error(&anyhow::anyhow!("{failed} of {turns} requests failed{why}"));
+            Exit::Failure
+        }
         Ok(_) => Exit::Success,
         Err(error) => {
             let exit = match error {

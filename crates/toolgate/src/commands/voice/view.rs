@@ -2,7 +2,7 @@
 //! on stdout.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -56,6 +56,8 @@ struct Shared {
     running: Mutex<Vec<(String, String)>>,
     /// Engines that are known to be away, by name.
     lost: Mutex<HashSet<String>>,
+    /// Why the first turn failed that did.
+    failure: OnceLock<String>,
 }
 
 impl View {
@@ -73,7 +75,13 @@ impl View {
             enough,
             running: Mutex::default(),
             lost: Mutex::default(),
+            failure: OnceLock::new(),
         }))
+    }
+
+    /// Why a turn failed, if one did and it is known.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.0.failure.get().map(String::as_str)
     }
 
     /// Shows it until that is closed.
@@ -201,15 +209,11 @@ impl View {
             true => rendered(&json!(turn)),
             false => answer.trim().to_owned(),
         }));
-        let outcome = match turn.outcome {
-            TurnOutcome::Interrupted => "interrupted · ",
-            TurnOutcome::Failed => "failed · ",
-            _ => "",
-        };
-        let cost = format!("{outcome}{}", cost(&turn.stages, turn.calls.len()));
+        let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
         let dim = Style::new().dimmed();
         let error = turn.error.as_deref().map(|error| {
             let error = self.0.redactor.line(error, SHOWN_ERROR);
+            self.0.failure.get_or_init(|| error.clone());
             format!("{} {error}\n", mark(false))
         });
         let error = error.unwrap_or_default();
@@ -266,8 +270,8 @@ fn mark(is_good: bool) -> String {
     format!("{style}{mark}{style:#}")
 }
 
-/// Where the time went: `transcribed in 620 ms · first word after 12 ms · sound after 80 ms · 1 call`.
-fn cost(stages: &TurnStages, calls: usize) -> String {
+/// How it ended, unless well, and where the time went: `transcribed in 620 ms · first word after 12 ms · sound after 80 ms · 1 call`.
+fn cost(outcome: TurnOutcome, stages: &TurnStages, calls: usize) -> String {
     let between = |from: Option<f64>, to: Option<f64>| Some((to? - from?).max(0.0));
     let asked = stages.transcribed_ms.or(stages.speech_ended_ms);
     let parts = [
@@ -290,7 +294,12 @@ fn cost(stages: &TurnStages, calls: usize) -> String {
         1 => Some("1 call".to_owned()),
         several => Some(format!("{several} calls")),
     };
-    let told: Vec<String> = times.chain(calls).collect();
+    let outcome = match outcome {
+        TurnOutcome::Interrupted => Some("interrupted".to_owned()),
+        TurnOutcome::Failed => Some("failed".to_owned()),
+        _ => None,
+    };
+    let told: Vec<String> = outcome.into_iter().chain(times).chain(calls).collect();
     match told.is_empty() {
         true => "answered".to_owned(),
         false => told.join(" · "),

@@ -164,6 +164,8 @@ async fn a_turn_that_went_wrong_says_so() {
         view.event(Event::Turn(&turn(outcome, error)));
         let told = told(&view);
         assert!(told[1].starts_with(expected), "{told:?}");
+        let failure = error.map(toolgate_core::escape);
+        assert_eq!(view.failure(), failure.as_deref());
     }
 }
 
@@ -219,12 +221,15 @@ fn a_cost_is_of_what_is_known() {
         transcribed_ms: Some(1.0),
         ..none
     };
-    for (stages, calls, expected) in [
-        (none, 0, "answered"),
-        (none, 2, "2 calls"),
-        (typed, 0, "first word after 1.5 s"),
-        (backwards, 0, "transcribed in 0 ms"),
+    let (good, bad) = (TurnOutcome::Answered, TurnOutcome::Failed);
+    for (outcome, stages, calls, expected) in [
+        (good, none, 0, "answered"),
+        (good, none, 2, "2 calls"),
+        (good, typed, 0, "first word after 1.5 s"),
+        (good, backwards, 0, "transcribed in 0 ms"),
+        (bad, none, 0, "failed"),
+        (bad, none, 1, "failed · 1 call"),
     ] {
-        assert_eq!(cost(&stages, calls), expected);
+        assert_eq!(cost(outcome, &stages, calls), expected);
     }
 }
