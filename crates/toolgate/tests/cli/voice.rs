@@ -1,11 +1,13 @@
+mod doctor;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
 use fakellm::Answer;
-use fakewyoming::{FakeAsr, FakeTts, FakeWake};
-use serde_json::{Value, json};
+use fakewyoming::{FakeAsr, FakeTts};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::children::{signal, wait_until};
@@ -19,8 +21,6 @@ const SPOKEN: &str = concat!(
     "/../toolgate-voice/tests/sounds/turn-on-switch-one.wav"
 );
 const SUM: &str = "What is 17 percent of 340?";
-/// A search that reaches nobody: `doctor` must not wait for the web.
-const SEARCH: &str = r#""search": { "url": "http://127.0.0.1:1" }"#;
 
 /// Doubles of the engines, and the threads they run on.
 struct Engines {
@@ -91,129 +91,6 @@ fn a_file_in_the_working_folder_sends_no_voice_elsewhere() {
         assert!(done.stderr.contains("--config toolgate.json"), "{done:?}");
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(!evil.exists());
-    }
-}
-
-/// One line of `doctor`.
-fn doctor(config: &str, name: &str) -> (String, Option<i32>) {
-    let done = Run::new(["doctor"])
-        .config(config)
-        .env("OLLAMA_HOST", "127.0.0.1:1")
-        .done();
-    let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(name);
-    let lines: Vec<&str> = done.stdout.lines().collect();
-    let at = lines.iter().position(is_it).unwrap_or(lines.len());
-    let told: Vec<&str> = lines.into_iter().skip(at).take(2).collect();
-    (told.join("\n"), done.code)
-}
-
-#[test]
-fn doctor_says_in_one_line_that_nobody_here_understands_speech() {
-    let (told, code) = doctor(&format!("{{ {SEARCH} }}"), "voice");
-    assert!(told.starts_with("warning  voice"), "{told}");
-    assert!(
-        told.contains("cannot reach tcp://127.0.0.1:10300"),
-        "{told}"
-    );
-    assert!(told.contains("do: python3 -m venv"), "{told}");
-    assert_eq!(code, Some(0), "nobody asked for a voice");
-}
-
-#[test]
-fn doctor_looks_at_every_engine_that_is_configured() {
-    let engines = Engines::new([]);
-    let wake = engines.runtime.block_on(FakeWake::start());
-    let voice = |more: Value| {
-        let mut voice = json!({
-            "asr": engines.asr.address(), "tts": engines.tts.address(), "wake": wake.address(),
-            "input": "none", "output": "none",
-        });
-        for (key, value) in more.as_object().unwrap() {
-            voice[key] = value.clone();
-        }
-        let search = json!({ "url": "http://127.0.0.1:1" });
-        json!({ "search": search, "voice": voice }).to_string()
-    };
-    let nobody = "tcp://127.0.0.1:1";
-    for (more, name, expected) in [
-        (
-            json!({}),
-            "asr",
-            "ok       asr            fake-asr at tcp://",
-        ),
-        (
-            json!({}),
-            "tts",
-            "ok       tts            fake-tts at tcp://",
-        ),
-        (json!({}), "wake", "ok       wake           hears "),
-        (
-            json!({}),
-            "output",
-            "ok       output         none is wanted",
-        ),
-        (json!({ "asr": nobody }), "asr", "do: python3 -m venv"),
-        (
-            json!({ "asr": wake.address() }),
-            "asr",
-            "makes no text of speech",
-        ),
-        (
-            json!({ "language": "tlh" }),
-            "asr",
-            "no text of speech in 'tlh'",
-        ),
-        (
-            json!({ "wake": nobody }),
-            "wake",
-            "wyoming_openwakeword --uri",
-        ),
-        (
-            json!({ "wakeWords": ["hal"] }),
-            "wake",
-            "does not know all of hal",
-        ),
-        (
-            json!({ "tts": nobody }),
-            "tts",
-            "do: sudo apt-get install espeak-ng",
-        ),
-        (json!({ "input": nobody }), "input", "FAILED   input"),
-        (
-            json!({ "input": "", "wake": "", "handle": "tcp://127.0.0.1:10800" }),
-            "input",
-            "ok       input          none is used",
-        ),
-    ] {
-        let (told, code) = doctor(&voice(more.clone()), name);
-        assert!(told.contains(expected), "{more} {name}: {told}");
-        let is_good = expected.starts_with("ok");
-        assert_eq!(code == Some(0), is_good, "{more}: {told}");
-    }
-    let (told, _) = doctor(
-        &format!(r#"{{ {SEARCH}, "voice": {{ "asr": "tcp://voice.invalid:1" }} }}"#),
-        "voice",
-    );
-    assert!(told.contains("voice.asr: a file that lies"), "{told}");
-}
-
-#[test]
-fn doctor_tells_whether_the_broker_lets_us_in() {
-    let engines = Engines::new([]);
-    let asr = engines.asr.address();
-    let start = toolgate_mqtt::Broker::start(toolgate_mqtt::BrokerSettings::default());
-    let broker = engines.runtime.block_on(start).unwrap();
-    for (url, expected) in [
-        (broker.url(), "ok       mqtt           mqtt://127.0.0.1:"),
-        ("mqtt://127.0.0.1:1".to_owned(), "FAILED   mqtt"),
-    ] {
-        let config = json!({
-            "search": { "url": "http://127.0.0.1:1" },
-            "mqtt": { "url": url },
-            "voice": { "asr": asr, "tts": "none", "input": "none", "output": "none" },
-        });
-        let (told, _) = doctor(&config.to_string(), "mqtt");
-        assert!(told.contains(expected), "{told}");
     }
 }
 
