@@ -27,6 +27,8 @@ pub(super) struct Line {
     since: Instant,
     levels: VecDeque<f32>,
     words: String,
+    /// How many bytes of them nobody takes back.
+    kept: usize,
     cleaner: Cleaner,
     frame: usize,
     /// What begins a request.
@@ -42,6 +44,7 @@ impl Line {
             since: now,
             levels: VecDeque::with_capacity(LEVELS),
             words: String::new(),
+            kept: 0,
             cleaner: Cleaner::default(),
             frame: 0,
             waits_for,
@@ -66,12 +69,26 @@ impl Line {
     pub(super) fn words(&mut self, words: &str) {
         self.words.push_str(&self.cleaner.push(words));
         let excess = self.words.len().saturating_sub(MOST_WORDS);
-        self.words.drain(..self.words.ceil_char_boundary(excess));
+        let excess = self.words.ceil_char_boundary(excess);
+        self.words.drain(..excess);
+        self.kept = self.kept.saturating_sub(excess);
+    }
+
+    /// What came so far stays, whatever is taken back later.
+    pub(super) fn keep_words(&mut self) {
+        self.kept = self.words.len();
+    }
+
+    /// What came since is no part of the answer.
+    pub(super) fn take_back(&mut self) {
+        self.words.truncate(self.kept);
+        self.cleaner = Cleaner::default();
     }
 
     /// The answer is printed elsewhere, or a new one begins.
     pub(super) fn forget_words(&mut self) {
         self.words.clear();
+        self.kept = 0;
         self.cleaner = Cleaner::default();
     }
 
@@ -202,6 +219,25 @@ mod tests {
         assert_eq!((drawn.len(), drawn[0].as_str()), (MOST_LINES + 1, "  more"));
         line.forget_words();
         assert_eq!(line.drawn(12, now), ["♪ speaking 0.0 s"]);
+    }
+
+    #[test]
+    fn words_that_are_taken_back_are_seen_no_more() {
+        let now = Instant::now();
+        let mut line = Line::new("Enter", false, now);
+        line.state(&State::Speaking, now);
+        line.words("Let me see. ");
+        line.keep_words();
+        line.words("The light was\u{1b}[");
+        line.take_back();
+        line.words("It is on.");
+        assert_eq!(
+            line.drawn(40, now),
+            ["  Let me see. It is on.", "♪ speaking 0.0 s"]
+        );
+        line.words(&"é".repeat(MOST_WORDS));
+        line.take_back();
+        assert_eq!(line.words, "", "what is kept was too long ago");
     }
 
     #[test]

@@ -182,6 +182,7 @@ impl View {
             }
         };
         self.running().push((name.to_owned(), shown));
+        self.0.canvas.line(Line::keep_words);
     }
 
     /// The log has a record of each call already.
@@ -253,6 +254,7 @@ impl Watcher for View {
             Event::Calling { name, arguments } => self.calling(name, arguments),
             Event::Called(outcome) => self.called(outcome),
             Event::Words(words) => self.0.canvas.line(|line| line.words(words)),
+            Event::TakenBack => self.0.canvas.line(Line::take_back),
             Event::Turn(turn) => self.turn(turn),
             Event::Lost { role, why } => self.lost(role, why),
             Event::Back(role) => self.back(role),
