@@ -31,7 +31,7 @@ pub(crate) use document::Document;
 pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
-pub(crate) use voice::{PLAYERS, SPEAKERS, is_installed, is_wav, offers, only_serves};
+pub(crate) use voice::{is_installed, is_wav, offers, only_serves};
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;

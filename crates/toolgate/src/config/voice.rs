@@ -4,15 +4,10 @@
 use std::net::IpAddr;
 
 use toolgate_voice::wyoming::Address;
-use toolgate_voice::{Recorder, VoiceSettings};
+use toolgate_voice::{CommandTts, Program, Recorder, VoiceSettings};
 
 use super::strange::refused;
 use super::{Config, ConfigError};
-
-/// Programs that play sound, the best first.
-pub(crate) const PLAYERS: [&str; 3] = ["pw-play", "paplay", "aplay"];
-/// Programs that speak, in the order in which they are looked for.
-pub(crate) const SPEAKERS: [&str; 4] = ["espeak-ng", PIPER, "flite", "say"];
 
 const PIPER: &str = "piper";
 
@@ -75,7 +70,10 @@ type Judge<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 /// Sound may come from, and go to, services of this machine and programs that are known.
 fn misleading_engine(value: &str) -> Option<&'static str> {
     let is_recorder = Recorder::ALL.iter().any(|one| one.name() == value);
-    let mut known = ["none"].iter().chain(&PLAYERS).chain(&SPEAKERS);
+    let mut known = ["none"]
+        .iter()
+        .chain(&Program::KNOWN)
+        .chain(&CommandTts::KNOWN);
     if is_recorder || known.any(|name| *name == value) || is_loopback(value) {
         None
     } else if value.contains("://") {
@@ -94,7 +92,12 @@ fn is_plain(voice: &str) -> bool {
 /// True if piper speaks, or might: it takes every name for that of a file.
 fn may_be_piper(tts: &str) -> bool {
     match tts {
-        "" => SPEAKERS.into_iter().find(|name| is_installed(name)) == Some(PIPER),
+        "" => {
+            CommandTts::KNOWN
+                .into_iter()
+                .find(|name| is_installed(name))
+                == Some(PIPER)
+        }
         tts => tts == PIPER,
     }
 }

@@ -5,16 +5,19 @@ use std::time::Duration;
 use toolgate_core::escape;
 use toolgate_mqtt::{Client, Mqtt, State};
 use toolgate_voice::wyoming::{Address, Info, describe};
-use toolgate_voice::{Recorder, VoiceSettings};
+use toolgate_voice::{CommandTts, Program, Recorder, VoiceSettings};
 
 use super::{Finding, Report, detail};
-use crate::config::{Config, PLAYERS, SPEAKERS, is_installed, is_wav, only_serves};
+use crate::config::{Config, is_installed, is_wav, only_serves};
 
 /// How long an engine has to say what it is, and a broker to let us in.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const START_ASR: &str = "python3 -m venv ~/whisper && ~/whisper/bin/pip install --only-binary :all: wyoming-faster-whisper; ~/whisper/bin/python -m wyoming_faster_whisper --uri tcp://127.0.0.1:10300 --model tiny.en --language en --data-dir ~/whisper/data";
-const START_WAKE: &str = "docker run -d -p 127.0.0.1:10400:10400 rhasspy/wyoming-openwakeword, or with it installed: python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400";
+const START_WAKE: &str = "with openWakeWord installed, python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400; docs/voice.md says how that is done, or which container has it";
+/// Where they are, unless the settings say otherwise.
+const ASR: &str = "tcp://127.0.0.1:10300";
+const WAKE: &str = "tcp://127.0.0.1:10400";
 const INSTALL_TTS: &str = "sudo apt-get install espeak-ng";
 const INSTALL_SOUND: &str =
     "sudo apt-get install alsa-utils (or pipewire-bin, or pulseaudio-utils)";
@@ -104,7 +107,7 @@ async fn of_asr(settings: &VoiceSettings) -> Checked {
     Checked {
         name: "asr",
         found: of_service(&settings.asr, part, &is_no).await,
-        todo: Some(START_ASR.to_owned()),
+        todo: Some(START_ASR.replace(ASR, &escape(&settings.asr))),
     }
 }
 
@@ -131,13 +134,13 @@ async fn of_wake(settings: &VoiceSettings) -> Option<Checked> {
     Some(Checked {
         name: "wake",
         found: of_service(&settings.wake, part, &is_no).await,
-        todo: Some(START_WAKE.to_owned()),
+        todo: Some(START_WAKE.replace(WAKE, &escape(&settings.wake))),
     })
 }
 
 async fn of_tts(settings: &VoiceSettings) -> Checked {
     let part = |info: &Info| Some(escape(&info.tts.first()?.artifact.name));
-    let found = of_engine(&settings.tts, &SPEAKERS, part, "does not speak").await;
+    let found = of_engine(&settings.tts, &CommandTts::KNOWN, part, "does not speak").await;
     Checked {
         name: "tts",
         found,
@@ -172,7 +175,7 @@ async fn of_output(settings: &VoiceSettings) -> Checked {
     } else if is_wav(output) || (output.starts_with('\'') && output.ends_with(".wav'")) {
         Ok(format!("answers are kept in {}", escape(output)))
     } else {
-        of_engine(output, &PLAYERS, part, "has no loudspeaker").await
+        of_engine(output, &Program::KNOWN, part, "has no loudspeaker").await
     };
     Checked {
         name: "output",

@@ -67,7 +67,11 @@ fn doctor_looks_at_every_engine_that_is_configured() {
             "output",
             "ok       output         none is wanted",
         ),
-        (json!({ "asr": nobody }), "asr", "do: python3 -m venv"),
+        (
+            json!({ "asr": nobody }),
+            "asr",
+            "wyoming_faster_whisper --uri tcp://127.0.0.1:1 ",
+        ),
         (
             json!({ "asr": wake.address() }),
             "asr",
@@ -81,7 +85,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "wake": nobody }),
             "wake",
-            "wyoming_openwakeword --uri",
+            "wyoming_openwakeword --uri tcp://127.0.0.1:1;",
         ),
         (
             json!({ "wakeWords": ["hal"] }),
