@@ -33,6 +33,13 @@ impl Wanted {
         }
         check_addresses(config, &settings)?;
         check_lengths(config, &settings)?;
+        if let (Ok(tts), Ok(offered)) = (settings.tts.parse(), settings.serve_tts.parse())
+            && Address::may_reach(&tts, &offered)
+        {
+            bail!(
+                "the voice at {tts} would be the one that is offered there; --tts espeak-ng speaks itself"
+            );
+        }
         if !options.wake_word.is_empty() && settings.wake.is_empty() {
             bail!("--wake-word needs a service that hears it; give --wake too");
         }
@@ -308,6 +315,15 @@ mod tests {
             (&["--mic", "none"], "--handle tcp://127.0.0.1:10800"),
             (&["--mic", "tcp://h"], "is no Wyoming address"),
             (&["--wake-word", "alexa"], "give --wake too"),
+            (
+                &[
+                    "--tts",
+                    "tcp://localhost:9",
+                    "--serve-tts",
+                    "tcp://0.0.0.0:9",
+                ],
+                "the voice at tcp://localhost:9 would be the one",
+            ),
             (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
         ] {
             let error = refused(words);
