@@ -74,18 +74,17 @@ impl Report {
     }
 }
 
-/// What a Wyoming service says of itself, as far as `part` finds what is wanted in it.
+/// What a Wyoming service says of itself: `part` finds what is wanted in it, or says what it does not do.
 async fn of_service(
     address: &str,
-    part: impl Fn(&Info) -> Option<String>,
-    is_no: &str,
+    part: impl Fn(&Info) -> Result<String, String>,
 ) -> Result<String, String> {
     let parsed: Address = address.parse().map_err(|error| format!("{error}"))?;
     let info = describe(&parsed, PATIENCE).await;
     let info = info.map_err(|error| error.to_string())?;
     match part(&info) {
-        Some(text) => Ok(format!("{text} at {parsed}")),
-        None => Err(format!("the service at {parsed} {is_no}")),
+        Ok(text) => Ok(format!("{text} at {parsed}")),
+        Err(is_no) => Err(format!("the service at {parsed} {is_no}")),
     }
 }
 
@@ -106,7 +105,10 @@ async fn of_asr(settings: &VoiceSettings) -> Checked {
     };
     Checked {
         name: "asr",
-        found: of_service(&settings.asr, part, &is_no).await,
+        found: of_service(&settings.asr, |info| {
+            part(info).ok_or_else(|| is_no.clone())
+        })
+        .await,
         todo: Some(START_ASR.replace(ASR, &escape(&settings.asr))),
     }
 }
@@ -121,19 +123,20 @@ async fn of_wake(settings: &VoiceSettings) -> Option<Checked> {
         models.map(|model| model.artifact.name.clone()).collect()
     };
     let part = |info: &Info| {
-        let known = words(info);
-        let wanted = &settings.wake_words;
-        let has_all = wanted.iter().all(|word| known.contains(word));
+        let (known, wanted) = (words(info), &settings.wake_words);
+        if known.is_empty() {
+            return Err("hears no wake words".to_owned());
+        }
+        if wanted.iter().any(|word| !known.contains(word)) {
+            let wanted = escape(&wanted.join(", "));
+            return Err(format!("does not know all of {wanted}"));
+        }
         let heard = if wanted.is_empty() { &known } else { wanted };
-        (!info.wake.is_empty() && has_all).then(|| format!("hears {}", escape(&heard.join(", "))))
-    };
-    let is_no = match settings.wake_words.as_slice() {
-        [] => "hears no wake words".to_owned(),
-        wanted => format!("does not know all of {}", escape(&wanted.join(", "))),
+        Ok(format!("hears {}", escape(&heard.join(", "))))
     };
     Some(Checked {
         name: "wake",
-        found: of_service(&settings.wake, part, &is_no).await,
+        found: of_service(&settings.wake, part).await,
         todo: Some(START_WAKE.replace(WAKE, &escape(&settings.wake))),
     })
 }
@@ -198,7 +201,9 @@ async fn of_engine(
         },
         "none" => Ok("none is wanted".to_owned()),
         "-" => Ok("sound comes from stdin".to_owned()),
-        address if address.contains("://") => of_service(address, part, is_no).await,
+        address if address.contains("://") => {
+            of_service(address, |info| part(info).ok_or_else(|| is_no.to_owned())).await
+        }
         command => {
             let program = command.split_whitespace().next().unwrap_or(command);
             let shown = escape(program);

@@ -93,6 +93,11 @@ fn doctor_looks_at_every_engine_that_is_configured() {
             "does not know all of hal",
         ),
         (
+            json!({ "wake": engines.asr.address(), "wakeWords": ["hal"] }),
+            "wake",
+            "hears no wake words",
+        ),
+        (
             json!({ "tts": nobody }),
             "tts",
             "do: sudo apt-get install espeak-ng",
