@@ -149,6 +149,14 @@ fn a_request_that_fails_or_is_none_is_a_failure() {
 }
 
 #[test]
+fn whoever_changes_their_mind_is_understood() {
+    let engines = Engines::new(["Never mind."]);
+    let done = engines.intents(&["--wav", SPOKEN]).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(0)), "{done:?}");
+    assert!(!done.stderr.contains("error"), "{done:?}");
+}
+
+#[test]
 fn raw_sound_is_heard_from_stdin_until_it_ends() {
     let engines = Engines::new([SUM]);
     let file = std::fs::read(SPOKEN).unwrap();
@@ -246,7 +254,9 @@ fn ctrl_c_ends_it_and_its_servers() {
     let server = json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } });
     let config = json!({ "mcpServers": { "deaf": server } }).to_string();
     let run = engines.intents(&["--mic", "-", "--config", "servers.json"]);
-    let (child, _folder) = run.file("servers.json", config).start_open();
+    let (mut child, _folder) = run.file("servers.json", config).start_open();
+    // Waiting would close it, and sound that ends ends it too.
+    let _sound = child.stdin.take();
     wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
     signal("-INT", &child);
     let done = Done::from(child.wait_with_output().unwrap());

@@ -104,7 +104,7 @@ async fn converse(
         fleet.stop().await;
     }
     setting.record.close().await;
-    let exit = exit_of(ended, is_file, view.failure());
+    let exit = exit_of(ended, is_file, &view);
     Ok(told.filter(|_| exit == Exit::Success).unwrap_or(exit))
 }
 
@@ -159,15 +159,17 @@ fn settled(fleet: Option<Arc<Fleet>>) -> BoxFuture<'static, Option<String>> {
 }
 
 /// How it went. Of files an answer is expected; whoever gets none is told why, however little they want to read.
-fn exit_of(ended: Result<Summary, GatewayError>, is_file: bool, failure: Option<&str>) -> Exit {
+fn exit_of(ended: Result<Summary, GatewayError>, is_file: bool, view: &View) -> Exit {
     match ended {
-        Ok(summary) if is_file && summary.turns == 0 => {
+        Ok(summary) if is_file && summary.turns == 0 && !view.has_heard() => {
             say::error(&anyhow::anyhow!("no request was understood"));
             Exit::Failure
         }
         Ok(summary) if is_file && summary.failed > 0 => {
             let (failed, turns) = (summary.failed, summary.turns);
-            let why = failure.map_or_else(String::new, |why| format!(": {why}"));
+            let why = view
+                .failure()
+                .map_or_else(String::new, |why| format!(": {why}"));
             say::error(&anyhow::anyhow!("{failed} of {turns} requests failed{why}"));
             Exit::Failure
         }

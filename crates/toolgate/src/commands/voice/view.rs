@@ -2,6 +2,7 @@
 //! on stdout.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ struct Shared {
     running: Mutex<Vec<(String, String)>>,
     /// Engines that are known to be away, by name.
     lost: Mutex<HashSet<String>>,
+    /// Words were understood.
+    has_heard: AtomicBool,
     /// Why the first turn failed that did.
     failure: OnceLock<String>,
 }
@@ -75,8 +78,14 @@ impl View {
             enough,
             running: Mutex::default(),
             lost: Mutex::default(),
+            has_heard: AtomicBool::new(false),
             failure: OnceLock::new(),
         }))
+    }
+
+    /// True if anything was understood, be it only that nothing is wanted.
+    pub(super) fn has_heard(&self) -> bool {
+        self.0.has_heard.load(Ordering::Relaxed)
     }
 
     /// Why a turn failed, if one did and it is known.
@@ -155,6 +164,7 @@ impl View {
     }
 
     fn heard(&self, text: &str) {
+        self.0.has_heard.store(true, Ordering::Relaxed);
         let text = escape(text.trim());
         let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         self.0.canvas.line(Line::forget_words);
