@@ -38,6 +38,8 @@ programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:t
 skipped=()
 step="starting"
 started=0
+# The process of an engine that a benchmark has started, to be ended with it.
+engine=
 
 usage() {
     cat <<'END'
@@ -133,6 +135,7 @@ bench() {
     else
         skip "models beside LangChain.js" "npm or pip can not install it"
     fi
+    voice_stages
     local peers=${BENCH_PEERS:-../shared/bench}
     if [[ ! -x $peers/run.sh ]]; then
         skip "peers" "there is no $peers/run.sh; set BENCH_PEERS"
@@ -185,6 +188,46 @@ beside_langchain() {
     # It ends when its input does.
     exec {DOUBLE[1]}>&-
     end
+}
+
+# What a spoken request costs besides its engines, which fails if that is too much; then with real ones, if they are installed.
+voice_stages() {
+    run "voice: our own time" cargo run --release --locked -p toolgate-voice --example voice_stages -- 200
+    if ! command -v espeak-ng >/dev/null || ! install_voice; then
+        skip "voice with real engines" "Whisper or espeak-ng can not be installed"
+        return
+    fi
+    run "building voice_real" cargo build --release --locked -p toolgate-voice --example voice_real
+    begin "voice with real engines"
+    local folder=$cache/voice wav=$cache/bench/what-time-is-it.wav port
+    port=$(python3 -c 'import socket; free = socket.create_server(("127.0.0.1", 0)); print(free.getsockname()[1])') || exit
+    mkdir -p "$cache/bench"
+    espeak-ng -v en-us -s 140 -w "$wav" -- "what time is it" || exit
+    HF_HUB_OFFLINE=1 "$folder/asr/bin/python" -m wyoming_faster_whisper --uri "tcp://127.0.0.1:$port" \
+        --model "$folder/model" --data-dir "$folder" --language en --stt-library faster-whisper --local-files-only \
+        >"$cache/bench/whisper.log" 2>&1 &
+    engine=$!
+    wait_for_port "$port" || { cat "$cache/bench/whisper.log"; exit 1; }
+    "${CARGO_TARGET_DIR:-target}/release/examples/voice_real" "tcp://127.0.0.1:$port" "$wav" 20 || exit
+    stop_engine
+    end
+}
+
+# Loading a model takes a while; an engine that has ended never listens.
+wait_for_port() {
+    for _ in {1..600}; do
+        kill -0 "$engine" 2>/dev/null || return
+        (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
+        sleep 0.1
+    done
+    return 1
+}
+
+stop_engine() {
+    [[ -n $engine ]] || return 0
+    kill "$engine" 2>/dev/null || true
+    wait "$engine" 2>/dev/null || true
+    engine=
 }
 
 # What a minimal installation of Rust and Debian lacks.
@@ -326,6 +369,7 @@ skip() {
 }
 
 finish() {
+    stop_engine
     if (($1 != 0)); then
         printf '\nFAILED: %s\n' "$step" >&2
     elif ((${#skipped[@]} > 0)); then

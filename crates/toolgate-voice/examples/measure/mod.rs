@@ -1,0 +1,83 @@
+//! What the measurements have in common: turns as they end, and the time between their stages.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolgate_journal::{TurnStages, VoiceTurn};
+use toolgate_voice::{Event, Watcher};
+
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// Passes on every turn.
+pub(crate) struct Told(Mutex<mpsc::UnboundedSender<VoiceTurn>>);
+
+impl Told {
+    /// With where the turns arrive.
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<VoiceTurn>) {
+        let (tell, turns) = mpsc::unbounded_channel();
+        (Self(Mutex::new(tell)), turns)
+    }
+}
+
+impl Watcher for Told {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Turn(turn) = event {
+            let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody listens any more at the end.
+            drop(tell.send(turn.clone()));
+        }
+    }
+}
+
+/// The time between two stages of each turn, in milliseconds, sorted.
+pub(crate) struct Times(Vec<f64>);
+
+type Stage = fn(&TurnStages) -> Option<f64>;
+
+impl Times {
+    pub(crate) fn between(all: &[TurnStages], from: Stage, to: Stage) -> Result<Self, Failure> {
+        let times = all.iter().map(|stages| Some(to(stages)? - from(stages)?));
+        let times: Option<Vec<f64>> = times.collect();
+        let mut times = times.ok_or("a stage was not reached")?;
+        times.sort_by(f64::total_cmp);
+        Ok(Self(times))
+    }
+
+    /// The time that so many of a hundred turns stay within.
+    pub(crate) fn percentile(&self, share: usize) -> Option<f64> {
+        let last = self.0.len().checked_sub(1)?;
+        self.0.get(last * share / 100).copied()
+    }
+}
+
+/// From the end of speech to the first sound of the answer.
+pub(crate) fn whole(all: &[TurnStages]) -> Result<Times, Failure> {
+    Times::between(all, |one| one.speech_ended_ms, |one| one.first_audio_ms)
+}
+
+/// Each stage and the whole, with the median and one more percentile.
+pub(crate) fn report(all: &[TurnStages], high: usize) -> Result<Value, Failure> {
+    let told = |times: Times| {
+        let rounded = |share| {
+            times
+                .percentile(share)
+                .map(|ms| (ms * 100.0).round() / 100.0)
+        };
+        json!({ "p50": rounded(50), format!("p{high}"): rounded(high) })
+    };
+    let transcribed = Times::between(all, |one| one.speech_ended_ms, |one| one.transcribed_ms)?;
+    let first_token = Times::between(all, |one| one.transcribed_ms, |one| one.first_token_ms)?;
+    let first_audio = Times::between(all, |one| one.first_token_ms, |one| one.first_audio_ms)?;
+    Ok(json!({
+        "transcribed": told(transcribed),
+        "first_token": told(first_token),
+        "first_audio": told(first_audio),
+        "end_of_speech_to_first_audio": told(whole(all)?),
+    }))
+}
+
+#[expect(clippy::print_stdout, reason = "the measurement is the output")]
+pub(crate) fn println(line: &Value) {
+    println!("{line}");
+}
