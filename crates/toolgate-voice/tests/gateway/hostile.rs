@@ -104,7 +104,7 @@ async fn a_microphone_that_breaks_the_protocol_is_found_again() {
         let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
         stage.mic.raw(&frame);
         stage.sees("lost microphone", 1).await;
-        stage.microphone_is_back().await;
+        stage.sees("back microphone", 1).await;
         stage.ask().await;
         stage.sees("turn answered", 1).await;
         assert_eq!(stage.watch.count("lost microphone"), 1, "{name}");

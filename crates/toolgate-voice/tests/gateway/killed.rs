@@ -73,7 +73,7 @@ async fn the_microphone_dies_while_somebody_speaks() {
     stage.mic.kill().await;
     stage.sees("lost microphone", 1).await;
     stage.mic.restart().await;
-    stage.microphone_is_back().await;
+    stage.sees("back microphone", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     let longest = request.len() * 2;

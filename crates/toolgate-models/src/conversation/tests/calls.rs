@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolgate_core::{CallRecord, Observer};
+use toolgate_core::{CallRecord, Observer, Origin};
 
 use super::*;
 
