@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,17 +23,21 @@ const HEADER: usize = 44;
 /// A file of a day and a half of speech is long enough.
 const LARGEST: u32 = 2 << 30;
 
-/// Writes sound to a file, behind what is there. At every moment the file is a valid WAV: the header is corrected after each
-/// piece.
-#[derive(Debug, Clone)]
+/// Writes all sound to one file, which begins anew with the first. At every moment the file is a valid WAV: the header is
+/// corrected after each piece.
+#[derive(Debug)]
 pub struct WavFile {
     path: PathBuf,
+    has_begun: AtomicBool,
 }
 
 impl WavFile {
-    /// Writes there. The file is made with the first sound, which decides its format.
+    /// Writes there. The file is made with the first sound, which decides its format; one of an earlier run is written over.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self {
+            path: path.into(),
+            has_begun: AtomicBool::new(false),
+        }
     }
 }
 
@@ -40,7 +45,11 @@ impl Output for WavFile {
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
         let path = self.path.clone();
         async move {
-            let opened = blocking(&self.path, move || open(&path, format)).await?;
+            let opening = match self.has_begun.swap(true, Ordering::Relaxed) {
+                true => continued,
+                false => begun,
+            };
+            let opened = blocking(&self.path, move || opening(&path, format)).await?;
             Ok(Box::new(Writing {
                 path: self.path.clone(),
                 from: format,
@@ -107,8 +116,20 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
+/// Opens the file for the first sound: what an earlier run left is gone.
+fn begun(path: &Path, format: Format) -> io::Result<Open> {
+    let earlier = continued(path, format)?;
+    earlier.file.set_len(0)?;
+    earlier.file.write_all_at(&header(format, 0), 0)?;
+    Ok(Open {
+        format,
+        length: 0,
+        ..earlier
+    })
+}
+
 /// Opens the file for what comes; a new one in this format.
-fn open(path: &Path, format: Format) -> io::Result<Open> {
+fn continued(path: &Path, format: Format) -> io::Result<Open> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)

@@ -56,6 +56,13 @@ fn answers_of_a_house_are_said_in_words() {
             "Successfully sent command to turn on Switch_One",
             "Successfully sent command to turn on Switch One",
         ),
+        ("15 * 17 = 255", "15 times 17 equals 255"),
+        (
+            "2^10 = 1024, (1 + 2) * (3) = 9",
+            "2 to the power of 10 equals 1024, (1 plus 2) times (3) equals 9",
+        ),
+        ("It is **7** of *9*", "It is 7 of 9"),
+        ("12:00 in Etc/UTC", "12 o'clock in UTC"),
         ("control_zwave_device", "control zwave device"),
         ("3 in the hall, 5 in all", "3 in the hall, 5 in all"),
         ("Wi-Fi on switch1", "Wi-Fi on switch1"),

@@ -15,12 +15,15 @@ fn samples(path: &Path) -> (hound::WavSpec, Vec<i16>) {
 }
 
 #[tokio::test]
-async fn the_file_is_valid_after_every_piece_and_grows_across_starts() {
+async fn the_file_is_valid_after_every_piece_and_begins_anew_with_each_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("answers.wav");
-    let mut expected = Vec::new();
-    for value in [1, 2] {
-        let mut playing = WavFile::new(&path).begin(Format::HEARD).await.unwrap();
+    for value in [1, 2, 3, 4] {
+        let file = WavFile::new(&path);
+        let mut expected = vec![9; 5];
+        let mut playing = file.begin(Format::HEARD).await.unwrap();
+        playing.play(sound(9, 5)).await.unwrap();
+        let mut playing = file.begin(Format::HEARD).await.unwrap();
         for frames in [100, 7] {
             playing.play(sound(value, frames)).await.unwrap();
             expected.extend(std::iter::repeat_n(value, frames));
