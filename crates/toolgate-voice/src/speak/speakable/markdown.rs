@@ -60,14 +60,15 @@ pub(super) fn inline(text: &str) -> String {
                 None => footnote(after).unwrap_or(after),
             },
             '<' => tag(after, &mut out),
-            'h' | 'H' | 'w' | 'W' if !within_word => address(rest, &mut out),
+            'E' if rest.starts_with("Etc/") => &rest["Etc/".len()..],
+            _ if letter.is_ascii_alphabetic() && !within_word => address(rest, &mut out),
             '&' => entity(after, &mut out),
             '*' => {
-                let is_product = after
-                    .trim_start()
-                    .starts_with(|next: char| next.is_ascii_digit())
-                    && out.trim_end().ends_with(|last: char| last.is_ascii_digit());
-                out.push_str(if is_product { "×" } else { "" });
+                out.push_str(if joins_numbers(&out, after) { "×" } else { "" });
+                after
+            }
+            '^' if joins_numbers(&out, after) => {
+                out.push_str(" to the power of ");
                 after
             }
             '_' => {
@@ -92,6 +93,14 @@ pub(super) fn inline(text: &str) -> String {
         };
     }
     out
+}
+
+/// True if a sign stands between numbers: `15 * 17` is a product and no Markdown.
+fn joins_numbers(before: &str, after: &str) -> bool {
+    let before = before.trim_end().trim_end_matches(')');
+    let after = after.trim_start().trim_start_matches(['(', '-']);
+    before.ends_with(|last: char| last.is_ascii_digit())
+        && after.starts_with(|next: char| next.is_ascii_digit())
 }
 
 /// The label of a link without marks of its own.
@@ -169,6 +178,11 @@ fn tag<'a>(text: &'a str, out: &mut String) -> &'a str {
     }
 }
 
+/// How addresses begin.
+const ADDRESSES: [&str; 9] = [
+    "http://", "https://", "www.", "mqtt://", "mqtts://", "tcp://", "unix://", "ws://", "wss://",
+];
+
 /// Takes the host of the address that a text begins with, or just its first letter.
 fn address<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some(end) = address_end(text) else {
@@ -189,7 +203,7 @@ fn address_end(text: &str) -> Option<usize> {
         text.get(..with.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(with))
     };
-    if !["http://", "https://", "www."].into_iter().any(begins) {
+    if !ADDRESSES.into_iter().any(begins) {
         return None;
     }
     let is_outside = |letter: char| letter.is_whitespace() || "<>\"'`|)]}".contains(letter);
@@ -200,7 +214,12 @@ fn host(address: &str) -> &str {
     let address = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = address.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
-    host.strip_prefix("www.").unwrap_or(host)
+    let is_number = |letter: char| letter.is_ascii_digit() || ".:[]".contains(letter);
+    match host.strip_prefix("www.").unwrap_or(host) {
+        // Nobody wants to hear these read out.
+        number if number.chars().all(is_number) => "",
+        name => name,
+    }
 }
 
 /// `text` is what follows the `&`.

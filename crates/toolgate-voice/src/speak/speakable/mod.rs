@@ -23,7 +23,7 @@ pub fn speakable(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(LONGEST)];
     let mut spoken = String::new();
     for line in markdown::lines(text) {
-        let line = numbers::words(&markdown::inline(&sums(line)));
+        let line = numbers::words(&markdown::inline(line));
         let line = symbols::words(&line);
         if !line.contains(char::is_alphanumeric) {
             continue;
@@ -38,34 +38,6 @@ pub fn speakable(text: &str) -> String {
         spoken.push_str(&line);
     }
     spoken
-}
-
-/// Signs between numbers, which are marks elsewhere: `15 * 17` is a sum and no Markdown.
-fn sums(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find(['*', '^']) {
-        let (before, sign) = rest.split_at(at);
-        let after = &sign[1..];
-        let is_number = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_digit());
-        let stands_between = is_number(before.trim_end().trim_end_matches(')').chars().next_back())
-            && is_number(
-                after
-                    .trim_start()
-                    .trim_start_matches(['(', '-'])
-                    .chars()
-                    .next(),
-            );
-        out.push_str(before);
-        out.push_str(match (&sign[..1], stands_between) {
-            ("*", true) => "×",
-            ("^", true) => " to the power of ",
-            (sign, _) => sign,
-        });
-        rest = after;
-    }
-    out.push_str(rest);
-    out.replace("Etc/UTC", "UTC")
 }
 
 #[cfg(test)]

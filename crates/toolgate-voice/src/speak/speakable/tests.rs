@@ -63,6 +63,11 @@ fn answers_of_a_house_are_said_in_words() {
         ),
         ("It is **7** of *9*", "It is 7 of 9"),
         ("12:00 in Etc/UTC", "12 o'clock in UTC"),
+        (
+            "The MQTT broker mqtt://127.0.0.1:1883 is not there.",
+            "The MQTT broker is not there.",
+        ),
+        ("see tcp://kitchen.local:10300", "see kitchen.local:10300"),
         ("control_zwave_device", "control zwave device"),
         ("3 in the hall, 5 in all", "3 in the hall, 5 in all"),
         ("Wi-Fi on switch1", "Wi-Fi on switch1"),
