@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::schema::json_type;
@@ -94,6 +96,28 @@ pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     }
 }
 
+/// An object inside of a larger text, read as strictly as [`parse_object`] does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StrictObject(
+    /// What was read.
+    pub Arguments,
+);
+
+impl<'de> Deserialize<'de> for StrictObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let duplicate = RefCell::new(None);
+        let strict = Strict {
+            duplicate: &duplicate,
+        };
+        match strict.deserialize(deserializer)? {
+            Value::Object(object) => Ok(Self(object)),
+            other => Err(D::Error::custom(JsonError::NotAnObject {
+                found: json_type(&other),
+            })),
+        }
+    }
+}
+
 /// Builds a [`Value`], and notes the first duplicate key: serde's errors are text and could not carry it.
 #[derive(Clone, Copy)]
 struct Strict<'a> {
@@ -146,13 +170,15 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            if object.contains_key(&key) {
-                let error = A::Error::custom("duplicate key");
-                self.duplicate.replace(Some(key));
-                return Err(error);
+            match object.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(entries.next_value_seed(self)?);
+                }
+                Entry::Occupied(taken) => {
+                    self.duplicate.replace(Some(taken.key().clone()));
+                    return Err(A::Error::custom("duplicate key"));
+                }
             }
-            let value = entries.next_value_seed(self)?;
-            object.insert(key, value);
         }
         Ok(Value::Object(object))
     }

@@ -81,7 +81,7 @@ pub use error::{ErrorKind, HandlerKind, ToolError};
 pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
 pub use function::FunctionTool;
 pub use handler::Handler;
-pub use json::{JsonError, parse_json, parse_object};
+pub use json::{JsonError, StrictObject, parse_json, parse_object};
 pub use letters::fold;
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;

@@ -1,9 +1,10 @@
 //! What the routes work with.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use toolgate_models::ModelSettings;
 
 use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
+use crate::api::{openapi, status};
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
@@ -80,6 +82,8 @@ struct Inner {
     settled: AtomicBool,
     chats: Chats,
     mcp: Endpoint,
+    /// The description of the API.
+    document: OnceLock<Bytes>,
 }
 
 impl Gateway {
@@ -101,6 +105,7 @@ impl Gateway {
             calls: CancellationToken::new(),
             settled: AtomicBool::new(false),
             chats: Chats::default(),
+            document: OnceLock::new(),
         }))
     }
 
@@ -110,6 +115,12 @@ impl Gateway {
 
     pub(crate) fn executor(&self) -> &ToolExecutor {
         &self.0.parts.executor
+    }
+
+    /// The description of the API.
+    pub(crate) fn document(&self) -> Bytes {
+        let written = || openapi::written(status::token_needed(self));
+        self.0.document.get_or_init(written).clone()
     }
 
     /// The conversations that go on.

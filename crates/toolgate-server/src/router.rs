@@ -1,6 +1,7 @@
 //! Every route there is, and what stands before them.
 
-use axum::{Router, middleware};
+use axum::Router;
+use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -8,15 +9,17 @@ use crate::{Gateway, api, dashboard};
 
 /// All routes. They are served only by [`Guard`](crate::guard::Guard), which stands before every one of them.
 pub(crate) fn build(gateway: Gateway) -> Router {
-    let (router, document) = api().split_for_parts();
-    let token_needed = api::status::token_needed(&gateway);
-    router
+    // Without layers, which cost every request some allocations each: what stands before all routes is the guard.
+    Router::from(api())
         .merge(dashboard::routes())
-        .layer(api::openapi::finish(document, token_needed))
         .method_not_allowed_fallback(api::wrong_method)
         .fallback(api::unknown)
-        .layer(middleware::from_fn(api::contain))
         .with_state(gateway)
+}
+
+/// Describes what [`build`] makes.
+pub(crate) fn document() -> Document {
+    api().into_openapi()
 }
 
 /// What programs use: every route here is in the document.

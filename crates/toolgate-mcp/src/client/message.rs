@@ -1,5 +1,7 @@
 //! JSON-RPC messages, as they come and go.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -55,8 +57,9 @@ pub(crate) enum NotAMessage {
 }
 
 #[derive(Deserialize)]
-struct Raw {
-    jsonrpc: Option<Value>,
+struct Raw<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "given")]
     id: Option<Value>,
     method: Option<String>,
@@ -102,7 +105,7 @@ impl Message {
             serde_json::error::Category::Data => NotAMessage::NotRpc("is no JSON-RPC message"),
             _ => NotAMessage::NotJson(error.to_string()),
         })?;
-        if raw.jsonrpc != Some(Value::from("2.0")) {
+        if raw.jsonrpc.as_deref() != Some("2.0") {
             return Err(NotAMessage::NotRpc("does not say \"jsonrpc\": \"2.0\""));
         }
         let params = raw.params.unwrap_or(Value::Null);

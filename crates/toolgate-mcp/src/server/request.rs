@@ -4,8 +4,9 @@ use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData,
     GetExtensions, GetMeta, Request, RequestId, RequestMetaObject,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::{JsonError, ToolError, parse_json};
+use toolgate_core::{JsonError, StrictObject, ToolError, parse_json};
 
 use super::service::{Call, Unusable};
 
@@ -46,9 +47,62 @@ impl Call {
     }
 }
 
+/// A call as nearly all of them are written. Whatever is anything else, or has something wrong with it, takes the long way.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainCall {
+    #[serde(rename = "jsonrpc")]
+    _version: Version,
+    id: RequestId,
+    #[serde(rename = "method")]
+    _method: Method,
+    params: PlainParams,
+}
+
+#[derive(Deserialize)]
+enum Version {
+    #[serde(rename = "2.0")]
+    Two,
+}
+
+#[derive(Deserialize)]
+enum Method {
+    #[serde(rename = "tools/call")]
+    Call,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainParams {
+    name: String,
+    arguments: Option<StrictObject>,
+    #[serde(rename = "_meta")]
+    meta: Option<StrictObject>,
+}
+
+impl From<PlainCall> for Incoming {
+    fn from(PlainCall { id, params, .. }: PlainCall) -> Self {
+        let object =
+            |object: Option<StrictObject>| object.map(|object| object.0).unwrap_or_default();
+        let call = Call {
+            name: params.name,
+            arguments: object(params.arguments),
+            unusable: None,
+            meta: RequestMetaObject::from(object(params.meta)),
+        };
+        Self::Call { id, call }
+    }
+}
+
 /// Reads one message.
 pub(super) fn read(line: &[u8]) -> Incoming {
-    let line = line.trim_ascii();
+    match serde_json::from_slice::<PlainCall>(line) {
+        Ok(call) => call.into(),
+        Err(_) => read_any(line.trim_ascii()),
+    }
+}
+
+fn read_any(line: &[u8]) -> Incoming {
     if line.is_empty() {
         return Incoming::Ignored("a blank line");
     }
@@ -95,7 +149,7 @@ fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> In
     }
 }
 
-/// The call that makes up nearly all traffic is taken apart by hand: rmcp tries one shape after the other.
+/// Taken apart by hand: rmcp tries one shape after the other.
 fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> Incoming {
     let Some(Value::Object(mut params)) = params else {
         return bad_params(id, "tools/call needs params with the name of a tool");

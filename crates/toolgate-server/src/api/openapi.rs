@@ -1,8 +1,6 @@
 //! The document that describes this API.
 
-use std::sync::Arc;
-
-use axum::Extension;
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header;
@@ -17,6 +15,7 @@ use super::chat::ChatEvent;
 use super::events::{GoneEvent, LaggedEvent, ToolsEvent};
 use crate::guard::session;
 use crate::problem::Problem;
+use crate::{Gateway, router};
 
 const PROBLEM: &str = "application/problem+json";
 
@@ -36,12 +35,9 @@ pub(crate) fn skeleton() -> Document {
     Skeleton::openapi()
 }
 
-/// The document as it is sent.
-#[derive(Clone)]
-pub(crate) struct Written(Bytes);
-
-/// Finishes the document: what stands before all routes may answer in their place.
-pub(crate) fn finish(mut document: Document, token_needed: bool) -> Extension<Arc<Written>> {
+/// The document as it is sent: what stands before all routes may answer in their place.
+pub(crate) fn written(token_needed: bool) -> Bytes {
+    let mut document = router::document();
     tell_keys(&mut document, token_needed);
     for (path, item) in &mut document.paths.paths {
         let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
@@ -60,8 +56,7 @@ pub(crate) fn finish(mut document: Document, token_needed: bool) -> Extension<Ar
             }
         }
     }
-    let text = serde_json::to_vec(&document).unwrap_or_default();
-    Extension(Arc::new(Written(text.into())))
+    serde_json::to_vec(&document).unwrap_or_default().into()
 }
 
 /// Says what to show to come in: a token, or the cookie that signing in gives.
@@ -151,7 +146,7 @@ fn tell_problems(response: &mut utoipa::openapi::Response) {
 /// The description of this API, OpenAPI 3.1.
 #[utoipa::path(get, path = "/openapi.json", tag = "documents",
     responses((status = 200, description = "An OpenAPI document", body = Object)))]
-pub(crate) async fn document(Extension(document): Extension<Arc<Written>>) -> Response {
+pub(crate) async fn document(State(gateway): State<Gateway>) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, document.0.clone()).into_response()
+    (kind, gateway.document()).into_response()
 }

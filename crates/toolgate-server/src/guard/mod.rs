@@ -16,6 +16,7 @@ mod wrong;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as HttpBody;
@@ -291,14 +293,18 @@ impl Guard {
         body: Body,
         otherwise: refusal::Later,
     ) -> Response {
-        let mut answer = std::pin::pin!(self.routes.call(Request::from_parts(parts, body)));
+        let answer = self.routes.call(Request::from_parts(parts, body));
+        let mut answer = std::pin::pin!(AssertUnwindSafe(answer).catch_unwind());
         let last = async {
             self.gateway.calls().cancelled().await;
             tokio::time::sleep(LAST_WORDS).await;
         };
         tokio::select! {
             biased; // Most answers cost no wait.
-            answer = &mut answer => answer.unwrap_or_else(|never| match never {}),
+            answer = &mut answer => match answer {
+                Ok(Ok(answer)) => answer,
+                Err(panic) => otherwise.panicked(&*panic),
+            },
             () = last => otherwise.answer(),
         }
     }

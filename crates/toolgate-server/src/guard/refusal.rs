@@ -1,5 +1,7 @@
 //! Answers of the guard itself, in the words of the route: an envelope where a call was asked for, else a problem.
 
+use std::any::Any;
+
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::response::{IntoResponse, Response};
@@ -7,7 +9,9 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolError, ToolOutcome};
+use tracing::error;
 
+use crate::api::shown;
 use crate::problem::Problem;
 
 /// Why somebody who may come in must wait.
@@ -68,6 +72,20 @@ impl Refusal {
 }
 
 impl Later {
+    /// A route that panics costs one answer, never the connection.
+    pub(super) fn panicked(&self, panic: &(dyn Any + Send)) -> Response {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = toolgate_core::escape(text.unwrap_or("panic without a message"));
+        let path = shown(&self.uri);
+        error!(%path, panic = %text, "a route panicked");
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "something is wrong inside of the gateway; its log says what",
+        )
+        .into_response()
+    }
+
     pub(super) fn answer(self) -> Response {
         let reason = self.refusal.reason();
         let (status, seconds) = (self.refusal.status(), self.refusal.seconds());

@@ -265,3 +265,26 @@ async fn a_body_that_does_not_arrive_is_not_waited_for_for_ever() {
     assert_eq!(back.header("connection"), Some("close"));
     assert_eq!(guard.under_way(), 0);
 }
+
+#[tokio::test]
+async fn j5_a_route_that_panics_is_a_problem_and_the_next_request_is_served() {
+    async fn at_once() -> &'static str {
+        panic!("a bug at {}", 7)
+    }
+    async fn later() -> &'static str {
+        tokio::task::yield_now().await;
+        panic!("a bug")
+    }
+    let guard = guard_with(json!({}), |routes| {
+        routes
+            .route("/at-once", get(at_once))
+            .route("/later", get(later))
+            .route("/well", get(async || "well"))
+    });
+    for (path, status) in [("/at-once", 500), ("/later", 500), ("/well", 200)] {
+        let back = ask(&guard, "GET", path, &[], "").await;
+        assert_eq!(back.status, status, "{path}");
+        assert!(!back.text.contains("bug"), "{}", back.text);
+        assert_eq!(back.text.contains("\"status\":500"), status == 500);
+    }
+}
