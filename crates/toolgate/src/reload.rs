@@ -15,8 +15,8 @@ use toolgate_mcp::Servers;
 use tracing::{error, info, warn};
 
 use crate::config::Config;
-use crate::servers;
 use crate::wiring::{self, Services, Tools};
+use crate::{say, servers};
 
 /// An editor writes in several steps; this long nothing must happen.
 const QUIET: Duration = Duration::from_millis(150);
@@ -29,13 +29,15 @@ const FIXED: [&str; 4] = ["journal", "limits", "policy", "retry"];
 /// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
-    config: Config,
+    config: Arc<Config>,
     manager: Arc<ToolManager>,
     services: Services,
     redactor: Redactor,
     servers: Servers,
     changes: mpsc::Receiver<()>,
     also_fixed: &'static [&'static str],
+    /// A person who does not read the log is told of every change.
+    is_attended: bool,
     /// Ends the watching with it.
     _watcher: RecommendedWatcher,
 }
@@ -43,10 +45,11 @@ pub(crate) struct Reload {
 impl Reload {
     /// `None` if there is no file to follow.
     pub(crate) fn new(
-        config: Config,
+        config: impl Into<Arc<Config>>,
         tools: &Tools,
         servers: Servers,
     ) -> anyhow::Result<Option<Self>> {
+        let config = config.into();
         let Some(path) = config.file().map(Path::to_owned) else {
             return Ok(None);
         };
@@ -61,6 +64,7 @@ impl Reload {
             servers,
             changes,
             also_fixed: &[],
+            is_attended: false,
             _watcher: watcher,
         }))
     }
@@ -68,6 +72,12 @@ impl Reload {
     /// Sections that this command reads once, besides the usual ones.
     pub(crate) fn also_fixed(mut self, sections: &'static [&'static str]) -> Self {
         self.also_fixed = sections;
+        self
+    }
+
+    /// A person at a terminal is told of every change.
+    pub(crate) fn attended(mut self) -> Self {
+        self.is_attended = say::is_followed();
         self
     }
 
@@ -101,15 +111,31 @@ impl Reload {
         if new.is_same_text(&self.config) {
             return;
         }
-        info!("{}: changed", escape(&self.path.to_string_lossy()));
+        self.tell_changed();
         self.redactor.learn(new.secrets());
         self.apply_tools(&new);
         self.apply_servers(&new);
-        let fixed = FIXED.iter().chain(self.also_fixed).copied();
-        for section in fixed.filter(|name| new.section(name) != self.config.section(name)) {
-            warn!("'{section}' changed: that takes effect at the next start");
+        if let Some(text) = self.left_for_later(&new) {
+            warn!("{text}");
         }
-        self.config = new;
+        self.config = Arc::new(new);
+    }
+
+    fn tell_changed(&self) {
+        let file = escape(&self.path.to_string_lossy());
+        match self.is_attended {
+            true => say::note(&format!("{file} changed: its tools and servers are in use")),
+            false => info!("{file}: changed"),
+        }
+    }
+
+    /// What of a new configuration this program can not take into use.
+    fn left_for_later(&self, new: &Config) -> Option<String> {
+        let fixed = FIXED.iter().chain(self.also_fixed).copied();
+        let changed = fixed.filter(|name| new.section(name) != self.config.section(name));
+        let names: Vec<String> = changed.map(|name| format!("'{name}'")).collect();
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| format!("{names} changed: that takes effect at the next start"))
     }
 
     fn apply_tools(&self, new: &Config) {

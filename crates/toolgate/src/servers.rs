@@ -187,6 +187,8 @@ impl Fleet {
             loop {
                 let starting = self.names(|status| status.state == ServerState::Starting);
                 let title = match starting.len() {
+                    // Something else is waited for.
+                    0 => "starting".to_owned(),
                     1 => format!("starting {}", starting[0]),
                     several => format!("starting {several} servers: {}", starting.join(", ")),
                 };

@@ -4,6 +4,7 @@ mod wanted;
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -36,7 +37,7 @@ const SAVED: &str = "the saved conversation was with it";
 
 /// Everything that does not change between two questions.
 pub(crate) struct Setting {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) tools: Tools,
     pub(crate) toolbox: Toolbox,
     /// What the person wants of a model, before it is known which is there.
@@ -123,7 +124,7 @@ impl Setting {
             toolbox: Toolbox::new(executor.build())
                 .only(patterns)
                 .asked_by(occasion.origin),
-            config,
+            config: Arc::new(config),
             tools,
             wanted,
             said_by,
@@ -231,7 +232,7 @@ impl Setting {
         chosen: &Chosen,
         resume: Option<&Path>,
     ) -> anyhow::Result<Conversation> {
-        let client = std::sync::Arc::clone(&chosen.client);
+        let client = Arc::clone(&chosen.client);
         let new = Conversation::new(client, self.toolbox.clone(), chosen.settings.clone());
         Ok(match resume {
             Some(file) => new.resumed(read(file)?.messages),

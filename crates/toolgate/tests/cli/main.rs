@@ -18,6 +18,7 @@ mod llm; // doubles of the providers
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod model; // which model: the configuration, the working folder, `doctor`
+mod prompt; // what happens while `chat` waits for a line
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod serve; // `serve`: how it starts, what it refuses, how it ends

@@ -9,11 +9,12 @@ pub(crate) use input::Source;
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolgate_models::{Chosen, Conversation, Turn};
+use toolgate_models::{Choice, ChooseError, Chosen, Conversation, Turn};
 
 use super::runtime;
 use crate::clean::clean;
@@ -21,8 +22,9 @@ use crate::cli::{ChatOptions, Global};
 use crate::display::{Display, Manner};
 use crate::exit::{self, Exit};
 use crate::gateway::Beside;
+use crate::reload::{self, Reload};
 use crate::say;
-use crate::servers::Admitted;
+use crate::servers::{Admitted, Fleet};
 use crate::talk::{self, Occasion, Setting};
 use crate::terminal::Terminal;
 use input::{Input, Line};
@@ -32,13 +34,15 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
     let resume = options.resume.file.as_deref();
     let occasion = Occasion::new("toolgate chat").resuming(resume);
     let setting = Setting::new(global, &options.model, occasion)?;
-    let admitted = setting.admitted();
+    // One that has no servers now may be given some.
+    let admitted = setting.admitted().unwrap_or_default();
     let runtime = runtime().context("cannot start")?;
     let company = Company {
         source: Source::stdin(),
         resume,
         onlooker: None,
         gateway: None,
+        follows: true,
     };
     let exit = runtime.block_on(converse(&setting, admitted, company));
     runtime.shutdown_background();
@@ -55,6 +59,8 @@ pub(crate) struct Company<'a> {
     pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
     /// A dashboard beside the prompt.
     pub(crate) gateway: Option<Beside>,
+    /// Edits of the configuration are applied: the servers are those it names.
+    pub(crate) follows: bool,
 }
 
 /// Sees every turn that was answered, and may say something about it before the next one.
@@ -66,24 +72,20 @@ pub(crate) trait Onlooker {
 /// Starts the servers, finds a model, and talks until the end.
 pub(crate) async fn converse(
     setting: &Setting,
-    admitted: Option<Admitted>,
+    admitted: Admitted,
     mut company: Company<'_>,
 ) -> anyhow::Result<Exit> {
-    let (fleet, choice) = setting.start(admitted).await;
+    let (fleet, choice) = setting.start(Some(admitted)).await;
+    let followed = fleet.as_ref().filter(|_| company.follows);
+    let reload = followed.map_or(Ok(None), |fleet| reload(setting, fleet));
     let gateway = company.gateway.take();
     let running = match (gateway, &fleet) {
         (Some(gateway), Some(fleet)) => Some(gateway.start(setting, fleet)),
         _ => None,
     };
-    let exit = match choice {
-        None => Ok(Exit::Interrupted),
-        Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
-            Ok(chosen) => talk_on(setting, company, chosen).await,
-            Err(error) => {
-                say::error(&anyhow::anyhow!(error.to_string()));
-                Ok(talk::exit_of(&error))
-            }
-        },
+    let exit = tokio::select! {
+        exit = talk_with(setting, company, choice) => exit,
+        never = reload::followed(reload) => match never {},
     };
     if let Some(running) = running {
         running.stop().await;
@@ -93,6 +95,32 @@ pub(crate) async fn converse(
     }
     setting.record.close().await;
     exit
+}
+
+/// Talks with a model, if there is one.
+async fn talk_with(
+    setting: &Setting,
+    company: Company<'_>,
+    choice: Option<Result<Choice, ChooseError>>,
+) -> anyhow::Result<Exit> {
+    let Some(choice) = choice else {
+        return Ok(Exit::Interrupted);
+    };
+    match choice.and_then(|choice| setting.connect(choice)) {
+        Ok(chosen) => talk_on(setting, company, chosen).await,
+        Err(error) => {
+            say::error(&anyhow::anyhow!(error.to_string()));
+            Ok(talk::exit_of(&error))
+        }
+    }
+}
+
+/// Follows the file of the configuration, if there is one.
+fn reload(setting: &Setting, fleet: &Fleet) -> anyhow::Result<Option<Reload>> {
+    let config = Arc::clone(&setting.config);
+    let reload = Reload::new(config, &setting.tools, fleet.servers.clone())?;
+    // '/model' goes on with another one at any time.
+    Ok(reload.map(|reload| reload.also_fixed(&["model"]).attended()))
 }
 
 /// Everything a chat goes on with.

@@ -65,8 +65,10 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
             resume,
             onlooker: Some(Box::new(view)),
             gateway,
+            // Its house is not in the configuration.
+            follows: false,
         };
-        let exit = chat::converse(&setting, Some(admitted), company).await;
+        let exit = chat::converse(&setting, admitted, company).await;
         demonstration.stop().await;
         exit
     });
