@@ -6,7 +6,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Command, Global, LogFormat};
-use crate::{say, spinner};
+use crate::say;
 
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
@@ -44,7 +44,7 @@ pub(crate) fn start(options: &Global, command: &Command) {
         .with_target("toolgate_voice", speech)
         .with_target("zwave", ours);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(writer)
+        .with_writer(|| Lines)
         .with_target(false);
     let lines = match options.log_format {
         // A gateway runs for months, and not everywhere is there somebody else who notes the time.
@@ -61,7 +61,15 @@ pub(crate) fn start(options: &Global, command: &Command) {
     std::panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "panic")));
 }
 
-fn writer() -> std::io::Stderr {
-    spinner::clear_line();
-    std::io::stderr()
+/// Each record comes as one text.
+struct Lines;
+
+impl std::io::Write for Lines {
+    fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
+        say::whole_lines(record).map(|()| record.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

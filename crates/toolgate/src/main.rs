@@ -14,6 +14,7 @@ mod gateway;
 mod journal;
 mod logging;
 mod pairs;
+mod prompt;
 mod questions;
 mod reload;
 mod remote;

@@ -8,7 +8,7 @@ use anstream::{AutoStream, ColorChoice};
 use crate::cli::{Global, LogFormat};
 use crate::exit::Exit;
 use crate::spinner::clear_line;
-use crate::terminal;
+use crate::{prompt, terminal};
 
 /// How remarks look; set once, from the command line.
 static MANNER: OnceLock<Manner> = OnceLock::new();
@@ -102,12 +102,18 @@ fn complain(text: &str) {
 
 /// A line of ours on stderr, as it is. If stderr is closed, there is nobody left to tell.
 pub(crate) fn line(text: &str) {
+    let mut line = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stderr()));
+    drop(writeln!(line, "{text}"));
+    drop(whole_lines(&line.into_inner()));
+}
+
+/// Whole lines on stderr, above the one that a person is typing.
+pub(crate) fn whole_lines(lines: &[u8]) -> std::io::Result<()> {
+    if prompt::say_above(lines) {
+        return Ok(());
+    }
     clear_line();
-    let mut err = AutoStream::new(
-        std::io::stderr().lock(),
-        AutoStream::choice(&std::io::stderr()),
-    );
-    drop(writeln!(err, "{text}"));
+    std::io::stderr().write_all(lines)
 }
 
 /// True if colours on stderr are wanted: a terminal, and what `NO_COLOR` and its friends say.

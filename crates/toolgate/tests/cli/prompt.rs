@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::llm::Llm;
 use crate::run::Run;
+use crate::terminal::Terminal;
 
 /// Something for everything that an edit can be about.
 fn edited() -> Value {
@@ -57,4 +58,36 @@ fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(fakemcp::processes("edited").is_empty());
+}
+
+#[test]
+fn what_is_logged_while_a_line_is_typed_stands_above_it() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    let Some(terminal) = Terminal::open("{}", &ollama, "chat -p ollama") else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.keys(&["-l", "half a li"]);
+    terminal.shows("\n› half a li");
+    let file = terminal.home().join("toolgate.json");
+    for (text, expected) in [
+        ("{ nope", "the configuration before it stays in force"),
+        (
+            r#"{ "retry": {} }"#,
+            "'retry' changed: that takes effect at the next start",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let screen = terminal.shows_folded(expected);
+        assert!(screen.ends_with("\n› half a li"), "{screen}");
+        assert_eq!(screen.matches("half a li").count(), 1, "{screen}");
+    }
+    let screen = terminal.screen();
+    let remark = "toolgate.json changed: its tools and servers are in use\n";
+    assert!(screen.contains(remark), "{screen}");
+    terminal.line("ne");
+    terminal.shows("\nok\n");
+    let asked = llm.requests()[0].json()["messages"].to_string();
+    assert!(asked.contains("\"half a line\""), "{asked}");
 }

@@ -83,10 +83,22 @@ impl Terminal {
 
     /// The screen once it shows something.
     pub(crate) fn shows(&self, expected: &str) -> String {
+        self.shows_what(expected, |screen| screen.contains(expected))
+    }
+
+    /// The screen once it shows a text that may be too long for one row.
+    pub(crate) fn shows_folded(&self, expected: &str) -> String {
+        let letters = |text: &str| text.split_whitespace().collect::<String>();
+        self.shows_what(expected, |screen| {
+            letters(screen).contains(&letters(expected))
+        })
+    }
+
+    fn shows_what(&self, expected: &str, is_there: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         loop {
             let screen = self.screen();
-            if screen.contains(expected) {
+            if is_there(&screen) {
                 return screen;
             }
             assert!(

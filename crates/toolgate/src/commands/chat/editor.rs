@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::DirBuilder;
+use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
@@ -12,11 +13,12 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Cmd, Config, EventHandler, Helper, KeyCode, KeyEvent, Modifiers};
+use rustyline::{Cmd, Config, EventHandler, ExternalPrinter, Helper, KeyCode, KeyEvent, Modifiers};
 
 use super::input::Line;
 use super::orders::ORDERS;
 use crate::config::state_folder;
+use crate::prompt::Prompt;
 use crate::{say, wiring};
 
 const PROMPT: &str = "› ";
@@ -25,6 +27,8 @@ const REMEMBERED: usize = 1000;
 pub(super) struct Editor {
     editor: rustyline::Editor<Assistant, FileHistory>,
     history: Option<PathBuf>,
+    /// Where something can be said above the line, if that is where the log goes too.
+    prompt: Option<Prompt>,
     /// The last line was cleared by Ctrl-C already.
     cleared: bool,
 }
@@ -46,6 +50,7 @@ impl Editor {
             KeyEvent(KeyCode::Enter, Modifiers::ALT),
             EventHandler::Simple(Cmd::Newline),
         );
+        let prompt = prompt(&mut editor);
         let history = history();
         if let Some(file) = &history
             && file.exists()
@@ -56,12 +61,16 @@ impl Editor {
         Ok(Self {
             editor,
             history,
+            prompt,
             cleared: false,
         })
     }
 
     pub(super) fn next(&mut self) -> anyhow::Result<Line> {
-        match self.editor.readline(PROMPT) {
+        let typing = self.prompt.as_ref().map(Prompt::typing);
+        let read = self.editor.readline(PROMPT);
+        drop(typing);
+        match read {
             Ok(line) => {
                 self.cleared = false;
                 self.remember(&line);
@@ -87,6 +96,16 @@ impl Editor {
             self.history = None;
         }
     }
+}
+
+/// What prints above the line; `None` where the log goes elsewhere, or at a terminal that can not draw the line again.
+fn prompt(editor: &mut rustyline::Editor<Assistant, FileHistory>) -> Option<Prompt> {
+    let mut printer = match std::io::stderr().is_terminal() {
+        true => editor.create_external_printer().ok()?,
+        false => return None,
+    };
+    // If the terminal is gone, nobody looks.
+    Some(Prompt::new(move |lines| drop(printer.print(lines))))
 }
 
 /// The file, in a folder for its owner alone.

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use toolgate_core::escape;
 
 use super::editor;
-use crate::{questions, say};
+use crate::{prompt, questions, say};
 
 /// A longer line is no question.
 const LONGEST: usize = 4 << 20;
@@ -99,6 +99,15 @@ impl Input {
             return Ok(Line::End);
         }
         self.lines.recv().await.unwrap_or(Ok(Line::End))
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        // The editor may still wait for a line that nobody wants any more; what comes next stands below it.
+        if prompt::leave() {
+            say::line("");
+        }
     }
 }
 
