@@ -1,17 +1,22 @@
 //! Sentences that are understood without any doubt need no model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::{IntentsClient, Memory, memory, reply};
 use crate::{
-    Catalog, Listener, Message, ModelClient, ModelError, Provider, Reply, Request, Stop, ToolList,
+    AssistantMessage, Catalog, Listener, Message, ModelClient, ModelError, Provider, Reply,
+    Request, Stop, ToolList,
 };
 
+/// How long a turn waits for the names of things. They go on being read, and are there for one of the next turns.
+pub(super) const PATIENCE: Duration = Duration::from_millis(150);
+
 /// A model with [`IntentsClient`] in front of it. What is certain is answered at once, everything else by the model: what
-/// is misspelt, what could mean two things, what is free text. Who begins a turn ends it, unless a call fails: then the model,
+/// is misspelt, what could mean two things, what is free text, and what is about things whose names are not read within 150 ms. Who begins a turn ends it, unless a call fails: then the model,
 /// which sees the call and what came of it, answers.
 ///
 /// ```
@@ -35,6 +40,15 @@ impl FastPath {
     /// In front of a model.
     pub fn new(intents: IntentsClient, model: Arc<dyn ModelClient>) -> Self {
         Self { intents, model }
+    }
+
+    /// The calls that a sentence means without any doubt, if that is known at once.
+    async fn certain(&self, messages: &[Message]) -> Option<AssistantMessage> {
+        let looking = tokio::time::timeout(PATIENCE, self.intents.certain(messages));
+        looking.await.unwrap_or_else(|_| {
+            tracing::debug!("the names of things are still being read: the model answers");
+            None
+        })
     }
 }
 
@@ -77,7 +91,7 @@ impl ModelClient for FastPath {
                     _ => None,
                 },
                 [.., Message::User { .. }] if !request.words_only => {
-                    let call = self.intents.certain(request.messages).await;
+                    let call = self.certain(request.messages).await;
                     call.map(|message| (message, Stop::Calls))
                 }
                 _ => None,

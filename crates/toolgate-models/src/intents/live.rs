@@ -28,6 +28,8 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct Live {
     kept: Mutex<Option<Kept>>,
+    /// Held by whoever reads: who comes second finds what the first has read.
+    reading: tokio::sync::Mutex<()>,
 }
 
 struct Kept {
@@ -74,8 +76,42 @@ impl Live {
         }
     }
 
-    /// Reads lists. Each tool is asked once, also if several slots are filled from what it tells.
+    /// Reads lists, to the end also where nobody waits for them any more: the next sentence needs them too.
     pub(crate) async fn read(
+        self: &Arc<Self>,
+        engine: &Arc<Engine>,
+        slots: BTreeSet<usize>,
+        toolbox: &Toolbox,
+        list: &Arc<ToolList>,
+    ) {
+        let (live, engine) = (Arc::clone(self), Arc::clone(engine));
+        let (toolbox, list) = (toolbox.clone(), Arc::clone(list));
+        let reading = tokio::spawn(async move {
+            let _turn = live.reading.lock().await;
+            let missing = live.missing(slots, &list);
+            live.read_now(&engine, &missing, &toolbox, &list).await;
+        });
+        // What was not read is not known, and that is how it is answered.
+        let _read = reading.await;
+    }
+
+    /// Those of these lists that nobody has read meanwhile; none if the tools have changed, and with them all lists.
+    fn missing(&self, mut slots: BTreeSet<usize>, list: &Arc<ToolList>) -> BTreeSet<usize> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(kept) = kept.as_ref().filter(|kept| Arc::ptr_eq(&kept.of, list)) else {
+            return BTreeSet::new();
+        };
+        let now = Instant::now();
+        let is_known = |slot: &usize| {
+            let known = kept.lists.get(slot);
+            known.is_some_and(|(until, _)| *until > now)
+        };
+        slots.retain(|slot| !is_known(slot));
+        slots
+    }
+
+    /// Each tool is asked once, also if several slots are filled from what it tells.
+    async fn read_now(
         &self,
         engine: &Engine,
         slots: &BTreeSet<usize>,

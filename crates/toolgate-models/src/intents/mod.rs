@@ -62,9 +62,9 @@ pub use pack::{Pack, PackError};
 /// # Ok::<_, toolgate_models::PackError>(())
 /// ```
 pub struct IntentsClient {
-    engine: Engine,
+    engine: Arc<Engine>,
     toolbox: Toolbox,
-    live: Live,
+    live: Arc<Live>,
     catalogs: CatalogCache,
     today: fn() -> jiff::civil::Date,
 }
@@ -105,9 +105,9 @@ impl IntentsClient {
     /// With these tools and this language. The toolbox must be that of the conversation.
     pub fn new(toolbox: Toolbox, pack: Pack) -> Result<Self, PackError> {
         Ok(Self {
-            engine: Engine::new(pack)?,
+            engine: Arc::new(Engine::new(pack)?),
             toolbox,
-            live: Live::default(),
+            live: Arc::default(),
             catalogs: CatalogCache::default(),
             today: || jiff::Zoned::now().date(),
         })
@@ -135,7 +135,7 @@ impl IntentsClient {
                 Ok(found) => return Some(found),
                 Err(wanted) => {
                     self.live
-                        .read(&self.engine, &wanted, &self.toolbox, &list)
+                        .read(&self.engine, wanted, &self.toolbox, &list)
                         .await;
                 }
             }

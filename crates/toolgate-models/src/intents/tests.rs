@@ -159,6 +159,24 @@ fn everything() -> IntentsClient {
     client_of(&manager_of(tools))
 }
 
+/// A house that takes so long to tell its devices, and how often it was asked to.
+fn slow_house(after: Duration) -> (IntentsClient, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let definition = ToolDefinition::builder("list_zwave_devices", "…", object(json!({}), &[]))
+        .annotations(Annotations::READ_ONLY);
+    let slow = FunctionTool::defined(definition, move |_: Value, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            tokio::time::sleep(after).await;
+            Ok::<_, ToolError>(devices())
+        }
+    });
+    let mut tools = house_tools(|| Ok(devices()));
+    tools[0] = Arc::new(slow.unwrap());
+    (client_of(&manager_of(tools)), asked)
+}
+
 async fn ask(client: &dyn ModelClient, messages: &[Message]) -> Reply {
     let list = Arc::new(ToolList::new(Vec::new()));
     let offer = Offer::all(client.catalog(&list));

@@ -75,6 +75,23 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_slow_list_holds_up_a_turn_for_a_moment_only_and_is_there_for_a_later_one() {
+    let (intents, asked) = slow_house(Duration::from_secs(1));
+    let client = FastPath::new(intents, Arc::new(Model));
+    let started = Instant::now();
+    for turn in 1..=3 {
+        assert_eq!(say(&client, "turn on the kitchen light").await, "the model");
+        assert_eq!(started.elapsed(), fast::PATIENCE * turn);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        say(&client, "turn on the kitchen light").await,
+        r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#
+    );
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "one reading serves all");
+}
+
 #[tokio::test]
 async fn who_begins_a_turn_ends_it() {
     let client = FastPath::new(everything(), Arc::new(Model));

@@ -289,15 +289,7 @@ async fn a_tool_that_may_change_things_is_never_asked_for_its_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_list_is_not_waited_for() {
-    let definition = ToolDefinition::builder("list_zwave_devices", "…", object(json!({}), &[]))
-        .annotations(Annotations::READ_ONLY);
-    let slow = FunctionTool::defined(definition, async |_: Value, _| {
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        Ok::<_, ToolError>("late")
-    });
-    let mut tools = house_tools(|| Ok(devices()));
-    tools[0] = Arc::new(slow.unwrap());
-    let client = client_of(&manager_of(tools));
+    let (client, _) = slow_house(Duration::from_secs(60));
     let started = Instant::now();
     let text = say(&client, "turn on the kitchen light").await;
     assert!(
