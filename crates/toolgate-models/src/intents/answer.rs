@@ -205,8 +205,8 @@ pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
 fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
     let and = joining.and;
     if pointer.contains("/*") {
-        let items = super::lists::items(result, pointer, None);
-        let names: Vec<String> = items.into_iter().map(|(name, _)| name).collect();
+        let items = super::items::items(result, pointer, None, &[]);
+        let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
         return (!names.is_empty()).then(|| listed(&names, and));
     }
     if let Some((pointer, by)) = pointer.split_once(" div ") {

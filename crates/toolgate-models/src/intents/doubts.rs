@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::answer::listed;
 use super::engine::{Engine, Filling};
+use super::items::Item;
 use super::lists::{Found, Names};
 use super::matcher::{Fill, How, ListState, Match};
 use super::meaning::{Choice, Meaning, Moment, Presence};
@@ -172,11 +173,8 @@ impl Engine {
             .cloned()
             .collect();
         let telling = if telling.is_empty() { words } else { telling };
-        let labels = choices
-            .iter()
-            .map(|choice| (choice.label.clone(), None))
-            .collect();
-        let names = Names::live(labels, &self.spoken());
+        let labels = choices.iter().map(|choice| Item::named(&choice.label));
+        let names = Names::live(labels.collect(), &[], &self.spoken());
         let careful = choices.iter().any(|choice| choice.careful);
         let mut near = NearWords::default();
         match names.find(&telling, &self.spoken(), (!careful).then_some(&mut near)) {

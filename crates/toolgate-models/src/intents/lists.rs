@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
+use super::items::Item;
 use super::numbers::Numbers;
+use super::pack::Kind;
 use super::spelling::{NearWords, edit_of_joined};
 use super::words::plain_words;
 
@@ -25,6 +25,8 @@ pub(crate) struct Names {
     sets: HashMap<String, Vec<usize>>,
     /// By each word of it.
     words: HashMap<String, Vec<usize>>,
+    /// By what several things are called together, whatever their names: `lights`.
+    kinds: HashMap<String, Vec<usize>>,
     /// The words of all forms, to be compared with what was misspelt: their places in `spelt`.
     forms: Vec<(Vec<usize>, usize)>,
     /// Every word there is, once.
@@ -100,20 +102,24 @@ impl Names {
     }
 
     /// Names out of a tool's result, each perhaps with where it is.
-    pub(crate) fn live(items: Vec<(String, Option<String>)>, spoken: &Spoken<'_>) -> Self {
+    pub(crate) fn live(items: Vec<Item>, kinds: &[Kind], spoken: &Spoken<'_>) -> Self {
         let mut names = Self::default();
-        let usable = items.into_iter().filter(|(name, _)| name.len() <= LONGEST);
+        // Also what none of these is must be known: a sensor for light is not switched with the lights.
+        let called = kinds.iter().flat_map(|kind| &kind.words);
+        names.kinds = called.map(|word| (word.clone(), Vec::new())).collect();
+        let usable = items.into_iter().filter(|item| item.name.len() <= LONGEST);
         let items: Vec<_> = usable
             .take(MOST)
-            .map(|(name, place)| (spoken.words(&name), name, place))
+            .map(|item| (spoken.words(&item.name), item))
             .collect();
         let mut count = HashMap::<&[String], usize>::new();
-        for (words, _, _) in &items {
+        for (words, _) in &items {
             *count.entry(words).or_default() += 1;
         }
         let mut known = HashMap::new();
-        for (words, name, place) in items.iter().filter(|(words, _, _)| !words.is_empty()) {
-            let place = place.as_deref().filter(|place| !place.trim().is_empty());
+        for (words, item) in items.iter().filter(|(words, _)| !words.is_empty()) {
+            let (name, place) = (&item.name, item.place.as_deref());
+            let place = place.filter(|place| !place.trim().is_empty());
             let is_shared = count.get(words.as_slice()).is_some_and(|count| *count > 1);
             let label = match place {
                 Some(place) if is_shared => format!("{place} {name}"),
@@ -138,6 +144,9 @@ impl Names {
             }
             for word in spoken.set(&all) {
                 add(&mut names.words, word, index);
+            }
+            for word in item.kinds.iter().flat_map(|kind| &kinds[*kind].words) {
+                add(&mut names.kinds, word.clone(), index);
             }
         }
         names
@@ -205,13 +214,7 @@ impl Names {
 
     /// Names that have all these words.
     fn having(&self, set: &[String]) -> Option<Vec<usize>> {
-        let (first, others) = set.split_first()?;
-        let mut found = self.words.get(first)?.clone();
-        for word in others {
-            let with = self.words.get(word)?;
-            found.retain(|index| with.binary_search(index).is_ok());
-        }
-        (!found.is_empty()).then_some(found)
+        in_all(set, |word| self.words.get(word))
     }
 
     /// Names that differ in the fewest letters, if these are few enough. Each word by itself: a `bathroom light` is no
@@ -277,10 +280,14 @@ impl Names {
         self.entries.iter()
     }
 
-    /// All that have these words in their names: a `light` and a `kitchen light` are lights.
+    /// All that have these words in their names, or are of a kind that is called so: a `light` and a `kitchen light` are
+    /// lights, and so is a dimmer.
     pub(crate) fn with_words(&self, words: &[String], spoken: &Spoken<'_>) -> Vec<&Entry> {
         let set = spoken.set(&spoken.numbers.in_digits(words));
-        let found = self.having(&set).unwrap_or_default();
+        let found = in_all(&set, |word| {
+            self.kinds.get(word).or_else(|| self.words.get(word))
+        });
+        let found = found.unwrap_or_default();
         found.iter().map(|index| &self.entries[*index]).collect()
     }
 
@@ -291,6 +298,20 @@ impl Names {
     }
 }
 
+/// What is in the lists of all these words.
+fn in_all<'a>(
+    words: &[String],
+    list: impl Fn(&String) -> Option<&'a Vec<usize>>,
+) -> Option<Vec<usize>> {
+    let (first, others) = words.split_first()?;
+    let mut found = list(first)?.clone();
+    for word in others {
+        let with = list(word)?;
+        found.retain(|index| with.binary_search(index).is_ok());
+    }
+    (!found.is_empty()).then_some(found)
+}
+
 fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
     let list = to.entry(key).or_default();
     if list.last() != Some(&index) && !list.contains(&index) {
@@ -298,36 +319,11 @@ fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
     }
 }
 
-/// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item.
-pub(crate) fn items(
-    result: &Value,
-    pointer: &str,
-    qualifier: Option<&str>,
-) -> Vec<(String, Option<String>)> {
-    let (before, after) = pointer.split_once("/*").unwrap_or((pointer, ""));
-    let list = result.pointer(before).map_or(&[][..], |found| match found {
-        Value::Array(list) => list.as_slice(),
-        one => std::slice::from_ref(one),
-    });
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
-    let of = |item: &Value| {
-        let name = item.pointer(after).and_then(text)?;
-        let place = qualifier
-            .and_then(|pointer| item.pointer(pointer))
-            .and_then(text);
-        Some((name, place))
-    };
-    list.iter().filter_map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::items::items;
     use super::*;
 
     fn house() -> (Numbers, Vec<String>) {
@@ -357,10 +353,8 @@ mod tests {
             { "name": "Switch 1" }, { "name": "Switch 2" }, { "name": "Fan Three" }, { "name": "Socket 21" }, { "name": "Light", "location": "Bedroom" },
             { "name": "Light", "location": "Bath" }, { "name": "Café Machine", "location": "" }, { "name": 7 }, { "id": 3 }, null,
         ] });
-        let names = Names::live(
-            items(&result, "/devices/*/name", Some("/location")),
-            &spoken,
-        );
+        let items = items(&result, "/devices/*/name", Some("/location"), &[]);
+        let names = Names::live(items, &[], &spoken);
         for (text, expected) in [
             ("kitchen light", "Whole Kitchen Light"),
             ("kitchenlight", "Whole Kitchen Light"),
@@ -403,10 +397,8 @@ mod tests {
             numbers: &numbers,
             small: &small,
         };
-        let items = ["Dining", "Dinink"]
-            .map(|name| (name.to_owned(), None))
-            .to_vec();
-        let names = Names::live(items, &spoken);
+        let items = ["Dining", "Dinink"].map(Item::named).to_vec();
+        let names = Names::live(items, &[], &spoken);
         assert_eq!(found(&names, "dinint", &spoken), "Near(1) Dining/Dinink");
     }
 
@@ -418,11 +410,11 @@ mod tests {
             small: &small,
         };
         let mut items: Vec<_> = (0..MOST + 10)
-            .map(|index| (format!("Lamp {index}"), None))
+            .map(|index| Item::named(&format!("Lamp {index}")))
             .collect();
-        items[0].0 = "x".repeat(LONGEST + 1);
-        items[1].0 = "…".to_owned();
-        let names = Names::live(items, &spoken);
+        items[0].name = "x".repeat(LONGEST + 1);
+        items[1].name = "…".to_owned();
+        let names = Names::live(items, &[], &spoken);
         assert_eq!(names.len(), MOST - 1);
     }
 }

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use toolgate_core::{Tool, ToolCall};
 
 use super::engine::{Engine, Filling};
-use super::lists::{Names, items};
+use super::items::items;
+use super::lists::Names;
 use super::matcher::ListState;
 use super::meaning::Presence;
 use super::pack::ListSource;
@@ -159,13 +160,14 @@ impl Live {
 }
 
 fn names(engine: &Engine, source: &ListSource, result: &Value) -> Names {
-    let mut items = items(result, &source.pointer, source.qualifier.as_deref());
-    items.retain(|(name, _)| {
-        let words = plain_words(name);
+    let kinds = &engine.pack.groups.kinds;
+    let mut items = items(result, &source.pointer, source.qualifier.as_deref(), kinds);
+    items.retain(|item| {
+        let words = plain_words(&item.name);
         let has_one = |list: &[String]| list.iter().any(|word| words.contains(word));
         (source.only.is_empty() || has_one(&source.only)) && !has_one(&source.without)
     });
-    Names::live(items, &engine.spoken())
+    Names::live(items, kinds, &engine.spoken())
 }
 
 /// The result of a tool that tells a list, or why there is none.

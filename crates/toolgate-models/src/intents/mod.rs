@@ -11,6 +11,7 @@ mod engine;
 mod fast;
 mod fills;
 mod groups;
+mod items;
 mod lists;
 mod live;
 mod matcher;

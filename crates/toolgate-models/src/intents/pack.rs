@@ -66,6 +66,23 @@ pub(crate) struct Groups {
     pub(crate) and: Vec<String>,
     /// What a word for several ends in.
     pub(crate) plural: Vec<String>,
+    /// What things are called together that need not have it in their names: `lights`.
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// What makes a thing one of a kind: its name, or what a tool says of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Kind {
+    /// What they are called. A name with one of these words makes it one of them.
+    pub(crate) words: Vec<String>,
+    /// From an item of a list to what it is.
+    pub(crate) pointer: String,
+    /// What they may be there.
+    pub(crate) is: Vec<String>,
+    /// A name with one of these words makes it something else.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
 }
 
 /// How a person answers a question.
@@ -276,6 +293,7 @@ impl Pack {
         self.groups.everything.extend(more.groups.everything);
         self.groups.and.extend(more.groups.and);
         self.groups.plural.extend(more.groups.plural);
+        self.groups.kinds.extend(more.groups.kinds);
         self.replies.ordinals.extend(more.replies.ordinals);
         self.replies.small.extend(more.replies.small);
         self.texts.extend(more.texts);

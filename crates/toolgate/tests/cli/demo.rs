@@ -53,6 +53,21 @@ unlock the front door
 }
 
 #[test]
+fn the_lights_that_are_listed_are_the_lights_that_are_switched() {
+    let script = "which lights are on\nturn off all the lights\nwhich lights are on\n";
+    let done = alone(Run::new(["demo", "--script", "script"]).file("script", script)).done();
+    let answers: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(
+        (answers.first(), answers.last()),
+        (
+            Some(&"These lights are on: Living Room Lamp."),
+            Some(&"No light is on.")
+        ),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     use std::io::{BufRead, BufReader, Write};
     let run = alone(Run::new(["demo", "-v", "--provider", "intents"]));

@@ -116,14 +116,14 @@ async fn sentences_about_the_house_become_calls() {
         ),
         ("turn on the kitchen light and the lamp", two),
         ("turn the kitchen light and the kitchen lamp on", two),
-        ("turn on all the kitchen lights", on),
+        ("turn on all the kitchen lights", two),
         (
             "switch off all switches",
             r#"control_zwave_device {"deviceName":"Switch 1","action":"off"} + control_zwave_device {"deviceName":"Switch 2","action":"off"}"#,
         ),
         (
             "turn off all the lights",
-            r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"} + control_zwave_device {"deviceName":"Bedroom Light","action":"off"}"#,
+            r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"} + control_zwave_device {"deviceName":"Kitchen Lamp","action":"off"} + control_zwave_device {"deviceName":"Bedroom Light","action":"off"}"#,
         ),
         ("turn on switch one and two", switches),
         ("turn on the kitchen light, the lamp, and switch 1", three),
@@ -257,6 +257,47 @@ async fn tools_of_the_same_name_are_not_chosen_between() {
         say(&two, "check z-wave").await,
         "I can't check the Z-Wave network here: there are several tools called check_zwave_health: a__check and b__check."
     );
+}
+
+#[tokio::test]
+async fn all_lights_are_what_is_called_so_and_what_can_be_dimmed() {
+    let house = [
+        ("Ceiling Light", json!("switch"), true),
+        ("Floor Lamp", json!("switch"), true),
+        ("Stairs", json!("dimmer"), true),
+        ("Porch Light", Value::Null, true),
+        ("TV Plug", json!("switch"), false),
+        ("Lightning Rod", json!("switch"), false),
+        ("Light Sensor", json!("sensor"), false),
+        ("Blinds", json!("dimmer"), false),
+        ("Ceiling Fan", json!("dimmer"), false),
+        ("Heater", json!("thermostat"), false),
+    ];
+    let device = |(name, kind, _): &(&str, Value, bool)| json!({ "name": name, "location": "Hall", "type": kind });
+    let devices: Vec<Value> = house.iter().map(device).collect();
+    let tools = house_tools(move || Ok(json!({ "devices": devices })));
+    let client = client_of(&manager_of(tools));
+    let lights = house.iter().filter(|(_, _, is_light)| *is_light);
+    let all = |arguments: &str| {
+        let call = |(name, ..): &(&str, Value, bool)| {
+            format!(r#"control_zwave_device {{"deviceName":"{name}",{arguments}}}"#)
+        };
+        lights.clone().map(call).collect::<Vec<_>>().join(" + ")
+    };
+    let (off, dim) = (
+        all(r#""action":"off""#),
+        all(r#""action":"dim","level":30"#),
+    );
+    for (text, expected) in [
+        ("turn off all lights", &off),
+        ("turn off all the lamps", &off),
+        ("switch every light off", &off),
+        ("turn off all the hall lights", &off),
+        ("all the lights off", &off),
+        ("dim all the lights to 30 percent", &dim),
+    ] {
+        assert_eq!(say(&client, text).await, *expected, "{text}");
+    }
 }
 
 #[tokio::test]
