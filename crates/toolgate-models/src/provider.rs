@@ -43,6 +43,28 @@ impl Provider {
         }
     }
 
+    /// The variables that hold its key and its address; empty where there is neither.
+    pub(crate) fn variables(self) -> [&'static str; 2] {
+        match self {
+            Self::Anthropic => ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
+            Self::OpenAi => ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
+            Self::Ollama => ["OLLAMA_API_KEY", "OLLAMA_HOST"],
+            Self::Intents => ["", ""],
+        }
+    }
+
+    /// For a person: where its key is set.
+    pub(crate) fn key_setting(self) -> String {
+        let [key, _] = self.variables();
+        format!("{key}, or model.key in the configuration")
+    }
+
+    /// For a person: where its address is set.
+    pub(crate) fn address_setting(self) -> String {
+        let [_, url] = self.variables();
+        format!("{url}, or model.url in the configuration")
+    }
+
     /// The model that is used where none is named; empty where the provider has to be asked.
     pub fn default_model(self) -> &'static str {
         match self {

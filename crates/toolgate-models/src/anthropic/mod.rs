@@ -200,7 +200,7 @@ fn headers(url: &str, key: &str) -> Result<HeaderMap, ModelError> {
     } else if url == URL {
         return Err(ModelError::Key {
             provider: PROVIDER,
-            reason: "there is none; set ANTHROPIC_API_KEY or 'key' of the model".to_owned(),
+            reason: format!("there is none; set {}", PROVIDER.key_setting()),
         });
     }
     Ok(headers)

@@ -234,15 +234,15 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
         ),
         (
             refused(401, "", "authentication_error", "invalid x-api-key"),
-            "anthropic does not accept the key: invalid x-api-key; set ANTHROPIC_API_KEY or 'key' of the model",
+            "anthropic does not accept the key: invalid x-api-key; set ANTHROPIC_API_KEY, or model.key in the configuration",
         ),
         (
             refused(403, "", "permission_error", &format!("{KEY} may not")),
-            "anthropic does not accept the key: [REDACTED] may not; set ANTHROPIC_API_KEY or 'key' of the model",
+            "anthropic does not accept the key: [REDACTED] may not; set ANTHROPIC_API_KEY, or model.key in the configuration",
         ),
         (
             refused(404, "", "not_found_error", "model: claude-sonnet-5"),
-            "anthropic has no model 'claude-sonnet-5' (model: claude-sonnet-5); set another as 'name' of the model",
+            "anthropic has no model 'claude-sonnet-5' (model: claude-sonnet-5); choose another with --model, or as model.name in the configuration",
         ),
         (
             refused(
@@ -268,7 +268,7 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
         ),
         (
             error_event("authentication_error", "expired"),
-            "anthropic does not accept the key: expired; set ANTHROPIC_API_KEY or 'key' of the model",
+            "anthropic does not accept the key: expired; set ANTHROPIC_API_KEY, or model.key in the configuration",
         ),
         (
             chunked(SSE, &[b"data: \x1b[31mnonsense\n\n"]),
@@ -370,6 +370,6 @@ fn settings_are_read_once_and_checked() {
     }
     assert_eq!(
         new("", " ").err().unwrap().to_string(),
-        "anthropic does not accept the key: there is none; set ANTHROPIC_API_KEY or 'key' of the model"
+        "anthropic does not accept the key: there is none; set ANTHROPIC_API_KEY, or model.key in the configuration"
     );
 }

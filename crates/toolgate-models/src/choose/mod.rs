@@ -103,16 +103,6 @@ pub fn is_this_machine(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| crate::http::is_this_machine(&url))
 }
 
-/// The variables of a provider: its key, and its address.
-fn variables(provider: Provider) -> [&'static str; 2] {
-    match provider {
-        Provider::Anthropic => ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
-        Provider::OpenAi => ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
-        Provider::Ollama => ["OLLAMA_API_KEY", "OLLAMA_HOST"],
-        Provider::Intents => ["", ""],
-    }
-}
-
 /// The settings of a provider that is there and why it is taken, or why it is not.
 type Candidate = Result<(ModelSettings, String), String>;
 
@@ -130,7 +120,7 @@ impl Chooser<'_> {
 
     /// The settings of a provider, with what its variables say where the settings say nothing.
     fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
-        let [key, url] = variables(provider);
+        let [key, url] = provider.variables();
         let mut settings = self.settings.clone();
         settings.provider = Some(provider);
         let mut said_by = "model.url";
@@ -151,9 +141,9 @@ impl Chooser<'_> {
         let is_usual = settings.url == address::usual(provider);
         let needs_key = matches!(provider, Provider::Anthropic | Provider::OpenAi) && is_usual;
         if needs_key && settings.key.is_empty() {
-            let [key, url] = variables(provider);
+            let (key, [_, url]) = (provider.key_setting(), provider.variables());
             return Err(ChooseError::Settings(format!(
-                "{provider} needs a key: set {key}, or 'key' of 'model' in the configuration (or {url}, if it is served elsewhere)"
+                "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
             )));
         }
         if settings.name.is_empty() {
@@ -266,7 +256,7 @@ impl Chooser<'_> {
     }
 
     fn remote(&self, provider: Provider) -> Result<Candidate, ChooseError> {
-        let [key, url] = variables(provider);
+        let [key, url] = provider.variables();
         let set = |name: &str| self.variable(name).is_some();
         let why = match provider {
             Provider::OpenAi if set(url) => format!("{url} is set"),

@@ -93,9 +93,7 @@ impl Body {
         };
         body.first = body.count(first)?;
         if body.is_page() {
-            let reason =
-                "it answered with a page for a browser; check the address ('url' of the model)";
-            return Err(body.garbled(reason.to_owned()));
+            return Err(body.not_from_there("it answered with a page for a browser"));
         }
         Ok(body)
     }
@@ -146,6 +144,12 @@ impl Body {
     pub(super) fn garbled(&self, reason: String) -> ModelError {
         let provider = self.limit.provider;
         ModelError::Garbled { provider, reason }
+    }
+
+    /// Somebody else answers at the address.
+    pub(super) fn not_from_there(&self, what: &str) -> ModelError {
+        let address = self.limit.provider.address_setting();
+        self.garbled(format!("{what}; check the address ({address})"))
     }
 
     /// The same of a reason that has foreign words in it.

@@ -104,7 +104,7 @@ impl Failure {
             401 | 403 => self.wrong_key(),
             404 if has(&["model"]) => ModelError::Model {
                 reason: format!(
-                    "{provider} has no model '{}' ({}); set another as 'name' of the model",
+                    "{provider} has no model '{}' ({}); choose another with --model, or as model.name in the configuration",
                     toolgate_core::escape(model),
                     self.message
                 ),
@@ -112,8 +112,10 @@ impl Failure {
             404 => ModelError::Refused {
                 provider,
                 reason: format!(
-                    "there is nothing at {} ({}); check 'url' of the model",
-                    self.url, self.message
+                    "there is nothing at {} ({}); check the address ({})",
+                    self.url,
+                    self.message,
+                    provider.address_setting()
                 ),
             },
             429 => self.limited(),
@@ -126,13 +128,10 @@ impl Failure {
     }
 
     fn wrong_key(self) -> ModelError {
-        let todo = match key_variable(self.provider) {
-            Some(variable) => format!("set {variable} or 'key' of the model"),
-            None => "set 'key' of the model".to_owned(),
-        };
+        let setting = self.provider.key_setting();
         ModelError::Key {
             provider: self.provider,
-            reason: format!("{}; {todo}", self.message),
+            reason: format!("{}; set {setting}", self.message),
         }
     }
 
@@ -191,15 +190,6 @@ const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "too many tokens",
 ];
-
-/// The variable that usually holds a provider's key.
-fn key_variable(provider: Provider) -> Option<&'static str> {
-    match provider {
-        Provider::Anthropic => Some("ANTHROPIC_API_KEY"),
-        Provider::OpenAi => Some("OPENAI_API_KEY"),
-        Provider::Ollama | Provider::Intents => None,
-    }
-}
 
 /// The message, type and code of an error, under whichever key they stand.
 fn said(body: &str) -> (String, String, String) {
@@ -265,14 +255,13 @@ fn usual_words(status: StatusCode) -> String {
 
 /// Why nobody could be reached, in plain words, and what to do.
 pub(super) fn unreachable(provider: Provider, url: &Url, error: &(dyn Error + 'static)) -> String {
-    let cause = cause(url, error);
-    let todo = match provider {
+    let (cause, address) = (cause(url, error), provider.address_setting());
+    match provider {
         Provider::Ollama => {
-            "start it with 'ollama serve', or set OLLAMA_HOST or 'url' of the model"
+            format!("{cause}; start it with 'ollama serve', or say where it is ({address})")
         }
-        _ => "check the network, and 'url' of the model",
-    };
-    format!("{cause}; {todo}")
+        _ => format!("{cause}; check the network, and the address ({address})"),
+    }
 }
 
 fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {

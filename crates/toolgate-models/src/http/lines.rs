@@ -69,8 +69,8 @@ impl Lines {
         }
         let last = self.event.last();
         if last.is_none() && self.is_strange && !self.has_events {
-            let reason = "it is something else than events; check the address ('url' of the model)";
-            return Err(self.body.garbled(reason.to_owned()));
+            let strange = "it is something else than events";
+            return Err(self.body.not_from_there(strange));
         }
         Ok(last)
     }

@@ -193,8 +193,9 @@ impl Http {
         let to = from.join(&String::from_utf8_lossy(to.unwrap_or_default()));
         let to = to.map_or_else(|_| "another address".to_owned(), |to| shown(&to));
         let (from, provider) = (shown(from), self.provider);
+        let setting = provider.address_setting();
         let reason = format!(
-            "{from} redirects to {to}, where the key must not go; if you trust that address, set it as 'url' of the model"
+            "{from} redirects to {to}, where the key must not go; if you trust that address, set it ({setting})"
         );
         ModelError::Refused { provider, reason }
     }
@@ -220,7 +221,10 @@ fn read_url(provider: Provider, text: &str) -> Result<Url, ModelError> {
         // Not the text itself: there may be a login in it.
         _ => Err(ModelError::Refused {
             provider,
-            reason: "the 'url' of the model is no address: write https://… or http://…".to_owned(),
+            reason: format!(
+                "its address is none ({}): write https://… or http://…",
+                provider.address_setting()
+            ),
         }),
     }
 }

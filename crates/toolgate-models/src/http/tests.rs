@@ -238,7 +238,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_here() {
         let error = post(&http(&server.url)).await.err().unwrap();
         assert!(server.request().await.contains(KEY));
         let expected = format!(
-            "ollama refused the request: {}/api/chat redirects to http://{address}/api/chat, where the key must not go; if you trust that address, set it as 'url' of the model",
+            "ollama refused the request: {}/api/chat redirects to http://{address}/api/chat, where the key must not go; if you trust that address, set it (OLLAMA_HOST, or model.url in the configuration)",
             server.url
         );
         assert_eq!(error.to_string(), expected);
@@ -284,7 +284,7 @@ async fn nobody_there_is_said_in_plain_words() {
     assert_eq!(
         error.to_string(),
         format!(
-            "ollama can not be reached at http://{address}/api/chat: nothing listens there (connection refused); start it with 'ollama serve', or set OLLAMA_HOST or 'url' of the model"
+            "ollama can not be reached at http://{address}/api/chat: nothing listens there (connection refused); start it with 'ollama serve', or say where it is (OLLAMA_HOST, or model.url in the configuration)"
         )
     );
     assert!(error.is_retryable());
@@ -391,8 +391,8 @@ async fn a_page_for_a_browser_is_no_answer_and_is_not_asked_for_again() {
         let error = error_of(&answer(200, headers, body)).await;
         assert_eq!(
             error.to_string(),
-            "ollama sent something else than an answer: it answered with a page for a browser; check the address ('url' of \
-             the model)"
+            "ollama sent something else than an answer: it answered with a page for a browser; check the address \
+             (OLLAMA_HOST, or model.url in the configuration)"
         );
         assert!(!error.is_retryable());
     }
@@ -454,7 +454,7 @@ fn what_is_no_address_is_refused_without_showing_it() {
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "openai refused the request: the 'url' of the model is no address: write https://… or http://…",
+            "openai refused the request: its address is none (OPENAI_BASE_URL, or model.url in the configuration): write https://… or http://…",
             "{url}"
         );
     }

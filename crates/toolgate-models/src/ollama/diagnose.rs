@@ -80,7 +80,7 @@ async fn look(
     let deadline = within(LIMIT);
     let model = model_of(settings);
     let api = Api::new(settings)
-        .map_err(|error| Finding::bad(error.to_string(), "correct 'url' of the model"))?;
+        .map_err(|error| Finding::bad(error.to_string(), "correct OLLAMA_HOST, or model.url"))?;
     let version = api
         .version(deadline)
         .await
@@ -110,14 +110,14 @@ fn unreachable(error: &ModelError) -> Finding {
     let fix = match error {
         ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => "ollama serve",
         ModelError::Key { .. } | ModelError::Failed { .. } => return failed(error),
-        _ => "set 'url' of the model to where Ollama is",
+        _ => "set OLLAMA_HOST, or model.url, to where Ollama is",
     };
     Finding::bad(error.to_string(), fix)
 }
 
 fn failed(error: &ModelError) -> Finding {
     let fix = match error {
-        ModelError::Key { .. } => "set OLLAMA_API_KEY, or 'key' of the model",
+        ModelError::Key { .. } => "set OLLAMA_API_KEY, or model.key",
         _ => "restart Ollama, and look at its log",
     };
     Finding::bad(error.to_string(), fix)

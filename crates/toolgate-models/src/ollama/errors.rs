@@ -17,33 +17,36 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
     match failure.status {
         _ if has(&failure, &["does not support tools"]) => ModelError::Model {
             reason: format!(
-                "the model '{name}' can not use tools ({said}); get one that can by `ollama pull {recommended}` and set it \
-                 as 'name' of the model"
+                "the model '{name}' can not use tools ({said}); get one that can with 'ollama pull {recommended}', and \
+                 choose it with --model {recommended}, or as model.name in the configuration"
             ),
         },
         _ if has(&failure, CUT) => ModelError::TooLong {
             model: name,
             reason: format!(
-                "{said}; set a larger 'contextTokens' of the model, offer fewer tools \
-                 ('maxTools'), or begin a new conversation"
+                "{said}; set a larger model.contextTokens in the configuration, offer fewer tools \
+                 (model.maxTools), or begin a new conversation"
             ),
         },
         _ if has(&failure, &["requires more system memory", "out of memory"]) => {
             ModelError::Model {
                 reason: format!(
-                    "there is not enough memory for the model '{name}' ({said}); set a smaller 'contextTokens' of the model, or \
-                 take a smaller model"
+                    "there is not enough memory for the model '{name}' ({said}); set a smaller model.contextTokens in the \
+                 configuration, or take a smaller model (--model)"
                 ),
             }
         }
         404 if has(&failure, &["not found"]) && has(&failure, &["model"]) => ModelError::Model {
             reason: format!(
-                "Ollama has no model '{name}'; get it by `ollama pull {name}`, or see which there are by `ollama list`"
+                "Ollama has no model '{name}'; get it with 'ollama pull {name}', or choose another with --model ('ollama list' shows them)"
             ),
         },
         401 | 403 => ModelError::Key {
             provider,
-            reason: format!("{said}; sign in by `ollama signin`, or set 'key' of the model"),
+            reason: format!(
+                "{said}; sign in with 'ollama signin', or set {}",
+                provider.key_setting()
+            ),
         },
         503 => ModelError::Failed {
             provider,
@@ -92,18 +95,23 @@ mod tests {
             (
                 400,
                 "registry.ollama.ai/library/gemma:2b does not support tools",
-                "`ollama pull qwen3:4b-instruct`",
+                "'ollama pull qwen3:4b-instruct'",
                 false,
             ),
-            (404, "model 'tiny' not found", "`ollama pull tiny`", false),
+            (404, "model 'tiny' not found", "'ollama pull tiny'", false),
             (
                 404,
                 "model \"tiny\" not found, try pulling it first",
-                "`ollama pull tiny`",
+                "'ollama pull tiny'",
                 false,
             ),
-            (404, "404 page not found", "check 'url' of the model", false),
-            (401, "unauthorized", "`ollama signin`", false),
+            (
+                404,
+                "404 page not found",
+                "check the address (OLLAMA_HOST, or model.url",
+                false,
+            ),
+            (401, "unauthorized", "'ollama signin'", false),
             (
                 429,
                 "you have reached your hourly usage limit",
@@ -113,7 +121,7 @@ mod tests {
             (
                 500,
                 "no user query found in messages",
-                "a larger 'contextTokens'",
+                "a larger model.contextTokens",
                 false,
             ),
             (

@@ -187,22 +187,22 @@ async fn what_stays_wrong_is_not_asked_again_and_says_what_helps() {
         (
             400,
             r#"{"error":"registry.ollama.ai/library/qwen3:latest does not support tools"}"#,
-            "`ollama pull qwen3:4b-instruct`",
+            "'ollama pull qwen3:4b-instruct'",
         ),
         (
             404,
             r#"{"error":"model 'qwen3' not found"}"#,
-            "`ollama pull qwen3`",
+            "'ollama pull qwen3'",
         ),
         (
             401,
             r#"{"error":"unauthorized","signin_url":"https://ollama.com/connect?key=x"}"#,
-            "`ollama signin`",
+            "'ollama signin'",
         ),
         (
             500,
             r#"{"error":"no user query found in messages"}"#,
-            "'contextTokens'",
+            "model.contextTokens",
         ),
     ] {
         let server = Loopback::start(vec![show(), whole(status, said)]).await;

@@ -87,14 +87,14 @@ impl Window {
         if !cut {
             return Some(format!(
                 "The prompt takes about {estimate} tokens and the model's window is {window}: Ollama may cut its beginning, \
-                 where the tools are. Offer fewer tools ('maxTools' of the model), or raise 'contextTokens' if the model can \
-                 hold more."
+                 where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise model.contextTokens if the model \
+                 can hold more."
             ));
         }
         Some(format!(
             "Ollama read only {read} of about {estimate} tokens: it seems to have cut the beginning of the prompt, where the \
              tools are. It was asked for a window of {window} tokens; if the server allows less, start it with \
-             OLLAMA_CONTEXT_LENGTH={window}, or offer fewer tools ('maxTools' of the model). An Ollama that still has the \
+             OLLAMA_CONTEXT_LENGTH={window}, or offer fewer tools (model.maxTools). An Ollama that still has the \
              beginning in its cache may count too little; then all is well."
         ))
     }

@@ -251,7 +251,7 @@ fn headers(official: bool, key: &str) -> Result<HeaderMap, ModelError> {
     } else if official {
         return Err(ModelError::Key {
             provider: PROVIDER,
-            reason: "there is none; set OPENAI_API_KEY or 'key' of the model".to_owned(),
+            reason: format!("there is none; set {}", PROVIDER.key_setting()),
         });
     }
     Ok(headers)

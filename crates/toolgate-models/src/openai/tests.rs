@@ -364,7 +364,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "openai does not accept the key: there is none; set OPENAI_API_KEY or 'key' of the model"
+        "openai does not accept the key: there is none; set OPENAI_API_KEY, or model.key in the configuration"
     );
     let elsewhere = ModelSettings {
         url: "http://localhost:8080/v1".to_owned(),

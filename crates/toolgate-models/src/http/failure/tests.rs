@@ -27,28 +27,28 @@ fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
             "authentication_error",
             "invalid x-api-key",
             false,
-            "anthropic does not accept the key: invalid x-api-key; set ANTHROPIC_API_KEY or 'key' of the model",
+            "anthropic does not accept the key: invalid x-api-key; set ANTHROPIC_API_KEY, or model.key in the configuration",
         ),
         (
             403,
             "permission_error",
             "not yours",
             false,
-            "anthropic does not accept the key: not yours; set ANTHROPIC_API_KEY or 'key' of the model",
+            "anthropic does not accept the key: not yours; set ANTHROPIC_API_KEY, or model.key in the configuration",
         ),
         (
             404,
             "not_found_error",
             "model: some-model",
             false,
-            "anthropic has no model 'some-model' (model: some-model); set another as 'name' of the model",
+            "anthropic has no model 'some-model' (model: some-model); choose another with --model, or as model.name in the configuration",
         ),
         (
             404,
             "",
             "Not Found",
             false,
-            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (Not Found); check 'url' of the model",
+            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (Not Found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
         ),
         (
             400,
@@ -198,7 +198,9 @@ fn the_cause_is_found_below_all_layers() {
     ] {
         assert_eq!(
             unreachable(Provider::OpenAi, &url, &error),
-            format!("{expected}; check the network, and 'url' of the model")
+            format!(
+                "{expected}; check the network, and the address (OPENAI_BASE_URL, or model.url in the configuration)"
+            )
         );
     }
 }

@@ -90,7 +90,7 @@ async fn another_server_than_ollama_is_seen() {
         bad(&findings).0.contains("is it an Ollama at"),
         "{findings:?}"
     );
-    assert!(bad(&findings).1.starts_with("set 'url'"));
+    assert!(bad(&findings).1.starts_with("set OLLAMA_HOST"));
 }
 
 #[tokio::test]
@@ -229,9 +229,9 @@ async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
 #[tokio::test]
 async fn a_server_that_refuses_or_fails_is_told_apart_from_another_one() {
     for (status, expected) in [
-        (401, "set OLLAMA_API_KEY, or 'key' of the model"),
+        (401, "set OLLAMA_API_KEY, or model.key"),
         (500, "restart Ollama, and look at its log"),
-        (404, "set 'url' of the model to where Ollama is"),
+        (404, "set OLLAMA_HOST, or model.url, to where Ollama is"),
     ] {
         let refused = answer(status, "", "no");
         let server = Loopback::answers(&[&refused]).await;
