@@ -1,5 +1,8 @@
 //! The path of a call. [`ToolExecutor::execute`] is the only place in the program that invokes a tool.
 
+mod builder;
+mod find;
+
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,10 +15,12 @@ use tracing::warn;
 use crate::arguments::Size;
 use crate::flight::Flight;
 use crate::{
-    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, LogObserver, Observer,
-    Policy, Scope, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome,
-    ToolOutput, ValidArguments, nearest,
+    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
+    Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
+    ValidArguments,
 };
+
+pub use builder::ToolExecutorBuilder;
 
 /// Runs tool calls. Cheap to clone; all clones share one set of tools, limits and slots.
 ///
@@ -53,14 +58,7 @@ impl ToolExecutor {
 
     /// Starts an executor with other than the usual settings.
     pub fn builder(manager: Arc<ToolManager>) -> ToolExecutorBuilder {
-        ToolExecutorBuilder {
-            manager,
-            limits: Limits::default(),
-            policy: Policy::default(),
-            approver: None,
-            observers: None,
-            traced: false,
-        }
+        ToolExecutorBuilder::new(manager)
     }
 
     /// Runs one call, once. Never fails and never panics: whatever happens, the outcome tells.
@@ -134,58 +132,6 @@ impl ToolExecutor {
 
     pub(crate) fn observers(&self) -> &[Arc<dyn Observer>] {
         &self.shared.observers
-    }
-
-    /// The first step of a call: a tool by name. One that the policy hides is not found, so that nothing is learnt of it.
-    pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
-        self.find_in(name, &Scope::default())
-    }
-
-    /// The same for a caller with a share of the tools.
-    pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
-        let visible = |tool: &Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
-        match self.shared.manager.find(name).filter(visible) {
-            Some(tool) => Ok(tool),
-            None => self.find_among_visible(name, scope),
-        }
-    }
-
-    #[cold]
-    fn find_among_visible(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
-        let tools = self.shared.manager.tools();
-        let visible = |tool: &&Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
-        let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
-        if let [only] = sharing.as_slice() {
-            return Ok(Arc::clone(only));
-        }
-        if sharing.is_empty()
-            && let Some(error) = self.absent(name, scope)
-        {
-            return Err(error);
-        }
-        let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
-        let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
-        let nearest = if sharing.is_empty() {
-            nearest(name, known.iter().map(String::as_str), 3)
-        } else {
-            sharing.into_iter().map(name_of).collect()
-        };
-        Err(ToolError::NotFound {
-            name: crate::redact::cut(name, 200),
-            nearest,
-            known,
-        })
-    }
-
-    /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
-    fn absent(&self, name: &str, scope: &Scope) -> Option<ToolError> {
-        let (server, tool, reason) = self.shared.manager.absent(name)?;
-        let parameters = serde_json::json!({ "type": "object" });
-        let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
-        let visible = asked
-            .build()
-            .is_ok_and(|tool| self.is_visible_in(&tool, scope));
-        visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
     }
 
     fn validate(
@@ -346,84 +292,6 @@ pub struct Rehearsal {
     pub renamed: Vec<(String, String)>,
     /// Whether a person would be asked.
     pub decision: Decision,
-}
-
-/// Collects what a [`ToolExecutor`] needs.
-///
-/// ```
-/// use std::sync::Arc;
-/// use std::time::Duration;
-/// use toolgate_core::{Limits, ToolExecutor, ToolManager};
-///
-/// let mut limits = Limits::default();
-/// limits.timeout = Duration::from_secs(5);
-/// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).limits(limits).build();
-/// assert_eq!(executor.limits().timeout, Duration::from_secs(5));
-/// ```
-#[must_use]
-pub struct ToolExecutorBuilder {
-    manager: Arc<ToolManager>,
-    limits: Limits,
-    policy: Policy,
-    approver: Option<Arc<dyn Approver>>,
-    observers: Option<Vec<Arc<dyn Observer>>>,
-    traced: bool,
-}
-
-impl ToolExecutorBuilder {
-    /// Other bounds.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Who may use what.
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// Who is asked when the policy says so.
-    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
-        self.approver = Some(Arc::new(approver));
-        self
-    }
-
-    /// One more observer. With the first, the default log is no longer added by itself.
-    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observers
-            .get_or_insert_default()
-            .push(Arc::new(observer));
-        self
-    }
-
-    /// No observers at all, not even the log: for a look that is no call of anybody's.
-    pub fn unobserved(mut self) -> Self {
-        self.observers = Some(Vec::new());
-        self
-    }
-
-    /// Somebody records traces: servers are told which one a call belongs to, also where its caller named none.
-    pub fn traced(mut self) -> Self {
-        self.traced = true;
-        self
-    }
-
-    /// Puts it together.
-    pub fn build(self) -> ToolExecutor {
-        let log = || vec![Arc::new(LogObserver::new(self.limits.slow_after)) as Arc<dyn Observer>];
-        ToolExecutor {
-            shared: Arc::new(Shared {
-                observers: self.observers.unwrap_or_else(log),
-                slots: Semaphore::new(self.limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)),
-                manager: self.manager,
-                limits: self.limits,
-                policy: self.policy,
-                approver: self.approver,
-                traced: self.traced,
-            }),
-        }
-    }
 }
 
 async fn cancelled(call: &ToolCall) {

@@ -1,0 +1,60 @@
+//! The first step of a call: a tool by its name, as far as the caller may see it.
+
+use std::sync::Arc;
+
+use super::ToolExecutor;
+use crate::{Scope, Source, Tool, ToolDefinition, ToolError, nearest};
+
+impl ToolExecutor {
+    /// A tool by name. One that the policy hides is not found, so that nothing is learnt of it.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+        self.find_in(name, &Scope::default())
+    }
+
+    /// The same for a caller with a share of the tools.
+    pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
+        let visible = |tool: &Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
+        match self.shared.manager.find(name).filter(visible) {
+            Some(tool) => Ok(tool),
+            None => self.find_among_visible(name, scope),
+        }
+    }
+
+    #[cold]
+    fn find_among_visible(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
+        let tools = self.shared.manager.tools();
+        let visible = |tool: &&Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
+        let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
+        if let [only] = sharing.as_slice() {
+            return Ok(Arc::clone(only));
+        }
+        if sharing.is_empty()
+            && let Some(error) = self.absent(name, scope)
+        {
+            return Err(error);
+        }
+        let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
+        let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
+        let nearest = if sharing.is_empty() {
+            nearest(name, known.iter().map(String::as_str), 3)
+        } else {
+            sharing.into_iter().map(name_of).collect()
+        };
+        Err(ToolError::NotFound {
+            name: crate::redact::cut(name, 200),
+            nearest,
+            known,
+        })
+    }
+
+    /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
+    fn absent(&self, name: &str, scope: &Scope) -> Option<ToolError> {
+        let (server, tool, reason) = self.shared.manager.absent(name)?;
+        let parameters = serde_json::json!({ "type": "object" });
+        let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
+        let visible = asked
+            .build()
+            .is_ok_and(|tool| self.is_visible_in(&tool, scope));
+        visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
+    }
+}
