@@ -22,6 +22,7 @@ mod asking_back;
 mod english;
 mod fast_path;
 mod house;
+mod sentences;
 mod talking;
 
 /// A tool that answers as told and counts its calls.

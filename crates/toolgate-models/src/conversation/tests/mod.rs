@@ -10,6 +10,7 @@ mod property;
 mod results;
 mod rounds;
 mod spoken;
+mod window;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -28,6 +29,10 @@ use crate::{
     AssistantMessage, CallArguments, Event, ModelCall, Part, Provider, Reply, Request, ToolList,
     ToolResult,
 };
+
+pub(super) fn is_from(message: &Message, mark: &str) -> bool {
+    matches!(message, Message::User { text } if text.starts_with(mark))
+}
 
 /// A model that reads its replies from a script; at its end it says "done". Whatever it is sent must be in order.
 #[derive(Default)]

@@ -1,0 +1,194 @@
+//! What does not fit the window of a model.
+
+use super::*;
+
+/// About a thousand tokens.
+fn long(mark: &str) -> String {
+    format!("{mark} {}", "word ".repeat(600))
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
+    let script = Script::with_window(8000, Vec::<Reply>::new());
+    let mut conversation = conversation(&script, [echo()]);
+    let mut heard = Heard::default();
+    for turn in 0..20 {
+        script.answers.lock().unwrap().extend([
+            calls([call(
+                &format!("id{turn}"),
+                "echo",
+                json!({ "text": long("call") }),
+            )])
+            .into(),
+            Answer::Reply(words("ok")),
+        ]);
+        conversation
+            .turn(&format!("turn {turn}"), &mut heard)
+            .await
+            .unwrap();
+        // Whole turns, which the script itself looks at, and the last one always.
+        let sent = script.last_asked().messages;
+        assert!(
+            sent.iter()
+                .any(|message| is_from(message, &format!("turn {turn}")))
+        );
+    }
+    let sent = script.last_asked().messages;
+    assert!(sent.len() < 20, "{}", sent.len());
+    assert_eq!(conversation.history().len(), 80, "all of it is kept");
+    let notices = heard.notices();
+    assert!(
+        notices[0].starts_with("The conversation is longer than the model can hold: the oldest"),
+        "{notices:?}"
+    );
+    assert!(
+        notices.len() < 15,
+        "not every turn begins with another prompt: {}",
+        notices.len()
+    );
+
+    let larger = Script::with_window(1_000_000, [words("I remember.")]);
+    conversation.set_client(larger.clone());
+    say(&mut conversation, "And now?").await;
+    assert_eq!(
+        larger.last_asked().messages.len(),
+        81,
+        "a larger model is sent all of it"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_results_of_a_turn_that_alone_is_too_long_are_shortened_oldest_first() {
+    let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
+    let replies = (0..9).map(|n| calls([call(&format!("id{n}"), "large", json!({ "n": n }))]));
+    let script = Script::with_window(4000, replies);
+    let mut conversation = conversation(&script, [large]);
+    let mut heard = Heard::default();
+    let turn = conversation.turn("Read it all.", &mut heard).await.unwrap();
+    assert_eq!(turn.end, TurnEnd::Answered);
+    let lengths: Vec<usize> = script
+        .last_asked()
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool { results } => Some(results[0].text.len()),
+            _ => None,
+        })
+        .collect();
+    assert!(lengths[0] < 500 && lengths[8] > 3000, "{lengths:?}");
+    assert!(lengths.is_sorted(), "the oldest first: {lengths:?}");
+    let notices = heard.notices();
+    assert_eq!(
+        notices[0],
+        "This turn is longer than the model can hold: a result of a tool is shortened."
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_question_that_can_not_fit_is_told_so_before_it_is_sent() {
+    let script = Script::with_window(2000, Vec::<Reply>::new());
+    let mut conversation = conversation(&script, []);
+    let error = conversation
+        .turn(&long("What?").repeat(4), &mut Heard::default())
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the conversation is too long for script: it takes about "),
+        "{text}"
+    );
+    assert!(
+        text.contains("the model holds 2000") && text.contains("model.contextTokens"),
+        "{text}"
+    );
+    assert!(script.asked().is_empty());
+    // The next one goes out without it.
+    assert_eq!(say(&mut conversation, "Hi").await.answer, "done");
+    assert_eq!(script.last_asked().messages.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
+    let too_long = || ModelError::TooLong {
+        model: "script".to_owned(),
+        reason: "prompt is too long".to_owned(),
+    };
+    let script = Script::new(
+        (0..4)
+            .map(|_| words(&long("answer")))
+            .map(Answer::from)
+            .chain([
+                Answer::Fail(too_long()),
+                words("Better.").into(),
+                Answer::Fail(too_long()),
+                Answer::Fail(too_long()),
+            ]),
+    );
+    let mut conversation = conversation(&script, []);
+    for _ in 0..4 {
+        say(&mut conversation, "?").await;
+    }
+    let mut heard = Heard::default();
+    let turn = conversation.turn("Shorter?", &mut heard).await.unwrap();
+    assert_eq!(turn.answer, "Better.");
+    assert_eq!(
+        heard.notices(),
+        [
+            "The conversation is longer than the model can hold: the oldest 3 turns are left out from now on."
+        ]
+    );
+    assert_eq!(script.last_asked().messages.len(), 3);
+    let error = conversation
+        .turn("Again?", &mut Heard::default())
+        .await
+        .unwrap_err();
+    assert_eq!(error, too_long(), "once is enough");
+    expect_in_order(conversation.history(), false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_if_the_provider_counts_more_in_the_first_turn_results_are_shortened() {
+    let too_long = ModelError::TooLong {
+        model: "script".to_owned(),
+        reason: "prompt is too long".to_owned(),
+    };
+    let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
+    let script = Script::new([
+        calls([call("a", "large", json!({}))]).into(),
+        Answer::Fail(too_long),
+        words("Better.").into(),
+    ]);
+    let mut conversation = conversation(&script, [large]);
+    assert_eq!(say(&mut conversation, "Read.").await.answer, "Better.");
+    let text = &last_results(&conversation)[0].text;
+    assert!(
+        text.ends_with("… [shortened to make room for others: 2.7 kB left out]"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_result_takes_no_more_than_its_share_of_a_small_window() {
+    let large = tool("large", async |_| {
+        Ok(ToolOutput::text("word ".repeat(100_000)))
+    });
+    for (asked, most) in [(1, 6000), (3, 2000), (20, 1000)] {
+        let parts: Vec<Part> = (0..asked)
+            .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
+            .collect();
+        let script = Script::with_window(6000, [calls(parts)]);
+        let mut conversation = conversation(&script, [Arc::clone(&large)]);
+        assert_eq!(say(&mut conversation, "Read.").await.answer, "done");
+        let result = &last_results(&conversation)[asked - 1];
+        assert!(
+            result.text.len() <= most && result.text.len() > most - 20 || asked == 20,
+            "{}",
+            result.text.len()
+        );
+        assert!(
+            conversation
+                .full_result(result.call_id.as_ref().unwrap())
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! The sentences of the pack one by one, and sentences that nobody wrote.
+
+use std::sync::LazyLock;
+
+use super::*;
+
+#[tokio::test]
+async fn every_example_is_understood_without_mercy() {
+    let client = everything();
+    for intent in &client.engine.pack.intents {
+        let Some(example) = &intent.example else {
+            continue;
+        };
+        let reply = ask(&client, &[user(example)]).await;
+        assert_eq!(
+            reply.message.calls().next().map(|call| &call.name),
+            intent.tool.as_ref(),
+            "{example}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_arguments_of_every_sentence_are_valid() {
+    let client = everything();
+    let mut tried = BTreeSet::new();
+    for (index, intent) in client.engine.pack.intents.iter().enumerate() {
+        for template in &intent.sentences {
+            for text in samples(&template.parts) {
+                let reply = ask(&client, &[user(&text)]).await;
+                let Some(tool) = &intent.tool else {
+                    assert_eq!(reply.message.calls().count(), 0, "{text}");
+                    continue;
+                };
+                let Some(call) = reply.message.calls().next() else {
+                    panic!(
+                        "'{text}' of '{template}' is not understood: {}",
+                        shown(&reply)
+                    );
+                };
+                assert_eq!(&call.name, tool, "'{text}' of '{template}'");
+                let rehearsed = client
+                    .toolbox
+                    .executor()
+                    .rehearse(&call.arguments.to_call(&call.name));
+                assert!(rehearsed.is_ok(), "'{text}': {:?}", rehearsed.err());
+                tried.insert(index);
+            }
+        }
+    }
+    let calling = client
+        .engine
+        .pack
+        .intents
+        .iter()
+        .filter(|intent| intent.tool.is_some());
+    assert_eq!(tried.len(), calling.count());
+}
+
+/// Sentences of a template: each alternative at least once, slots filled with what fits.
+fn samples(parts: &[template::Part]) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for part in parts {
+        let pieces = match part {
+            template::Part::Word(word) => vec![word.clone()],
+            template::Part::Slot(slot) => vec![sample(slot)],
+            template::Part::OneOf(choices) => choices
+                .iter()
+                .flat_map(|parts| samples(parts))
+                .chain(choices.iter().any(Vec::is_empty).then(String::new))
+                .collect(),
+        };
+        // Not all combinations: each piece once, with the others going round.
+        let count = all.len().max(pieces.len());
+        all = (0..count)
+            .map(|index| {
+                format!(
+                    "{} {}",
+                    all[index % all.len()],
+                    pieces[index % pieces.len()]
+                )
+            })
+            .collect();
+    }
+    all.iter()
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+fn sample(slot: &template::Slot) -> String {
+    if let Some(choice) = slot.choices.first() {
+        return choice.clone();
+    }
+    let text = match slot.name.as_str() {
+        "device" | "dimmer" => "kitchen light",
+        "thermostat" => "living room thermostat",
+        "room" => "bedroom",
+        "zone" => "tokyo",
+        "state" => "on",
+        "sensor" => "temperature",
+        "date" => "december 24",
+        "from" => "december 1",
+        "expression" => "5 times 7",
+        "query" | "text" => "purple cats",
+        "scene" => "dinner",
+        "level" | "step" | "volume" => "30",
+        "weekday" => "friday",
+        "temperature" => "21.5",
+        other => panic!("no sample for the slot '{other}'"),
+    };
+    text.to_owned()
+}
+
+static CLIENT: LazyLock<IntentsClient> = LazyLock::new(everything);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+
+    #[test]
+    fn no_sentence_makes_it_panic_or_do_more_than_one_thing(text in "(turn|on|off|the|kitchen|light|set|to|[0-9]{1,3}|what|is|plus|[a-zé%.'’(){}\\-]{1,8}| ){0,40}") {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let reply = runtime.block_on(async { ask(&*CLIENT, &[user(&text)]).await });
+        let tools: BTreeSet<&str> = reply.message.calls().map(|call| call.name.as_str()).collect();
+        prop_assert!(tools.len() <= 1);
+    }
+}
+
+#[tokio::test]
+async fn hostile_sentences_end_soon() {
+    let client = everything();
+    let started = Instant::now();
+    for text in [
+        "turn on ".repeat(32),
+        "the ".repeat(64),
+        "please ".repeat(64),
+        "search for ".repeat(30),
+        "what is ".to_owned() + &"1+".repeat(200),
+        "what is ".to_owned() + &"(".repeat(500),
+        "what is ".to_owned() + &"minus ".repeat(50) + "1",
+        "what is ".to_owned() + &"sqrt ".repeat(60) + "1",
+        "kitchen ".repeat(64),
+        "\u{301}".repeat(200),
+        "é".repeat(300),
+        "one hundred million ".repeat(20),
+        "x".repeat(1_000_000),
+    ] {
+        ask(&client, &[user(&text)]).await;
+    }
+    // A hang guard: it takes a second, on a busy machine ten; a matcher that tried all ways would not end at all.
+    assert!(
+        started.elapsed() < Duration::from_secs(100),
+        "{:?}",
+        started.elapsed()
+    );
+}
