@@ -47,13 +47,9 @@ fn ip(url: &Url) -> Option<IpAddr> {
 
 fn read(text: &str) -> Result<Url, String> {
     let shown = crate::settings::shown(text);
-    let url = Url::parse(text).map_err(|error| format!("'{shown}' is no address ({error})"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(format!(
-            "'{shown}' is no address; write it like http://host:port"
-        ));
-    }
-    Ok(url)
+    let url = Url::parse(text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| format!("'{shown}' is no address; write it like http://host:port"))
 }
 
 /// The address without its end.

@@ -182,9 +182,17 @@ impl Chooser<'_> {
         for (key, value) in [("url", &self.settings.url), ("key", &self.settings.key)] {
             if !value.is_empty() {
                 return Err(ChooseError::Settings(format!(
-                    "model.{key} needs model.provider beside it: whose {key} is it?"
+                    "model.{key} needs model.provider beside it, which says whose {key} it is: anthropic, ollama or openai"
                 )));
             }
+        }
+        if let Some((provider, name)) = self.settings.name.split_once(':')
+            && let Ok(provider) = provider.parse::<Provider>()
+        {
+            let name = toolgate_core::escape(name);
+            return Err(ChooseError::Settings(format!(
+                "model.name holds a provider too: write {provider} as model.provider, and '{name}' as model.name"
+            )));
         }
         let mut passed_over = Vec::new();
         for provider in [Provider::Ollama, Provider::Anthropic, Provider::OpenAi] {
@@ -215,9 +223,10 @@ impl Chooser<'_> {
         let name = &self.settings.name;
         if !name.is_empty() {
             return Err(ChooseError::Settings(format!(
-                "nobody here has the model '{}' ({}); say whose it is with --provider",
+                "nobody here has the model '{}' ({}); {}say whose it is with --provider",
                 toolgate_core::escape(name),
-                passed_over.join("; ")
+                passed_over.join("; "),
+                likely(name)
             )));
         }
         let provider = Provider::Intents;
@@ -278,6 +287,19 @@ impl Chooser<'_> {
         }
         Ok(Ok((settings, why)))
     }
+}
+
+/// What helps if a name means what such names usually do.
+fn likely(name: &str) -> String {
+    let provider = match name {
+        _ if name.starts_with("claude") => Provider::Anthropic,
+        _ if is_of_openai(name) => Provider::OpenAi,
+        _ if is_tagged(name) => {
+            return "for ollama start it with 'ollama serve', or ".to_owned();
+        }
+        _ => return String::new(),
+    };
+    format!("for {provider} set {}, or ", provider.key_setting())
 }
 
 /// `qwen3:4b`, as Ollama writes names; a fine-tuned model of OpenAI begins with `ft:`.
