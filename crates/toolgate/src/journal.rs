@@ -1,9 +1,11 @@
 //! The record of all calls, as the commands use it: a journal that can not be had costs a warning, never a call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use tempfile::TempDir;
 use toolgate_core::ToolExecutorBuilder;
 use toolgate_journal::{Journal, Reader};
 use tracing::warn;
@@ -20,25 +22,48 @@ pub(crate) struct Record {
     journal: Option<Journal>,
     /// Why there is none.
     problem: Option<String>,
+    /// Where it is, if it goes with the run.
+    _folder: Option<Arc<TempDir>>,
 }
 
 impl Record {
     /// Opens the journal and tells the tools of it. `command` says for people what this run is.
     pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        match opened(config, tools, command) {
+        Self::of(opened(config, tools, command), tools)
+    }
+
+    /// The same for calls that are not real: in a folder of its own, which goes with it.
+    pub(crate) fn passing(config: &Config, tools: &Tools, command: &str) -> Self {
+        let folder = match tempfile::Builder::new().prefix("toolgate-").tempdir() {
+            Ok(folder) => Arc::new(folder),
+            Err(error) => {
+                let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
+                return Self::of(Err(problem), tools);
+            }
+        };
+        let file = folder.path().join("journal.db");
+        let record = Self::of(opened_at(&file, config, tools, command), tools);
+        Self {
+            _folder: Some(folder),
+            ..record
+        }
+    }
+
+    fn of(opened: anyhow::Result<Journal>, tools: &Tools) -> Self {
+        match opened {
             Ok(journal) => {
                 tools.recent.reads(journal.reader());
                 Self {
                     journal: Some(journal),
-                    problem: None,
+                    ..Self::default()
                 }
             }
             Err(error) => {
                 // The cause stands in its own words already.
                 warn!("calls are not recorded: {error}");
                 Self {
-                    journal: None,
                     problem: Some(error.to_string()),
+                    ..Self::default()
                 }
             }
         }
@@ -80,12 +105,17 @@ fn opened(config: &Config, tools: &Tools, command: &str) -> anyhow::Result<Journ
     if let Some(error) = config.misplaces_journal() {
         warn!("{error}; calls are recorded at the usual place");
     }
-    Ok(Journal::open(
-        &file(config)?,
-        &config.journal,
-        tools.redactor.clone(),
-        command,
-    )?)
+    opened_at(&file(config)?, config, tools, command)
+}
+
+fn opened_at(
+    file: &Path,
+    config: &Config,
+    tools: &Tools,
+    command: &str,
+) -> anyhow::Result<Journal> {
+    let redactor = tools.redactor.clone();
+    Ok(Journal::open(file, &config.journal, redactor, command)?)
 }
 
 /// Where calls are recorded.

@@ -63,6 +63,8 @@ pub(crate) struct Occasion<'a> {
     pub(crate) origin: Origin,
     /// What its tools are made with.
     pub(crate) services: Services,
+    /// Nothing of it is real: what was called is of no use to anybody once it is over.
+    pub(crate) is_play: bool,
 }
 
 impl<'a> Occasion<'a> {
@@ -73,6 +75,7 @@ impl<'a> Occasion<'a> {
             watch: None,
             origin: Origin::Chat,
             services: Services::default(),
+            is_play: false,
         }
     }
 
@@ -96,7 +99,11 @@ impl Setting {
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
-        let record = Record::open(&config, &tools, occasion.command);
+        let record = if occasion.is_play {
+            Record::passing(&config, &tools, occasion.command)
+        } else {
+            Record::open(&config, &tools, occasion.command)
+        };
         let approver = TerminalApprover {
             agreed: options.yes,
             spinner: spinner.clone(),

@@ -70,8 +70,10 @@ fn the_lights_that_are_listed_are_the_lights_that_are_switched() {
 #[test]
 fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     use std::io::{BufRead, BufReader, Write};
-    let run = alone(Run::new(["demo", "-v", "--provider", "intents"]));
-    let (mut child, _folder) = run.start_open();
+    let run = alone(Run::new(["demo", "-v", "--provider", "intents"])).file("tmp/other", "");
+    let temporary = run.path("tmp");
+    let run = run.env("TMPDIR", temporary.to_str().unwrap());
+    let (mut child, folder) = run.start_open();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
     let address = log.find_map(|line| {
         let line = line.ok()?;
@@ -94,8 +96,31 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     );
     let (_, calls) = request(&address, "GET", "/api/calls?origin=chat", "");
     assert!(calls.contains(r#""server":"house""#), "{calls}");
+    let entries = |folder| std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let mut journals = entries(&temporary).filter(|entry| entry.path().join("journal.db").exists());
+    assert_eq!(journals.by_ref().count(), 1);
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+    // Nothing of the house that is not there is left, least of all in the person's own journal.
+    assert_eq!(entries(&temporary).count(), 1);
+    let done = Run::new(["calls", "--json"]).within(folder.path()).done();
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(0)), "{done:?}");
+}
+
+#[test]
+fn a_demo_without_a_place_for_its_journal_runs_all_the_same() {
+    let run = Run::new(["demo", "--script", "script"]).file("script", "turn on the kitchen light");
+    let done = alone(run.env("TMPDIR", "/nowhere")).done();
+    assert!(
+        done.stdout
+            .starts_with("Kitchen Light in Kitchen is now on."),
+        "{done:?}"
+    );
+    assert!(
+        done.stderr
+            .contains("calls are not recorded: no temporary folder"),
+        "{done:?}"
+    );
 }
 
 #[test]

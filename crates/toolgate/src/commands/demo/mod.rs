@@ -32,6 +32,7 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
     let watch = Watch::default();
     let mut occasion = Occasion::new("toolgate demo").resuming(resume);
     occasion.watch = Some(&watch);
+    occasion.is_play = true;
     let setting = Setting::new(global, &options.model, occasion)?;
     if let Some(file) = resume {
         talk::read(file)?;
