@@ -82,7 +82,7 @@ impl ToolExecutor {
         flight.checked(renamed, &arguments);
         self.permit(&call, tool.definition(), &arguments, flight)
             .await?; // 4 permit
-        flight.tell_started().await;
+        flight.tell_started().await?;
         let context = flight.begin(&mut call, tool.definition().timeout(self.limits()));
         self.invoke(&*tool, arguments, &context).await // 5 invoke
     }
@@ -311,21 +311,10 @@ fn too_large(tool: &str, what: &'static str, bytes: u64, limit: usize) -> ToolEr
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     crate::redact::cut(text.unwrap_or("panic without a message"), 500)
-}
-
-/// Runs an observer's code so that neither its panic nor its patience matters.
-pub(crate) async fn guarded(observer: impl Future<Output = ()>, patience: std::time::Duration) {
-    // Without a runtime there is no clock: that too is a panic.
-    let patient = async { tokio::time::timeout(patience, observer).await };
-    match AssertUnwindSafe(patient).catch_unwind().await {
-        Ok(Ok(())) => {}
-        Ok(Err(_)) => warn!("an observer did not finish in time"),
-        Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),
-    }
 }

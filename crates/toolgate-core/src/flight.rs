@@ -11,9 +11,10 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
+use tracing::warn;
 
 use crate::call::Given;
-use crate::executor::guarded;
+use crate::executor::panic_text;
 use crate::{
     CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Timings, Tool, ToolCall,
     ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
@@ -97,11 +98,11 @@ impl<'a> Flight<'a> {
         self.context.insert(context).clone()
     }
 
-    pub(crate) async fn tell_started(&mut self) {
+    /// An error is why the call must not run.
+    pub(crate) async fn tell_started(&mut self) -> Result<(), ToolError> {
         let (Some(tool), Some(executed)) = (&self.tool, &self.executed) else {
-            return;
+            return Ok(());
         };
-        self.told_started = true;
         let call = CallStarted {
             id: self.id,
             tool_name: self.tool_name.clone(),
@@ -113,12 +114,12 @@ impl<'a> Flight<'a> {
             executed: Arc::clone(executed),
             started_at: self.started_at,
         };
-        tell(
-            self.executor.observers(),
-            self.executor.limits().observer,
-            |observer| observer.started(&call),
-        )
-        .await;
+        let observers = self.executor.observers();
+        let patience = self.executor.limits().observer;
+        witnessed(observers, patience, &call).await?;
+        self.told_started = true;
+        tell(observers, patience, |observer| observer.started(&call)).await;
+        Ok(())
     }
 
     pub(crate) async fn land(mut self, result: Result<ToolOutput, ToolError>) -> ToolOutcome {
@@ -217,6 +218,26 @@ impl Drop for Landing {
     }
 }
 
+/// Asks every observer in turn; without the answer of one that wants to be asked, a call does not run.
+async fn witnessed(
+    observers: &[Arc<dyn Observer>],
+    patience: Duration,
+    call: &CallStarted,
+) -> Result<(), ToolError> {
+    let nothing = || {
+        let reason = "the call could not be recorded, so it was not made";
+        Err(ToolError::unavailable(&call.tool_name, reason))
+    };
+    for observer in observers {
+        match catch_unwind(AssertUnwindSafe(|| observer.witness(call))) {
+            Ok(None) => {}
+            Ok(Some(work)) => guarded(work, patience).await.unwrap_or_else(nothing)?,
+            Err(_) => return nothing(),
+        }
+    }
+    Ok(())
+}
+
 /// Tells every observer in turn; what one of them does wrong stays with it.
 async fn tell<'a>(
     observers: &'a [Arc<dyn Observer>],
@@ -226,8 +247,22 @@ async fn tell<'a>(
     for observer in observers {
         match catch_unwind(AssertUnwindSafe(|| what(&**observer))) {
             Ok(None) => {}
-            Ok(Some(work)) => guarded(work, patience).await,
-            Err(_) => tracing::warn!("an observer panicked"),
+            Ok(Some(work)) => {
+                guarded(work, patience).await;
+            }
+            Err(_) => warn!("an observer panicked"),
         }
     }
+}
+
+/// Runs an observer's code so that neither its panic nor its patience matters; both mean that there is no answer.
+async fn guarded<T>(observer: impl Future<Output = T>, patience: Duration) -> Option<T> {
+    // Without a runtime there is no clock: that too is a panic.
+    let patient = async { tokio::time::timeout(patience, observer).await };
+    match AssertUnwindSafe(patient).catch_unwind().await {
+        Ok(Ok(answer)) => return Some(answer),
+        Ok(Err(_)) => warn!("an observer did not finish in time"),
+        Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),
+    }
+    None
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome, Trace};
+use crate::{CallId, Origin, Tool, ToolDefinition, ToolError, ToolOutcome, Trace};
 
-/// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome.
+/// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome,
+/// unless it is a [`witness`](Self::witness).
 ///
 /// ```
 /// use futures::future::BoxFuture;
@@ -25,6 +26,15 @@ use crate::{CallId, Origin, Tool, ToolDefinition, ToolOutcome, Trace};
 /// }
 /// ```
 pub trait Observer: Send + Sync {
+    /// Asked before a call runs, and before anybody is told that it does. `None`, for nearly all calls: it may. A future is for
+    /// what must not happen unrecorded: its error refuses the call, and so does a panic, or an answer that does not come.
+    fn witness<'a>(
+        &'a self,
+        _call: &'a CallStarted,
+    ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
+        None
+    }
+
     /// A call is about to run. A future is awaited before the tool is invoked; `None`: nothing to wait for.
     fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         None

@@ -39,7 +39,10 @@ impl Backlog {
                         Waits::Spooled => left_over.is_spooled = true,
                         Waits::Call(_) | Waits::Nobody => left_over.lost += u64::from(!is_kept),
                     }
-                    if let Waits::Call(ack) = waits {
+                    // Whoever waits for a row that is lost is not told that it was written.
+                    if let Waits::Call(ack) = waits
+                        && is_kept
+                    {
                         self.acks.push(ack);
                     }
                 }

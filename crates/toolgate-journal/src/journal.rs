@@ -20,8 +20,8 @@ use crate::tidier::Tidier;
 use crate::upkeep::Upkeep;
 use crate::writer::{self, Writer};
 use crate::{
-    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Sync, store, takeover,
-    wal,
+    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Require, Sync, store,
+    takeover, wal,
 };
 
 /// Longer commands are cut.
@@ -38,6 +38,7 @@ pub struct Journal {
 pub(crate) struct Shared {
     file: PathBuf,
     pub(crate) sync: Sync,
+    pub(crate) require: Require,
     pub(crate) redactor: Redactor,
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
@@ -76,6 +77,7 @@ impl Journal {
         let shared = Shared {
             file: file.clone(),
             sync: settings.sync,
+            require: settings.require,
             redactor: redactor.clone(),
             queue: Arc::default(),
             health: Arc::default(),

@@ -8,7 +8,7 @@
 //!
 //! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` and `spool.rs` how. A call survives the end of the process
 //! once its row is in the spool: the start before the tool is invoked, the end before the answer leaves. A journal that can not
-//! be written costs one line in the log, never a call.
+//! be written costs one line in the log, never a call, but for those that must not happen unrecorded (`witness.rs`).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -57,6 +57,7 @@ mod turn;
 mod turns;
 mod upkeep;
 mod wal;
+mod witness;
 mod writer;
 
 pub use error::JournalError;
@@ -67,5 +68,6 @@ pub use observer::JournalObserver;
 pub use reader::{Position, Reader};
 pub use recent::RecentCalls;
 pub use record::{CallDetail, CallSummary, RunInfo, StepTimes};
-pub use settings::{JournalSettings, Sync};
+pub use settings::{JournalSettings, Require, Sync};
 pub use turn::{TurnOutcome, TurnStages, VoiceTurn};
+pub use witness::NoJournal;

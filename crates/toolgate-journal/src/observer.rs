@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use toolgate_core::{CallRecord, CallStarted, Observer};
+use toolgate_core::{CallRecord, CallStarted, Observer, ToolError};
 
 use crate::health::Health;
 use crate::journal::Shared;
@@ -23,7 +23,7 @@ const TOO_MANY: &str = "more calls than can be written";
 #[derive(Clone)]
 pub struct JournalObserver {
     /// As long as there is an observer there may be calls: it keeps the journal open.
-    journal: Journal,
+    pub(crate) journal: Journal,
 }
 
 impl JournalObserver {
@@ -33,6 +33,10 @@ impl JournalObserver {
 
     fn health(&self) -> &Health {
         &self.journal.shared.health
+    }
+
+    fn is_witness_of(&self, call: &CallStarted) -> bool {
+        self.journal.shared.require.means(call.tool.definition())
     }
 
     fn patience(&self) -> Duration {
@@ -53,7 +57,7 @@ impl JournalObserver {
 
     /// Nobody waits for a row that is in the spool, but for better times where there are too many. It comes back if the spool
     /// can not be used.
-    fn spool(&self, row: Row) -> Result<Option<BoxFuture<'_, ()>>, Row> {
+    pub(crate) fn spool(&self, row: Row) -> Result<Option<BoxFuture<'_, ()>>, Row> {
         let Shared { queue, spool, .. } = &*self.journal.shared;
         if row.bytes() > spool::LONGEST {
             return Err(row);
@@ -145,7 +149,18 @@ impl JournalObserver {
 }
 
 impl Observer for JournalObserver {
+    fn witness<'a>(
+        &'a self,
+        call: &'a CallStarted,
+    ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
+        self.is_witness_of(call)
+            .then(|| Box::pin(self.attest(call)) as _)
+    }
+
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
+        if self.is_witness_of(call) {
+            return None; // It is recorded already.
+        }
         self.record(Row::started(call, &self.journal.shared.redactor))
     }
 

@@ -38,6 +38,8 @@ pub struct JournalSettings {
     pub max_size: u64,
     /// What a recorded call survives.
     pub sync: Sync,
+    /// Which calls are refused while they can not be recorded; the others run all the same.
+    pub require: Require,
 }
 
 /// What a recorded call survives.
@@ -58,6 +60,22 @@ pub enum Sync {
     Full,
 }
 
+/// Which calls are refused while they can not be recorded.
+///
+/// ```
+/// assert_eq!(toolgate_journal::Require::default(), toolgate_journal::Require::Destructive);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Require {
+    /// None.
+    Nothing,
+    /// Those of tools that say of themselves that they are destructive, such as one that opens a lock.
+    #[default]
+    Destructive,
+}
+
 impl Default for JournalSettings {
     fn default() -> Self {
         Self {
@@ -65,6 +83,7 @@ impl Default for JournalSettings {
             keep_days: 30,
             max_size: 1 << 30,
             sync: Sync::default(),
+            require: Require::default(),
         }
     }
 }
@@ -97,8 +116,9 @@ mod tests {
     fn settings_are_read_strictly() {
         let read = |json: &str| serde_json::from_str::<JournalSettings>(json);
         assert_eq!(read("{}").unwrap(), JournalSettings::default());
-        let all = r#"{ "file": "/x/y.db", "keepDays": 7, "maxSize": "2MiB", "sync": "relaxed" }"#;
+        let all = r#"{ "file": "/x/y.db", "keepDays": 7, "maxSize": "2MiB", "sync": "relaxed", "require": "nothing" }"#;
         let all = read(all).unwrap();
+        assert_eq!(all.require, Require::Nothing);
         assert_eq!(all.file, Some(PathBuf::from("/x/y.db")));
         assert_eq!(
             (all.keep_days, all.max_size, all.sync),
@@ -113,6 +133,7 @@ mod tests {
             (r#"{ "maxSize": "lots" }"#, "'lots' is no size"),
             (r#"{ "maxSize": 5 }"#, "expected a string"),
             (r#"{ "sync": "never" }"#, "unknown variant `never`"),
+            (r#"{ "require": true }"#, "expected"),
         ] {
             let error = read(json).unwrap_err().to_string();
             assert!(error.contains(problem), "{json}: {error}");

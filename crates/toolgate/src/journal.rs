@@ -1,4 +1,5 @@
-//! The record of all calls, as the commands use it: a journal that can not be had costs a warning, never a call.
+//! The record of all calls, as the commands use it: a journal that can not be had costs a warning, never a call
+//! (but for those that must not happen unrecorded).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tempfile::TempDir;
 use toolgate_core::ToolExecutorBuilder;
-use toolgate_journal::{Journal, Reader};
+use toolgate_journal::{Journal, NoJournal, Reader};
 use tracing::warn;
 
 use crate::config::{Config, state_folder};
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     journal: Option<Journal>,
-    /// Why there is none.
-    problem: Option<String>,
+    /// What there is instead, if it should be there.
+    none: Option<NoJournal>,
     /// Where it is, if it goes with the run.
     _folder: Option<Arc<TempDir>>,
 }
@@ -29,7 +30,7 @@ pub(crate) struct Record {
 impl Record {
     /// Opens the journal and tells the tools of it. `command` says for people what this run is.
     pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        Self::of(opened(config, tools, command), tools)
+        Self::of(opened(config, tools, command), config, tools)
     }
 
     /// The same for calls that are not real: in a folder of its own, which goes with it.
@@ -38,18 +39,18 @@ impl Record {
             Ok(folder) => Arc::new(folder),
             Err(error) => {
                 let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
-                return Self::of(Err(problem), tools);
+                return Self::of(Err(problem), config, tools);
             }
         };
         let file = folder.path().join("journal.db");
-        let record = Self::of(opened_at(&file, config, tools, command), tools);
+        let record = Self::of(opened_at(&file, config, tools, command), config, tools);
         Self {
             _folder: Some(folder),
             ..record
         }
     }
 
-    fn of(opened: anyhow::Result<Journal>, tools: &Tools) -> Self {
+    fn of(opened: anyhow::Result<Journal>, config: &Config, tools: &Tools) -> Self {
         match opened {
             Ok(journal) => {
                 tools.recent.reads(journal.reader());
@@ -62,7 +63,7 @@ impl Record {
                 // The cause stands in its own words already.
                 warn!("calls are not recorded: {error}");
                 Self {
-                    problem: Some(error.to_string()),
+                    none: Some(NoJournal::new(&config.journal, error.to_string())),
                     ..Self::default()
                 }
             }
@@ -71,9 +72,10 @@ impl Record {
 
     /// The executor's calls are recorded.
     pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
-        match &self.journal {
-            Some(journal) => door.observer(journal.observer()),
-            None => door,
+        match (&self.journal, &self.none) {
+            (Some(journal), _) => door.observer(journal.observer()),
+            (None, Some(none)) => door.observer(none.clone()),
+            (None, None) => door,
         }
     }
 
@@ -83,7 +85,7 @@ impl Record {
 
     /// Why calls are not recorded.
     pub(crate) fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
+        self.none.as_ref().map(NoJournal::problem)
     }
 
     /// Writes what is left. Nothing is recorded after that.

@@ -2,7 +2,7 @@
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate_core::{CallRecord, CallStarted, Observer, Origin, ToolCall};
+use toolgate_core::{CallRecord, CallStarted, Observer, Origin, ToolCall, ToolError};
 
 use crate::support::{Recorder, builder_of, echo, millis, open, secs, sleeping, with_schema};
 
@@ -67,7 +67,7 @@ enum Rude {
 }
 
 impl Rude {
-    fn behave<'a>(self) -> Option<BoxFuture<'a, ()>> {
+    fn behave<'a, T: 'a>(self) -> Option<BoxFuture<'a, T>> {
         match self {
             Self::PanicsAtOnce => panic!("rude"),
             Self::PanicsLater => Some(Box::pin(async { panic!("rude") })),
@@ -130,4 +130,48 @@ async fn the_tool_waits_until_its_start_is_written() {
     let executor = builder_of([tool]).observer(Journal(recorder)).build();
     let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
     assert_eq!(outcome.to_envelope()["result"], 1);
+}
+
+/// Has to see calls before they run.
+#[derive(Clone, Copy)]
+enum Witness {
+    Sees,
+    Refuses,
+    Is(Rude),
+}
+
+impl Observer for Witness {
+    fn witness<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
+        match self {
+            Self::Sees => Some(Box::pin(async { Ok(()) })),
+            Self::Refuses => Some(Box::pin(async { Err(ToolError::failed("not seen")) })),
+            Self::Is(rude) => rude.behave(),
+        }
+    }
+    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        None
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_witness_has_not_seen_does_not_run() {
+    let unseen = "The t service is currently unavailable: the call could not be recorded, so it was not made";
+    for (witness, expected) in [
+        (Witness::Sees, None),
+        (Witness::Refuses, Some("not seen")),
+        (Witness::Is(Rude::PanicsAtOnce), Some(unseen)),
+        (Witness::Is(Rude::PanicsLater), Some(unseen)),
+        (Witness::Is(Rude::Hangs), Some(unseen)),
+    ] {
+        let recorder = Recorder::default();
+        let executor = builder_of([echo(open("t"))])
+            .observer(recorder.clone())
+            .observer(witness)
+            .build();
+        let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
+        assert_eq!(outcome.error().as_deref(), expected);
+        assert_eq!(recorder.only().started, expected.is_none());
+        assert_eq!(recorder.started().len(), usize::from(expected.is_none()));
+        assert!(recorder.only().executed.is_some());
+    }
 }

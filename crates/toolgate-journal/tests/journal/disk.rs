@@ -8,7 +8,7 @@ use serde_json::json;
 use toolgate_core::ToolCall;
 use toolgate_journal::JournalHealth;
 
-use crate::support::{House, Log, echo, executor_of, given_journal};
+use crate::support::{House, Log, destructive, echo, executor_of, given_journal};
 
 /// No file may grow beyond this: to SQLite that is a disk without space.
 fn limit_files(bytes: Option<u64>) {
@@ -33,7 +33,7 @@ fn a_process_whose_disk_is_full_for_a_while() {
         .unwrap();
     runtime.block_on(async {
         let journal = given_journal();
-        let executor = executor_of(&journal, [echo()]);
+        let executor = executor_of(&journal, [echo(), destructive()]);
         let call = async |n: usize, size: usize| {
             let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(size) }));
             assert!(executor.execute(call).await.is_success());
@@ -50,6 +50,9 @@ fn a_process_whose_disk_is_full_for_a_while() {
             panic!("{:?}", journal.health());
         };
         assert!(error.contains("journal.db"), "{error}");
+        let unlock = ToolCall::new("unlock", json!({ "text": "x".repeat(6000) }));
+        let refused = executor.execute(unlock).await.error().unwrap();
+        assert!(refused.contains("can not be recorded"), "{refused}");
         // More than is kept in memory: the rest is lost, and counted.
         for n in 300..3000 {
             call(n, 5000).await;
@@ -127,7 +130,7 @@ fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
     let interrupted = count("SELECT count(*) FROM calls WHERE outcome = 'interrupted'");
     assert_eq!(open, 0);
     assert!(
-        calls < 3001 && 2 * (3001 - calls) + interrupted >= lost && calls > 1000,
+        calls < 3002 && 2 * (3002 - calls) + interrupted >= lost && calls > 1000,
         "{calls} {interrupted} {lost}"
     );
     assert_eq!(

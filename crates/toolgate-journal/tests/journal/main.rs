@@ -18,3 +18,4 @@ mod sharing;
 mod spool;
 mod support;
 mod turns;
+mod witness;

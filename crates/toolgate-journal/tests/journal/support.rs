@@ -9,7 +9,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_core::{DefinitionBuilder, Redactor, ToolDefinition, ToolExecutor, ToolManager};
+use toolgate_core::{
+    Annotations, DefinitionBuilder, Redactor, ToolDefinition, ToolExecutor, ToolManager,
+};
 use toolgate_journal::{CallDetail, CallSummary, Filter, Journal, JournalSettings, Reader};
 use tracing::subscriber::DefaultGuard;
 
@@ -25,6 +27,18 @@ pub(crate) fn any(name: &str) -> DefinitionBuilder {
 /// Answers with its arguments.
 pub(crate) fn echo() -> Scripted {
     scripted::echo(any("echo"))
+}
+
+/// Answers with its arguments, and says that this can not be undone.
+pub(crate) fn destructive() -> Scripted {
+    scripted::echo(saying("unlock", Some(true)))
+}
+
+/// A definition that says whether it is destructive, or does not.
+pub(crate) fn saying(name: &str, destructive: Option<bool>) -> DefinitionBuilder {
+    let mut annotations = Annotations::default();
+    annotations.destructive = destructive;
+    any(name).annotations(annotations)
 }
 
 /// Always answers the same.

@@ -1,0 +1,152 @@
+//! What can not be undone is not done unrecorded; everything else is.
+
+use std::fs;
+
+use serde_json::json;
+use toolgate_core::{ToolCall, ToolExecutor, ToolManager, ToolOutcome, ToolOutput};
+use toolgate_journal::{JournalHealth, JournalSettings, NoJournal, Require, Sync};
+
+use crate::scripted::{Scripted, echo, scripted};
+use crate::support::{House, destructive, executor_of, saying};
+
+/// One that says that it is destructive, one that says that it is not, and one that says nothing.
+fn tools() -> [Scripted; 3] {
+    [
+        destructive(),
+        echo(saying("dim", Some(false))),
+        echo(saying("unsaid", None)),
+    ]
+}
+
+async fn call(executor: &ToolExecutor, tool: &str) -> ToolOutcome {
+    executor.execute(ToolCall::new(tool, json!({}))).await
+}
+
+async fn expect_only_unlock_refused(executor: &ToolExecutor, details: &str) {
+    for name in ["dim", "unsaid"] {
+        assert!(call(executor, name).await.is_success(), "{name}");
+    }
+    let refused = call(executor, "unlock").await.to_envelope();
+    let text = refused["error"].as_str().unwrap_or_default();
+    assert!(
+        text.starts_with("The unlock service is currently unavailable: ")
+            && text.contains("the call can not be recorded, so it was not made")
+            && text.contains("toolgate doctor"),
+        "{refused}"
+    );
+    assert_eq!(refused["error_kind"], "unavailable");
+    let told = refused["details"].as_str().unwrap_or_default();
+    assert!(told.contains(details), "{refused}");
+}
+
+fn settings(sync: Sync) -> JournalSettings {
+    let mut settings = JournalSettings::default();
+    settings.sync = sync;
+    settings
+}
+
+#[tokio::test]
+async fn a_destructive_call_is_recorded_once_like_any_other() {
+    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
+        let house = House::new();
+        let journal = house.journal_with(&settings(sync));
+        let executor = executor_of(&journal, tools());
+        assert!(call(&executor, "unlock").await.is_success());
+        assert_eq!(house.only().summary.outcome, "success");
+        assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+    }
+}
+
+#[tokio::test]
+async fn its_start_is_recorded_before_it_runs() {
+    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
+        let house = House::new();
+        let journal = house.journal_with(&settings(sync));
+        let reader = journal.reader();
+        let tool = scripted(saying("unlock", Some(true)), move |_, context| {
+            let id = context.id().to_string();
+            let seen = reader.call(&id).unwrap().unwrap();
+            async move { Ok(ToolOutput::text(seen.summary.outcome)) }
+        });
+        let outcome = call(&executor_of(&journal, [tool]), "unlock").await;
+        assert_eq!(outcome.to_envelope()["result"], "running");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_others_hold_refuses_nothing_while_there_is_a_spool() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, tools());
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for name in ["unlock", "dim", "unsaid"] {
+        assert!(call(&executor, name).await.is_success(), "{name}");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(house.calls().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_destructive_is_refused_while_it_can_not_be_recorded() {
+    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
+        let house = House::new();
+        let journal = house.journal_with(&settings(sync));
+        let executor = executor_of(&journal, tools());
+        let lock = house.lock();
+        for number in ["0", "1"] {
+            fs::create_dir(lock.with_extension(number)).unwrap();
+        }
+        let other = house.sqlite();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        expect_only_unlock_refused(&executor, "takes long").await;
+        // From here on it waits for a real disk.
+        tokio::time::resume();
+        other.execute_batch("ROLLBACK").unwrap();
+        journal.flush().await;
+        assert!(call(&executor, "unlock").await.is_success(), "it is over");
+        let mut outcomes: Vec<_> = house.calls().into_iter().map(|call| call.outcome).collect();
+        outcomes.sort_unstable();
+        let expected = ["success", "success", "success", "unavailable"];
+        assert_eq!(outcomes, expected, "{sync:?}");
+        tokio::time::pause();
+    }
+}
+
+#[tokio::test]
+async fn a_closed_journal_records_nothing_any_more() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, tools());
+    journal.close().await;
+    expect_only_unlock_refused(&executor, "").await;
+}
+
+#[tokio::test]
+async fn a_journal_that_could_not_be_opened_refuses_the_same() {
+    let refusing = |settings: &JournalSettings| {
+        let manager = ToolManager::new();
+        for tool in tools() {
+            manager.add(tool);
+        }
+        let none = NoJournal::new(settings, "no place for it");
+        ToolExecutor::builder(manager.into()).observer(none).build()
+    };
+    let mut settings = JournalSettings::default();
+    expect_only_unlock_refused(&refusing(&settings), "no place for it").await;
+    settings.require = Require::Nothing;
+    assert!(call(&refusing(&settings), "unlock").await.is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_refused_where_nothing_is_required() {
+    let house = House::new();
+    let mut settings = settings(Sync::Full);
+    settings.require = Require::Nothing;
+    let journal = house.journal_with(&settings);
+    let other = house.sqlite();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let executor = executor_of(&journal, tools());
+    assert!(call(&executor, "unlock").await.is_success());
+    other.execute_batch("ROLLBACK").unwrap();
+}
