@@ -50,6 +50,7 @@ mod flight;
 mod function;
 mod handler;
 mod json;
+pub mod kept;
 mod letters;
 mod limits;
 mod log;

@@ -7,7 +7,7 @@ use tracing::field::display;
 use tracing::{Level, enabled, error, info, warn};
 
 use crate::outcome::chain;
-use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError};
+use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError, kept};
 
 /// How much of arguments and results a line shows.
 const PREVIEW: usize = 500;
@@ -70,7 +70,7 @@ impl Observer for LogObserver {
 impl LogObserver {
     fn write(&self, record: &CallRecord, level: Level, slow: bool) {
         let call = record.outcome.call_id;
-        let tool = self.redactor.line(&record.outcome.tool_name, 200);
+        let tool = kept::name(&self.redactor, &record.outcome.tool_name);
         let source = record
             .definition()
             .map(|definition| display(definition.source()));
@@ -78,7 +78,7 @@ impl LogObserver {
         let caller = record
             .caller
             .as_deref()
-            .map(|caller| display(self.redactor.line(caller, 200)));
+            .map(|caller| display(kept::name(&self.redactor, caller)));
         let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
         let arguments = self.redactor.json(&record.asked, PREVIEW);

@@ -126,6 +126,13 @@ impl ToolOutput {
         Cow::Owned(text.map_or_else(blocks, Value::from))
     }
 
+    /// The content blocks beside a structured answer, if one of them is not text.
+    pub fn beside(&self) -> Option<Value> {
+        let has_more = self.content.iter().any(|block| block.as_text().is_none());
+        let blocks = || self.content.iter().map(|block| block.0.clone()).collect();
+        (self.structured.is_some() && has_more).then(blocks)
+    }
+
     /// The answer as text for a model or for speech: a string as it is, text blocks joined by newlines, else compact JSON.
     pub fn to_text(&self) -> String {
         let text = match &self.structured {

@@ -12,6 +12,7 @@ use rusqlite::{
 };
 use serde_json::Value;
 use tokio::time::Instant;
+use toolgate_core::{kept, marked};
 
 use crate::filter::Conditions;
 use crate::queue::Queue;
@@ -22,8 +23,6 @@ use crate::{Filter, JournalError, batch, place, runs, time};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
-/// Arguments in a list are cut beyond this.
-const LONGEST_ARGUMENTS: usize = 2048;
 const BUSY: Duration = Duration::from_secs(2);
 /// The columns of a summary, by number. Of long arguments only the beginning is read.
 const SUMMARY: &str = "
@@ -402,10 +401,10 @@ fn parsed(text: &str) -> Value {
 
 /// Arguments for a list: whole if they are short.
 fn shown(text: &str, bytes: u64) -> Value {
-    if bytes <= LONGEST_ARGUMENTS as u64 {
+    if bytes <= kept::SHOWN as u64 {
         return parsed(text);
     }
-    let start = &text[..text.floor_char_boundary(LONGEST_ARGUMENTS)];
+    let start = &text[..text.floor_char_boundary(kept::SHOWN)];
     let missing = bytes.saturating_sub(start.len() as u64);
-    toolgate_core::marked(start.to_owned(), missing).into()
+    marked(start.to_owned(), missing).into()
 }

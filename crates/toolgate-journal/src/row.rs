@@ -8,18 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
-    Trace, bounded, marked,
+    Trace, kept,
 };
 
 use crate::time::{micros, whole_micros};
 use crate::{VoiceTurn, turns};
 
-/// Arguments beyond this are cut; the usual limit of what a caller may send is the same.
-const LONGEST_ARGUMENTS: usize = 1 << 20;
-/// Results beyond this are cut.
-const LONGEST_RESULT: usize = 256 << 10;
-const LONGEST_NAME: usize = 200;
-const LONGEST_TEXT: usize = 16 << 10;
 /// Names of parameters beyond this are no names.
 const LONGEST_CHANGES: usize = 64 << 10;
 
@@ -171,7 +165,7 @@ impl StartRow {
         Self {
             id: id.to_string(),
             // Escaped: people read this column with other programs.
-            tool: redactor.line(tool, LONGEST_NAME),
+            tool: kept::name(redactor, tool),
             source: None,
             server: None,
             origin: origin.to_string(),
@@ -185,7 +179,7 @@ impl StartRow {
     }
 
     fn by(mut self, redactor: &Redactor, caller: Option<&str>) -> Self {
-        self.caller = caller.map(|caller| redactor.line(caller, LONGEST_NAME));
+        self.caller = caller.map(|caller| kept::name(redactor, caller));
         self
     }
 
@@ -211,13 +205,15 @@ impl StartRow {
         asked: &Arc<Value>,
         executed: Option<&Arc<Value>>,
     ) -> Self {
-        self.asked = kept(redactor, asked, LONGEST_ARGUMENTS).text;
+        self.asked = kept::json(redactor, asked, kept::ARGUMENTS).text;
         self.executed = match executed {
             None => Executed::Not,
             Some(executed) if Arc::ptr_eq(asked, executed) || asked == executed => {
                 Executed::AsAsked
             }
-            Some(executed) => Executed::Otherwise(kept(redactor, executed, LONGEST_ARGUMENTS).text),
+            Some(executed) => {
+                Executed::Otherwise(kept::json(redactor, executed, kept::ARGUMENTS).text)
+            }
         };
         self
     }
@@ -238,7 +234,7 @@ impl StartRow {
 
 impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
-        let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
+        let text = |text: &str| kept::text(redactor, text);
         let known = Known::of(record);
         let (start, known) = if record.executed.is_none() {
             (Some(Box::new(known.row(redactor))), None)
@@ -277,46 +273,15 @@ impl EndRow {
     }
 
     fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
-        let Kept {
-            text: result,
-            bytes,
-            is_cut,
-        } = match &output.structured {
-            Some(value) => kept(redactor, value, LONGEST_RESULT),
-            None => kept(redactor, &output.to_result(), LONGEST_RESULT),
+        let keep = |value: &Value| kept::json(redactor, value, kept::RESULT);
+        let result = match &output.structured {
+            Some(value) => keep(value),
+            None => keep(&output.to_result()),
         };
-        self.result_bytes = i64::try_from(bytes).ok();
-        self.result_cut = is_cut;
-        self.result = Some(result);
-        if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
-            let blocks = output.content.iter().map(|block| block.as_value().clone());
-            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).text);
-        }
-    }
-}
-
-/// A value as JSON text.
-struct Kept {
-    /// Of a value that is too long it is a JSON string of its beginning that says how much is missing.
-    text: String,
-    /// How long the whole is.
-    bytes: u64,
-    is_cut: bool,
-}
-
-fn kept(redactor: &Redactor, value: &Value, longest: usize) -> Kept {
-    let (text, missing) = redactor.compact(value, longest);
-    let bytes = text.len() as u64 + missing;
-    let is_cut = missing > 0;
-    let text = if is_cut {
-        Value::String(marked(text, missing)).to_string()
-    } else {
-        text
-    };
-    Kept {
-        text,
-        bytes,
-        is_cut,
+        self.result_bytes = i64::try_from(result.bytes).ok();
+        self.result_cut = result.is_cut;
+        self.result = Some(result.text);
+        self.content = output.beside().map(|blocks| keep(&blocks).text);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, named_params, params_from_iter};
 use serde_json::json;
-use toolgate_core::{Redactor, bounded};
+use toolgate_core::{Redactor, kept};
 
 use crate::place::{self, NEARBY};
 use crate::queue::{Job, Waits};
@@ -35,10 +35,6 @@ const INSERT: &str = "
 
 /// A list is at most so long.
 const MOST_TURNS: usize = 1000;
-/// Names beyond this are cut.
-const LONGEST_NAME: usize = 200;
-/// What was heard, said or went wrong is cut beyond this: a quarter of an hour of speech.
-const LONGEST_TEXT: usize = 16 << 10;
 /// Calls of one turn beyond this are left out.
 const MOST_CALLS: usize = 100;
 
@@ -127,8 +123,8 @@ impl Reader {
 
 /// A turn as it is kept: secrets out, everything bounded.
 fn cleaned(turn: &VoiceTurn, redactor: &Redactor) -> VoiceTurn {
-    let name = |text: &str| redactor.line(text, LONGEST_NAME);
-    let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
+    let name = |text: &str| kept::name(redactor, text);
+    let text = |text: &str| kept::text(redactor, text);
     VoiceTurn {
         id: name(&turn.id).to_ascii_lowercase(),
         started_at: turn.started_at,

@@ -8,10 +8,10 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, oneshot, watch};
-use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source};
+use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source, kept};
 use utoipa::ToSchema;
 
-use crate::calls::{kept, timestamp};
+use crate::calls::timestamp;
 
 /// More questions at once are not answered by a person.
 const MOST: usize = 100;
@@ -184,7 +184,7 @@ impl Desk {
                 _ => None,
             },
             origin: request.origin.to_string(),
-            arguments: kept(redactor, request.arguments, LONGEST_ARGUMENTS).0,
+            arguments: kept::value(redactor, request.arguments, LONGEST_ARGUMENTS).0,
             asked_at: timestamp(now),
             expires_at: timestamp(now + *patience),
         }

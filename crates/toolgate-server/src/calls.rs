@@ -6,21 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{
     CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
-    bounded,
+    kept,
 };
 use toolgate_journal::CallSummary;
 use utoipa::ToSchema;
 
 use crate::api::tools::{ToolForm, ToolInfo};
-
-/// Arguments in a list are cut beyond this.
-const LONGEST_SHOWN: usize = 2048;
-/// Arguments are kept up to this.
-const LONGEST_ARGUMENTS: usize = 1 << 20;
-/// Results are kept up to this.
-const LONGEST_RESULT: usize = 256 << 10;
-const LONGEST_NAME: usize = 200;
-const LONGEST_TEXT: usize = 16 << 10;
 
 /// One call in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -170,20 +161,20 @@ impl Beginning<'_> {
         let source = self.tool.map(ToolDefinition::source);
         Call {
             id: self.id.to_string(),
-            tool: redactor.line(self.tool_name, LONGEST_NAME),
+            tool: kept::name(redactor, self.tool_name),
             source: source.map(Source::to_string),
             server: source.and_then(|source| match source {
                 Source::Mcp(server) => Some(server.clone()),
                 _ => None,
             }),
             origin: self.origin.to_string(),
-            caller: self.caller.map(|name| redactor.line(name, LONGEST_NAME)),
+            caller: self.caller.map(|name| kept::name(redactor, name)),
             started_at: timestamp(self.started_at),
             duration_ms: None,
             outcome: "running".to_owned(),
             success: None,
             error: None,
-            arguments: kept(redactor, self.arguments, LONGEST_SHOWN).0,
+            arguments: kept::value(redactor, self.arguments, kept::SHOWN).0,
             result_bytes: None,
         }
     }
@@ -225,7 +216,7 @@ impl Call {
             }
             Err(error) => {
                 error.kind().as_str().clone_into(&mut call.outcome);
-                call.error = Some(bounded(&redactor.text(&error.to_string()), LONGEST_TEXT));
+                call.error = Some(kept::text(redactor, &error.to_string()));
             }
         }
         call
@@ -237,8 +228,8 @@ impl CallDetail {
     pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
         Self {
             call: Call::started(call, redactor),
-            asked: kept(redactor, &call.asked, LONGEST_ARGUMENTS).0,
-            executed: Some(kept(redactor, &call.executed, LONGEST_ARGUMENTS).0),
+            asked: kept::value(redactor, &call.asked, kept::ARGUMENTS).0,
+            executed: Some(kept::value(redactor, &call.executed, kept::ARGUMENTS).0),
             renamed: Vec::new(),
             dropped: Vec::new(),
             timings: Steps::default(),
@@ -256,8 +247,8 @@ impl CallDetail {
 
     /// A call that has ended.
     pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
-        let arguments = |value: &Value| kept(redactor, value, LONGEST_ARGUMENTS).0;
-        let name = |name: &String| redactor.line(name, LONGEST_NAME);
+        let arguments = |value: &Value| kept::value(redactor, value, kept::ARGUMENTS).0;
+        let name = |name: &String| kept::name(redactor, name);
         let mut detail = Self {
             call: Call::finished(record, redactor),
             asked: arguments(&record.asked),
@@ -286,7 +277,7 @@ impl CallDetail {
         match &record.outcome.result {
             Ok(output) => detail.answered(output, redactor),
             Err(error) => {
-                let text = |text: &str| bounded(&redactor.text(text), LONGEST_TEXT);
+                let text = |text: &str| kept::text(redactor, text);
                 detail.hint = error.hint().as_deref().map(text);
                 detail.details = error.details().map(text);
             }
@@ -295,13 +286,11 @@ impl CallDetail {
     }
 
     fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
-        let (result, is_cut) = kept(redactor, &output.to_result(), LONGEST_RESULT);
+        let keep = |value: &Value| kept::value(redactor, value, kept::RESULT);
+        let (result, is_cut) = keep(&output.to_result());
         self.result = Some(result);
         self.result_cut = is_cut;
-        if output.structured.is_some() && output.content.iter().any(|b| b.as_text().is_none()) {
-            let blocks = output.content.iter().map(|block| block.as_value().clone());
-            self.content = Some(kept(redactor, &blocks.collect(), LONGEST_RESULT).0);
-        }
+        self.content = output.beside().map(|blocks| keep(&blocks).0);
     }
 }
 
@@ -356,15 +345,6 @@ impl From<toolgate_journal::CallDetail> for CallDetail {
             tool_definition: None,
         }
     }
-}
-
-/// A value without secrets; one that is too long as a text of its beginning, and true for that.
-pub(crate) fn kept(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool) {
-    let value = redactor.value(value);
-    if json_length(&value) <= longest as u64 {
-        return (value, false);
-    }
-    (bounded(&value.to_string(), longest).into(), true)
 }
 
 /// The length of a value as compact JSON.

@@ -16,7 +16,7 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
-use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape};
+use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape, kept};
 use tracing::{info, warn};
 
 /// Spans that wait for the collector; more are dropped and counted.
@@ -100,7 +100,7 @@ impl Traces {
 
     fn span(&self, record: &CallRecord) -> SpanData {
         let (trace, span, parent) = record.trace.ids();
-        let tool = self.shared.redactor.line(&record.outcome.tool_name, 200);
+        let tool = kept::name(&self.shared.redactor, &record.outcome.tool_name);
         let server = match record.definition().map(ToolDefinition::source) {
             Some(Source::Mcp(server)) => Some(server.clone()),
             _ => None,

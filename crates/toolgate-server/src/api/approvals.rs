@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::extract::{Named, Sent};
+use super::extract::{Named, Sent, Unreadable};
 use crate::Gateway;
 use crate::approvals::Question;
 use crate::guard::Caller;
@@ -36,11 +36,9 @@ pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json
 #[utoipa::path(post, path = "/api/approvals/{id}", tag = "approvals", request_body = Answer,
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 204, description = "The call knows"),
-              (status = 400, description = "The path can not be read, or the body is no JSON object", body = Problem),
               (status = 403, description = "The caller may not use everything", body = Problem),
               (status = 404, description = "No such call waits, or not any more", body = Problem),
-              (status = 413, description = "The body is too large", body = Problem),
-              (status = 415, description = "The body is not JSON", body = Problem),
+              Unreadable,
               (status = 422, description = "The body has no `approve`", body = Problem)))]
 pub(crate) async fn settle(
     State(gateway): State<Gateway>,

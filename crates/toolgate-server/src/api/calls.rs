@@ -12,7 +12,7 @@ use toolgate_core::{
 use toolgate_journal::OUTCOMES;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Asked, Named, Sent, whole_id};
+use super::extract::{Asked, Named, Sent, Unreadable, whole_id};
 use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run};
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
@@ -145,11 +145,9 @@ pub(crate) struct Replay {
 #[utoipa::path(post, path = "/api/calls/{id}/replay", tag = "calls", request_body = Replay,
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 200, description = "How the new call ended", body = Envelope),
-              (status = 400, description = "The path can not be read, or the body is no JSON object", body = Problem),
               (status = 404, description = "No such call, or its tool is gone", body = Problem),
               (status = 409, description = "The tool may change something: `confirm` is needed", body = Problem),
-              (status = 413, description = "The body is too large", body = Problem),
-              (status = 415, description = "The body is not JSON", body = Problem),
+              Unreadable,
               (status = 422, description = "The arguments were not kept whole", body = Problem),
               (status = 503, description = "The journal can not be read (a problem); or as many calls run as may run (an envelope)",
                   content((Envelope = "application/json"), (Problem = "application/problem+json")))))]
@@ -210,12 +208,10 @@ pub(crate) struct SavedMock {
 #[utoipa::path(post, path = "/api/calls/{id}/mock", tag = "calls", request_body = NewMock,
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 201, description = "The mock is there, or will be in a moment", body = SavedMock),
-              (status = 400, description = "The path can not be read, or the body is no JSON object", body = Problem),
               (status = 403, description = "The caller may not use everything", body = Problem),
               (status = 404, description = "No such call", body = Problem),
               (status = 409, description = "There is a tool of that name", body = Problem),
-              (status = 413, description = "The body is too large", body = Problem),
-              (status = 415, description = "The body is not JSON", body = Problem),
+              Unreadable,
               (status = 422, description = "The call has no whole result, or the name can not be one", body = Problem),
               (status = 503, description = "The journal can not be read", body = Problem)))]
 pub(crate) async fn mock(

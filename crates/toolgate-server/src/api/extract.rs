@@ -8,11 +8,10 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use utoipa::IntoResponses;
 
+use crate::guard::SMALL_BODY;
 use crate::problem::Problem;
-
-/// More than any of the small bodies needs; a message to a model may be long.
-const LARGEST_BODY: usize = 64 << 10;
 
 /// The name or id in the path, decoded.
 pub(crate) struct Named(pub(crate) String);
@@ -62,6 +61,21 @@ pub(crate) fn whole_id(name: &str, id: Option<String>) -> Result<Option<String>,
     }
 }
 
+/// What [`Sent`] and [`Named`] answer if they can not be read, for the document.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it describes what a Problem answers")]
+pub(crate) enum Unreadable {
+    /// The path can not be read, or the body is no JSON object
+    #[response(status = 400)]
+    Broken(Problem),
+    /// The body is too large
+    #[response(status = 413)]
+    TooLarge(Problem),
+    /// The body is not JSON
+    #[response(status = 415)]
+    NotJson(Problem),
+}
+
 /// A JSON object as the body.
 pub(crate) struct Sent<T>(pub(crate) T);
 
@@ -70,7 +84,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         expect_json(request.headers())?;
-        let body = read(request.into_body(), LARGEST_BODY).await;
+        let body = read(request.into_body(), SMALL_BODY).await;
         let body = body.map_err(BodyError::problem)?;
         // As strictly as arguments: no key twice, bounded depth.
         let object = toolgate_core::parse_object(&body).map_err(|error| {

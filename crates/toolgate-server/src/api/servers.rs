@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use toolgate_mcp::ServerStatus;
 use utoipa::ToSchema;
 
-use super::extract::{Named, Sent};
+use super::extract::{Named, Sent, Unreadable};
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -172,11 +172,9 @@ pub(crate) async fn reconnect(
 /// Adds a server that is reached by a URL, if the configuration allows that.
 #[utoipa::path(post, path = "/api/servers", tag = "servers", request_body = NewServer,
     responses((status = 201, description = "It is added", body = Added),
-              (status = 400, description = "The body is no JSON object", body = Problem),
               (status = 403, description = "Adding servers is off (serve.addServers), or it is a command", body = Problem),
               (status = 409, description = "There is a server of that name", body = Problem),
-              (status = 413, description = "The body is too large", body = Problem),
-              (status = 415, description = "The body is not JSON", body = Problem),
+              Unreadable,
               (status = 422, description = "The entry makes no sense", body = Problem),
               (status = 503, description = "There is no configuration file to keep it in", body = Problem)))]
 pub(crate) async fn add(

@@ -54,7 +54,7 @@ use crate::{Gateway, router};
 /// Streams that may be open at once.
 const STREAMS: usize = 256;
 /// Bytes a body may have where it holds no arguments, and room around arguments where it does.
-const SMALL_BODY: usize = 64 << 10;
+pub(crate) const SMALL_BODY: usize = 64 << 10;
 /// How long a body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a route may take to answer after its calls were cancelled.

@@ -26,7 +26,7 @@ use events::{Teller, events_of};
 use registry::Chat;
 pub(crate) use registry::Chats;
 
-use super::extract::Sent;
+use super::extract::{Sent, Unreadable};
 use super::sse::{BEAT, beat, response};
 use crate::Gateway;
 use crate::guard::Caller;
@@ -54,11 +54,9 @@ pub(crate) struct Said {
 /// after its last turn, and is its caller's alone.
 #[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = Said,
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
-              (status = 400, description = "The body is no JSON object", body = Problem),
               (status = 404, description = "No such conversation, or not any more", body = Problem),
               (status = 409, description = "The conversation is busy with another turn", body = Problem),
-              (status = 413, description = "The body is too large", body = Problem),
-              (status = 415, description = "The body is not JSON", body = Problem),
+              Unreadable,
               (status = 422, description = "There is no message", body = Problem),
               (status = 503, description = "No model can be asked, too many conversations go on, or the gateway is stopping", body = Problem)))]
 pub(crate) async fn say(
