@@ -40,8 +40,10 @@ pub trait Approver: Send + Sync {
 pub struct ApprovalRequest<'a> {
     /// Which call.
     pub id: CallId,
-    /// Who wants it.
+    /// What asked.
     pub origin: Origin,
+    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    pub caller: Option<&'a str>,
     /// The tool.
     pub tool: &'a ToolDefinition,
     /// Exactly what it would get.

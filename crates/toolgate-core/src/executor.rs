@@ -173,6 +173,7 @@ impl ToolExecutor {
         let request = ApprovalRequest {
             id: call.id,
             origin: call.origin,
+            caller: call.scope.caller(),
             tool,
             arguments: arguments.as_value(),
         };

@@ -51,9 +51,13 @@ pub(crate) struct Question {
     /// The MCP server behind it.
     #[schema(example = "house")]
     pub(crate) server: Option<String>,
-    /// Who asked for the call.
-    #[schema(example = "chat")]
+    /// What asked for the call.
+    #[schema(example = "http")]
     pub(crate) origin: String,
+    /// The name of the token that was shown, where one is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "kitchen")]
+    pub(crate) caller: Option<String>,
     /// What the tool would get; a text that says how much is missing if they are long.
     #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
     pub(crate) arguments: Value,
@@ -184,6 +188,7 @@ impl Desk {
                 _ => None,
             },
             origin: request.origin.to_string(),
+            caller: request.caller.map(|name| kept::name(redactor, name)),
             arguments: kept::value(redactor, request.arguments, LONGEST_ARGUMENTS).0,
             asked_at: timestamp(now),
             expires_at: timestamp(now + *patience),

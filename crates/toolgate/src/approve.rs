@@ -1,7 +1,7 @@
 //! Approval by the person at the terminal.
 
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source, escape};
+use toolgate_core::{Approval, ApprovalRequest, Approver, Origin, Redactor, Source, escape};
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
@@ -33,7 +33,8 @@ impl Approver for TerminalApprover {
                 other => other.to_string(),
             };
             // The name once more: the arguments may fill the screen.
-            let text = format!("{name} ({from}) {arguments}\nRun {name}? [y/N]");
+            let by = asker(&request);
+            let text = format!("{name} ({from}{by}) {arguments}\nRun {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
                 say::line(&text);
                 questions::is_yes(line().as_deref())
@@ -44,5 +45,14 @@ impl Approver for TerminalApprover {
                 Approval::Refused
             }
         })
+    }
+}
+
+/// Who asks, unless it is the person who is asked.
+fn asker(request: &ApprovalRequest<'_>) -> String {
+    match (request.origin, request.caller) {
+        (Origin::CommandLine, None) => String::new(),
+        (origin, None) => format!(", asked by {origin}"),
+        (origin, Some(caller)) => format!(", asked by {origin} '{}'", escape(caller)),
     }
 }

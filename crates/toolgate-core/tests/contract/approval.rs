@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, Decision, Policy, Source, ToolCall, ToolExecutor,
+    Approval, ApprovalRequest, Approver, Decision, Origin, Policy, Scope, Source, ToolCall,
+    ToolExecutor,
 };
 
 use crate::support::{Recorder, builder_of, echo, executor_of, open, scripted, secs, with_schema};
@@ -111,11 +112,13 @@ async fn ex9_an_approver_that_panics_counts_as_nobody() {
 }
 
 #[tokio::test]
-async fn the_person_sees_exactly_what_the_tool_would_get() {
-    struct Curious(std::sync::mpsc::Sender<serde_json::Value>);
+async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
+    struct Curious(std::sync::mpsc::Sender<(serde_json::Value, Origin, String)>);
     impl Approver for Curious {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-            self.0.send(request.arguments.clone()).unwrap();
+            let caller = request.caller.unwrap_or_default().to_owned();
+            let asked = (request.arguments.clone(), request.origin, caller);
+            self.0.send(asked).unwrap();
             Box::pin(std::future::ready(Approval::Granted))
         }
     }
@@ -127,8 +130,12 @@ async fn the_person_sees_exactly_what_the_tool_would_get() {
         .approver(Curious(sender))
         .build();
     let arguments = json!({ "x": 1, "a": "b" });
-    let outcome = executor.execute(ToolCall::new("t", arguments)).await;
-    assert_eq!(asked.recv().unwrap(), json!({ "a": "b" }));
+    let call = ToolCall::new("t", arguments).origin(Origin::Http);
+    let outcome = executor
+        .execute(call.scope(Scope::default().of("kitchen")))
+        .await;
+    let expected = (json!({ "a": "b" }), Origin::Http, "kitchen".to_owned());
+    assert_eq!(asked.recv().unwrap(), expected);
     assert_eq!(outcome.to_envelope()["result"], json!({ "a": "b" }));
 }
 

@@ -1,8 +1,9 @@
 //! Calls that wait for a person.
 
 use serde_json::{Value, json};
+use toolgate_server::ServeSettings;
 
-use crate::home::{Home, SECRET};
+use crate::home::{Home, Plan, SECRET, long, token};
 
 #[tokio::test]
 async fn a_call_waits_for_whoever_listens() {
@@ -106,4 +107,29 @@ async fn long_arguments_are_cut_in_a_question_and_not_in_its_call() {
     };
     let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
     assert_eq!(reply.json()["result"]["echo"], arguments);
+}
+
+#[tokio::test]
+async fn a_question_names_the_token_that_asks() {
+    let mut settings = ServeSettings::default();
+    settings.token = long("full");
+    settings.tokens = vec![token("kitchen", &["lock"])];
+    let mut home = Home::of(Plan {
+        settings,
+        ..Plan::default()
+    })
+    .await;
+    home.sign_in("full");
+    let mut events = home.events("/api/events?kinds=approval").await;
+    for (who, caller) in [("kitchen", "kitchen"), ("full", "serve.token")] {
+        home.sign_in(who);
+        let nothing = json!({});
+        tokio::select! {
+            _ = home.call("lock", &nothing) => panic!("nobody agreed"),
+            asked = events.expect("approval") => {
+                assert_eq!((&asked["origin"], &asked["caller"]), (&json!("http"), &json!(caller)));
+            }
+        }
+        assert_eq!(events.expect("approval").await["gone"], true);
+    }
 }

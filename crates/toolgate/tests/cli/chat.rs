@@ -191,7 +191,8 @@ fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
     terminal.line("y");
     terminal.shows("granted");
     terminal.line("say it again");
-    terminal.shows("say it again\necho (builtin) {\"text\":\"hello\"}\nRun echo? [y/N]");
+    terminal
+        .shows("say it again\necho (builtin, asked by chat) {\"text\":\"hello\"}\nRun echo? [y/N]");
     terminal.keys(&["C-c"]);
     let screen = terminal.shows("stopped;");
     assert!(

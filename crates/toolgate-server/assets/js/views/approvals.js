@@ -72,10 +72,11 @@ function create({ approval }) {
 
 function question(approval) {
   const where = approval.server ? ` on ${approval.server}` : '';
+  const who = approval.caller ? `${approval.origin} (${approval.caller})` : approval.origin ?? 'somebody';
   const args = brief(approval.arguments, 160);
   const whole = pretty(approval.arguments);
   return h('div', { class: 'band-text' },
-    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by ${approval.origin ?? 'somebody'}`),
+    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by ${who}`),
     h('details', { class: 'approval-arguments' }, h('summary', null, h('code', null, args)), h('pre', { class: 'code', tabindex: '0' }, whole)));
 }
 
