@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use serde_json::Value;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::warn;
 
 use crate::arguments::Size;
 use crate::flight::Flight;
+use crate::slots::{Slot, Slots};
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
     Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
@@ -46,7 +46,7 @@ struct Shared {
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
     observers: Vec<Arc<dyn Observer>>,
-    slots: Semaphore,
+    slots: Slots,
     traced: bool,
 }
 
@@ -201,7 +201,7 @@ impl ToolExecutor {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let name = || context.tool_name().to_owned();
-        let _slot = self.slot(context).await?;
+        let _slot = self.slot(tool.definition().source(), context).await?;
         if context.cancellation().is_cancelled() {
             return Err(ToolError::Cancelled { tool: name() });
         }
@@ -229,17 +229,17 @@ impl ToolExecutor {
     }
 
     /// Waits for a slot as long as the call itself may take.
-    async fn slot(&self, context: &CallContext) -> Result<SemaphorePermit<'_>, ToolError> {
-        let slots = &self.shared.slots;
-        if let Ok(slot) = slots.try_acquire() {
-            return Ok(slot);
-        }
+    async fn slot(&self, source: &Source, context: &CallContext) -> Result<Slot, ToolError> {
+        let slots = match self.shared.slots.try_take(source) {
+            Ok(slot) => return Ok(slot),
+            Err(taken) => taken,
+        };
         let overloaded = || ToolError::Overloaded {
             tool: context.tool_name().to_owned(),
             limit: self.limits().concurrency,
         };
         tokio::select! {
-            slot = slots.acquire() => slot.map_err(|_| overloaded()),
+            slot = slots.acquire_owned() => slot.map_err(|_| overloaded()),
             () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
             _ = context.expired() => Err(overloaded()),
         }

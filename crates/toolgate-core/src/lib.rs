@@ -64,6 +64,7 @@ mod policy;
 mod redact;
 mod schema;
 mod scope;
+mod slots;
 mod source;
 mod tool;
 mod tools;

@@ -52,7 +52,7 @@ pub struct Limits {
     #[serde(deserialize_with = "units::bytes::deserialize")]
     #[schemars(with = "BytesText")]
     pub max_result: usize,
-    /// Calls that run at the same time; the next ones wait within their own timeout.
+    /// Calls of one server, or of all local tools, that run at the same time; the next ones wait within their own timeout.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub concurrency: usize,

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use super::{Shared, ToolExecutor};
+use crate::slots::Slots;
 use crate::{Approver, Limits, LogObserver, Observer, Policy, ToolManager};
 
 /// Collects what a [`ToolExecutor`] needs.
@@ -85,7 +84,7 @@ impl ToolExecutorBuilder {
         ToolExecutor {
             shared: Arc::new(Shared {
                 observers: self.observers.unwrap_or_else(log),
-                slots: Semaphore::new(self.limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+                slots: Slots::new(self.limits.concurrency),
                 manager: self.manager,
                 limits: self.limits,
                 policy: self.policy,

@@ -3,12 +3,15 @@
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
+use futures::FutureExt;
 use futures::future::join_all;
 use serde_json::json;
 use tokio::time::Instant;
-use toolgate_core::{FunctionTool, Limits, ToolCall, ToolError, ToolExecutor, ToolManager};
+use toolgate_core::{
+    FunctionTool, Limits, Rank, Source, Tool, ToolCall, ToolError, ToolExecutor, ToolManager,
+};
 
-use crate::support::{builder_of, echo, executor_of, hung, open, secs, sleeping};
+use crate::support::{builder_of, echo, executor_of, hung, open, secs, sleeping, tool_of};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
@@ -60,6 +63,53 @@ async fn a_call_that_gets_no_slot_within_its_timeout_is_overloaded() {
             .await
             .is_success()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_fills_its_own_slots_only() {
+    const SLOTS: usize = 4;
+    let manager = ToolManager::new();
+    manager.add(echo(open("local")));
+    let hung_at = |server: &str| {
+        let definition = open("hung").source(Source::Mcp(server.to_owned()));
+        Arc::new(hung(definition)) as Arc<dyn Tool>
+    };
+    for (place, server, tools) in [
+        (
+            0,
+            "bad",
+            vec![hung_at("bad"), tool_of("bad", open("quick"))],
+        ),
+        (1, "good", vec![tool_of("good", open("well"))]),
+    ] {
+        let source = Source::Mcp(server.to_owned());
+        manager.replace(&source, Rank::Server(place), tools);
+    }
+    let mut limits = Limits::default();
+    limits.concurrency = SLOTS;
+    let executor = ToolExecutor::builder(Arc::new(manager)).limits(limits);
+    let executor = executor.unobserved().build();
+    let mut hanging: Vec<_> = (0..SLOTS)
+        .map(|_| Box::pin(executor.execute(ToolCall::new("hung", json!({})))))
+        .collect();
+    for call in &mut hanging {
+        assert!(call.now_or_never().is_none());
+    }
+    let begin = Instant::now();
+    for (tool, expected) in [
+        ("local", None),
+        ("well", None),
+        ("quick", Some("overloaded")),
+    ] {
+        let call = ToolCall::new(tool, json!({})).timeout(secs(1));
+        let envelope = executor.execute(call).await.to_envelope();
+        assert_eq!(envelope["error_kind"].as_str(), expected, "{envelope}");
+        let waited = expected.map_or(secs(0), |_| secs(1));
+        assert_eq!(begin.elapsed(), waited, "{tool}");
+    }
+    drop(hanging);
+    let outcome = executor.execute(ToolCall::new("quick", json!({}))).await;
+    assert!(outcome.is_success(), "{:?}", outcome.error());
 }
 
 #[tokio::test(start_paused = true)]
