@@ -12,7 +12,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::arguments::Size;
-use crate::flight::Flight;
+use crate::flight::{Flight, Step};
 use crate::slots::{Slot, Slots};
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
@@ -67,7 +67,7 @@ impl ToolExecutor {
     pub async fn execute(&self, call: ToolCall) -> ToolOutcome {
         let mut flight = Flight::start(self, &call);
         let result = self.run(call, &mut flight).await;
-        flight.land(result).await // 6 observe
+        flight.land(result).await // 7 observe
     }
 
     async fn run(
@@ -84,7 +84,8 @@ impl ToolExecutor {
             .await?; // 4 permit
         flight.tell_started().await?;
         let context = flight.begin(&mut call, tool.definition().timeout(self.limits()));
-        self.invoke(&*tool, arguments, &context).await // 5 invoke
+        let _slot = self.slot(&*tool, &context, flight).await?; // 5 queue
+        self.invoke(&*tool, arguments, &context).await // 6 invoke
     }
 
     /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
@@ -180,12 +181,12 @@ impl ToolExecutor {
         // The call of `ask` itself may panic, not only its future.
         let answer =
             async { tokio::time::timeout(self.limits().approval, approver.ask(request)).await };
-        flight.asks();
+        flight.enter(Step::Approval);
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,
             () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
-        flight.answered();
+        flight.enter(Step::Invoke);
         match answer {
             Ok(Ok(Approval::Granted)) => Ok(()),
             Ok(Ok(Approval::Refused)) => Err(denied("was refused by the person who was asked")),
@@ -201,7 +202,6 @@ impl ToolExecutor {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let name = || context.tool_name().to_owned();
-        let _slot = self.slot(tool.definition().source(), context).await?;
         if context.cancellation().is_cancelled() {
             return Err(ToolError::Cancelled { tool: name() });
         }
@@ -229,17 +229,26 @@ impl ToolExecutor {
     }
 
     /// Waits for a slot as long as the call itself may take.
-    async fn slot(&self, source: &Source, context: &CallContext) -> Result<Slot, ToolError> {
-        let slots = match self.shared.slots.try_take(source) {
+    async fn slot(
+        &self,
+        tool: &dyn Tool,
+        context: &CallContext,
+        flight: &mut Flight<'_>,
+    ) -> Result<Slot, ToolError> {
+        let slots = match self.shared.slots.try_take(tool.definition().source()) {
             Ok(slot) => return Ok(slot),
             Err(taken) => taken,
         };
+        flight.enter(Step::Queue);
         let overloaded = || ToolError::Overloaded {
             tool: context.tool_name().to_owned(),
             limit: self.limits().concurrency,
         };
         tokio::select! {
-            slot = slots.acquire_owned() => slot.map_err(|_| overloaded()),
+            slot = slots.acquire_owned() => {
+                flight.enter(Step::Invoke);
+                slot.map_err(|_| overloaded())
+            }
             () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
             _ = context.expired() => Err(overloaded()),
         }

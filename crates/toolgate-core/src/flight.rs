@@ -20,6 +20,16 @@ use crate::{
     ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
 };
 
+/// Where the time of a call goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    Check,
+    Approval,
+    Queue,
+    /// From the end of the check on, but for what stands above.
+    Invoke,
+}
+
 /// Lands by [`land`](Flight::land); if it is dropped before, the caller is gone, and it is recorded as cancelled.
 pub(crate) struct Flight<'a> {
     executor: &'a ToolExecutor,
@@ -37,7 +47,8 @@ pub(crate) struct Flight<'a> {
     renamed: Vec<(String, String)>,
     dropped: Vec<String>,
     timings: Timings,
-    asking: bool,
+    step: Step,
+    step_began: Instant,
     context: Option<CallContext>,
     landed: bool,
 }
@@ -45,6 +56,7 @@ pub(crate) struct Flight<'a> {
 impl<'a> Flight<'a> {
     pub(crate) fn start(executor: &'a ToolExecutor, call: &ToolCall) -> Self {
         let (Given::Object(asked) | Given::Unusable { raw: asked, .. }) = &call.arguments;
+        let started = Instant::now();
         Self {
             executor,
             id: call.id,
@@ -53,7 +65,7 @@ impl<'a> Flight<'a> {
             caller: call.scope.shared_caller(),
             trace: Trace::of(call.id, call.trace_parent.as_deref()),
             told_started: false,
-            started: Instant::now(),
+            started,
             started_at: SystemTime::now(),
             asked: Arc::clone(asked),
             tool: None,
@@ -61,7 +73,8 @@ impl<'a> Flight<'a> {
             renamed: Vec::new(),
             dropped: Vec::new(),
             timings: Timings::default(),
-            asking: false,
+            step: Step::Check,
+            step_began: started,
             context: None,
             landed: false,
         }
@@ -75,16 +88,21 @@ impl<'a> Flight<'a> {
         self.executed = Some(arguments.shared());
         self.renamed = renamed;
         self.dropped = arguments.dropped().to_vec();
-        self.timings.check = self.started.elapsed();
+        self.enter(Step::Invoke);
     }
 
-    pub(crate) fn asks(&mut self) {
-        self.asking = true;
-    }
-
-    pub(crate) fn answered(&mut self) {
-        self.asking = false;
-        self.timings.approval = self.started.elapsed() - self.timings.check;
+    /// Ends a step, and begins another one.
+    pub(crate) fn enter(&mut self, next: Step) -> Instant {
+        let now = Instant::now();
+        let took = now - self.step_began;
+        *match self.step {
+            Step::Check => &mut self.timings.check,
+            Step::Approval => &mut self.timings.approval,
+            Step::Queue => &mut self.timings.queue,
+            Step::Invoke => &mut self.timings.invoke,
+        } += took;
+        (self.step, self.step_began) = (next, now);
+        now
     }
 
     pub(crate) fn begin(&mut self, call: &mut ToolCall, timeout: Duration) -> CallContext {
@@ -134,13 +152,11 @@ impl<'a> Flight<'a> {
             // Work that lives on in a thread or on a server learns that nobody waits for it any more.
             context.cancellation().cancel();
         }
-        if self.asking {
-            self.answered();
-        }
-        let elapsed = self.started.elapsed() - self.timings.approval;
-        match self.context {
-            Some(_) => self.timings.invoke = elapsed - self.timings.check,
-            None => self.timings.check = elapsed,
+        let ended = self.enter(Step::Invoke);
+        let elapsed = ended - self.started - self.timings.approval;
+        if self.context.is_none() {
+            // It never came to the tool.
+            self.timings.check += std::mem::take(&mut self.timings.invoke);
         }
         CallRecord {
             origin: self.origin,

@@ -6,8 +6,9 @@
 //!                 2 rename    ParameterNames
 //!                 3 validate  Schema, ValidArguments
 //!                 4 permit    Policy, Approver
-//!                 5 invoke    Tool, with deadline and cancellation
-//!                 6 observe   Observer
+//!                 5 queue     a slot among those of the tool's server
+//!                 6 invoke    Tool, with deadline and cancellation
+//!                 7 observe   Observer
 //! ```
 //!
 //! Start reading in `executor.rs`. A tool of your own takes ten lines:

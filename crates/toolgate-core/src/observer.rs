@@ -134,6 +134,8 @@ pub struct Timings {
     pub check: Duration,
     /// Waiting for a person; not part of the execution time.
     pub approval: Duration,
-    /// Waiting for a free slot, and the tool itself.
+    /// Waiting for a free slot.
+    pub queue: Duration,
+    /// The tool itself.
     pub invoke: Duration,
 }

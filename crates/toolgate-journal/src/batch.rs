@@ -12,14 +12,14 @@ use crate::{time, turns};
 
 const INSERT: &str = "
     INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked,
-        finished, outcome, duration, check_time, approval_time, invoke_time, result_bytes, result_cut, error, hint, details,
-        renamed, dropped, result, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+        finished, outcome, duration, check_time, approval_time, queue_time, invoke_time, result_bytes, result_cut, error,
+        hint, details, renamed, dropped, result, content)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
 /// What has an end keeps it: a row may come twice, see `spool.rs`.
 const UPDATE: &str = "
     UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
         result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
-        result = ?16, content = ?17
+        result = ?16, content = ?17, queue_time = ?18
     WHERE seq = ?1 AND id = ?2 AND (finished IS NULL OR outcome = 'interrupted')";
 
 /// Fails if the tables are not what they should be. Makes both statements, for later.
@@ -139,6 +139,7 @@ impl Batch<'_> {
                 end.map(|end| end.duration),
                 end.map(|end| end.check),
                 end.map(|end| end.approval),
+                end.and_then(|end| end.queue),
                 end.map(|end| end.invoke),
                 end.and_then(|end| end.result_bytes),
                 end.is_some_and(|end| end.result_cut),
@@ -221,6 +222,7 @@ impl Batch<'_> {
                 row.dropped,
                 row.result,
                 row.content,
+                row.queue,
             ])?;
             if rows > 0 {
                 return Ok(true);
@@ -261,6 +263,7 @@ mod tests {
             duration: 1,
             check: 1,
             approval: 1,
+            queue: Some(1),
             invoke: 1,
             renamed: None,
             dropped: None,

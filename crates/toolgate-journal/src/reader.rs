@@ -202,9 +202,11 @@ impl Reader {
 
     fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead(connection)?;
+        let queue_time = known_column(connection, "queue_time")?;
         let sql = format!(
             "SELECT {}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
-                result, result_cut, content, hint, details, trace_id, parent_span_id FROM calls WHERE seq = ?",
+                result, result_cut, content, hint, details, trace_id, parent_span_id, {queue_time}
+                FROM calls WHERE seq = ?",
             columns(connection)?
         );
         let found = connection
@@ -277,9 +279,17 @@ fn query(
 
 /// The columns of a summary, also of a file that nobody has written to since a column was added.
 fn columns(connection: &Connection) -> rusqlite::Result<Cow<'static, str>> {
-    Ok(match connection.column_exists(None, "calls", "caller")? {
-        true => SUMMARY.into(),
-        false => SUMMARY.replace("caller", "NULL").into(),
+    Ok(match known_column(connection, "caller")? {
+        "NULL" => SUMMARY.replace("caller", "NULL").into(),
+        _ => SUMMARY.into(),
+    })
+}
+
+/// The column, or nothing in its place.
+fn known_column(connection: &Connection, name: &'static str) -> rusqlite::Result<&'static str> {
+    Ok(match connection.column_exists(None, "calls", name)? {
+        true => name,
+        false => "NULL",
     })
 }
 
@@ -332,6 +342,7 @@ fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
         timings: StepTimes {
             check_ms: millis(row, 21)?,
             approval_ms: millis(row, 22)?,
+            queue_ms: millis(row, 31)?,
             invoke_ms: millis(row, 23)?,
         },
         result: json(row, 24)?,

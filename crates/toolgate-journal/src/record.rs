@@ -90,7 +90,9 @@ pub struct StepTimes {
     pub check_ms: Option<f64>,
     /// Waiting for a person.
     pub approval_ms: Option<f64>,
-    /// Waiting for a free slot, and the tool itself.
+    /// Waiting for a free slot; nothing of calls that an older version recorded.
+    pub queue_ms: Option<f64>,
+    /// The tool itself.
     pub invoke_ms: Option<f64>,
 }
 

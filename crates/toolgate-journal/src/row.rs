@@ -66,6 +66,9 @@ pub(crate) struct EndRow {
     pub(crate) duration: i64,
     pub(crate) check: i64,
     pub(crate) approval: i64,
+    /// Nothing in the spool of an older version.
+    #[serde(default)]
+    pub(crate) queue: Option<i64>,
     pub(crate) invoke: i64,
     pub(crate) renamed: Option<String>,
     pub(crate) dropped: Option<String>,
@@ -250,6 +253,7 @@ impl EndRow {
             duration: whole_micros(record.outcome.elapsed),
             check: whole_micros(record.timings.check),
             approval: whole_micros(record.timings.approval),
+            queue: Some(whole_micros(record.timings.queue)),
             invoke: whole_micros(record.timings.invoke),
             renamed: list(redactor, &record.renamed),
             dropped: list(redactor, &record.dropped),

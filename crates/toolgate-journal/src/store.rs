@@ -38,15 +38,19 @@ const TABLES: &str = "
     CREATE TABLE calls (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL, run INTEGER NOT NULL, tool TEXT NOT NULL, source TEXT, server TEXT,
         origin TEXT NOT NULL, caller TEXT, trace_id TEXT, parent_span_id TEXT, started_at INTEGER NOT NULL, finished INTEGER,
-        outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, invoke_time INTEGER, result_bytes INTEGER,
-        result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, error TEXT, hint TEXT, details TEXT,
+        outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, queue_time INTEGER, invoke_time INTEGER,
+        result_bytes INTEGER, result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, error TEXT, hint TEXT, details TEXT,
         renamed TEXT, dropped TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
     );
     CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 
 /// What makes a file of each older form one of the next. The new column stands last there, which costs a list that reads it
 /// some pages for every call with a long result; to write a large file anew would cost more.
-const STEPS: [&str; 2] = [turns::TABLE, "ALTER TABLE calls ADD COLUMN caller TEXT"];
+const STEPS: [&str; 3] = [
+    turns::TABLE,
+    "ALTER TABLE calls ADD COLUMN caller TEXT",
+    "ALTER TABLE calls ADD COLUMN queue_time INTEGER",
+];
 
 /// How much of a file is looked at before it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -121,7 +121,10 @@ pub(crate) struct Steps {
     /// Waiting for a person.
     #[schema(example = 0.0)]
     pub(crate) approval_ms: Option<f64>,
-    /// Waiting for a free slot, and the tool itself.
+    /// Waiting for a free slot.
+    #[schema(example = 0.0)]
+    pub(crate) queue_ms: Option<f64>,
+    /// The tool itself.
     #[schema(example = 0.1)]
     pub(crate) invoke_ms: Option<f64>,
 }
@@ -262,6 +265,7 @@ impl CallDetail {
             timings: Steps {
                 check_ms: Some(millis(record.timings.check)),
                 approval_ms: Some(millis(record.timings.approval)),
+                queue_ms: Some(millis(record.timings.queue)),
                 invoke_ms: Some(millis(record.timings.invoke)),
             },
             result: None,
@@ -326,6 +330,7 @@ impl From<toolgate_journal::CallDetail> for CallDetail {
             timings: Steps {
                 check_ms: call.timings.check_ms,
                 approval_ms: call.timings.approval_ms,
+                queue_ms: call.timings.queue_ms,
                 invoke_ms: call.timings.invoke_ms,
             },
             result: call.result,

@@ -60,6 +60,7 @@ struct Inner {
     calls: Family<OfOrigin, Counter>,
     failures: Family<OfKind, Counter>,
     duration: Family<OfTool, Histogram, fn() -> Histogram>,
+    queue: Family<OfTool, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     unknown: Counter,
     /// A call finds its figures by the tool, without making labels anew.
@@ -77,7 +78,8 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("toolgate");
         let calls = Family::default();
         let failures = Family::default();
-        let duration = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> _);
+        let times = || Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> _);
+        let (duration, queue) = (times(), times());
         let (in_flight, unknown) = (Gauge::default(), Counter::default());
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which Toolgate this is", version);
@@ -93,6 +95,12 @@ impl Default for Metrics {
             Unit::Seconds,
             Family::clone(&duration),
         );
+        registry.register_with_unit(
+            "call_queue",
+            "How long calls waited for a free slot, of those that had to",
+            Unit::Seconds,
+            Family::clone(&queue),
+        );
         registry.register("calls_in_flight", "Calls that run now", in_flight.clone());
         registry.register(
             "unknown_tool_calls",
@@ -104,6 +112,7 @@ impl Default for Metrics {
             calls,
             failures,
             duration,
+            queue,
             in_flight,
             unknown,
             tools: Mutex::default(),
@@ -198,6 +207,11 @@ impl Observer for Metrics {
         };
         tool.called(record.origin, self);
         tool.duration.observe(record.outcome.elapsed.as_secs_f64());
+        let waited = record.timings.queue;
+        if !waited.is_zero() {
+            let queue = self.0.queue.get_or_create(&tool.labels);
+            queue.observe(waited.as_secs_f64());
+        }
         if let Err(error) = &record.outcome.result {
             self.failed(tool.labels.clone(), error.kind());
         }
@@ -278,6 +292,32 @@ mod tests {
         }
         assert!(!page.contains("evil"));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_for_a_slot_is_counted_where_there_was_one() {
+        let (metrics, manager) = (Metrics::default(), ToolManager::new());
+        let slow = async |_: Nothing, _: toolgate_core::CallContext| {
+            tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+            Ok::<_, ToolError>("done")
+        };
+        manager.add(FunctionTool::new("slow", "Takes its time", slow).unwrap());
+        let mut limits = toolgate_core::Limits::default();
+        limits.concurrency = 1;
+        let executor = ToolExecutor::builder(Arc::new(manager))
+            .limits(limits)
+            .observer(metrics.clone())
+            .build();
+        let call = || executor.execute(ToolCall::new("slow", json!({})));
+        let (..) = tokio::join!(call(), call());
+        let page = metrics.render(&[], 1, 0);
+        for line in [
+            r#"toolgate_call_queue_seconds_count{tool="slow",server="custom"} 1"#,
+            r#"toolgate_call_queue_seconds_sum{tool="slow",server="custom"} 3.0"#,
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+    }
+
     struct Of(toolgate_core::ToolDefinition);
 
     impl toolgate_core::Tool for Of {

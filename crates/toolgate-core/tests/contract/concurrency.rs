@@ -8,10 +8,13 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_core::{
-    FunctionTool, Limits, Rank, Source, Tool, ToolCall, ToolError, ToolExecutor, ToolManager,
+    CallRecord, FunctionTool, Limits, Rank, Source, Timings, Tool, ToolCall, ToolError,
+    ToolExecutor, ToolManager,
 };
 
-use crate::support::{builder_of, echo, executor_of, hung, open, secs, sleeping, tool_of};
+use crate::support::{
+    Recorder, builder_of, echo, executor_of, hung, millis, open, secs, sleeping, tool_of,
+};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
@@ -63,6 +66,35 @@ async fn a_call_that_gets_no_slot_within_its_timeout_is_overloaded() {
             .await
             .is_success()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_a_slot_is_not_told_as_the_tools_time() {
+    let recorder = Recorder::default();
+    let mut limits = Limits::default();
+    limits.concurrency = 1;
+    let executor = builder_of([sleeping(open("second"), secs(1))]).limits(limits);
+    let executor = executor.observer(recorder.clone()).build();
+    let call = || executor.execute(ToolCall::new("second", json!({})).timeout(secs(9)));
+    let impatient = async {
+        let call = executor.execute(ToolCall::new("second", json!({})));
+        assert!(tokio::time::timeout(millis(1500), call).await.is_err());
+    };
+    let late = executor.execute(ToolCall::new("second", json!({})).timeout(millis(500)));
+    let (..) = tokio::join!(call(), call(), impatient, late);
+    let told = |record: CallRecord| {
+        let Timings { queue, invoke, .. } = record.timings;
+        assert_eq!(record.outcome.elapsed, queue + invoke);
+        (queue, invoke)
+    };
+    let told: Vec<_> = recorder.records().into_iter().map(told).collect();
+    let expected = [
+        (millis(500), secs(0)), // It was overloaded.
+        (secs(0), secs(1)),
+        (millis(1500), secs(0)), // Its caller is gone.
+        (secs(1), secs(1)),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use toolgate_core::{Pattern, Scope, ToolCall};
 
-use crate::support::{House, Log, echo, executor_of, json_of};
+use crate::support::{FIRST_FORM, House, Log, echo, executor_of, json_of};
 
 fn called_by(caller: &str) -> ToolCall {
     let scope = Scope::only(vec![Pattern::new("echo")]).of(caller);
@@ -24,8 +24,7 @@ async fn of_the_first_form(calls: usize) -> House {
         executor.execute(call).await;
     }
     journal.close().await;
-    let older = "DROP TABLE turns; ALTER TABLE calls DROP COLUMN caller; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE);";
-    house.sqlite().execute_batch(older).unwrap();
+    house.sqlite().execute_batch(FIRST_FORM).unwrap();
     house
 }
 
@@ -58,7 +57,8 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
     let house = of_the_first_form(3).await;
     let read = house.calls();
     assert_eq!(read.len(), 3);
-    assert!(house.reader().call(&read[0].id).unwrap().is_some());
+    let detail = house.reader().call(&read[0].id).unwrap().unwrap();
+    assert_eq!(detail.timings.queue_ms, None, "nobody knows");
     assert_eq!(form(&house.file()), 1, "a reader changes nothing");
 
     let journal = house.journal();
@@ -69,7 +69,7 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
     assert_eq!(calls[0].caller.as_deref(), Some("kitchen"));
     assert_eq!(
         (form(&house.file()), house.beside(".broken-").len()),
-        (3, 0)
+        (4, 0)
     );
     journal.close().await;
     assert_eq!(

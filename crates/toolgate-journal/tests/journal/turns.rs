@@ -7,7 +7,7 @@ use toolgate_journal::{
     Journal, JournalHealth, JournalSettings, TurnOutcome, TurnStages, VoiceTurn,
 };
 
-use crate::support::{House, echo, eventually, executor_of, json_of};
+use crate::support::{FIRST_FORM, House, echo, eventually, executor_of, json_of};
 
 fn id(n: usize) -> String {
     format!("{n:032x}")
@@ -153,8 +153,7 @@ async fn a_file_from_before_there_were_turns_is_read_and_gets_them_when_it_is_wr
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;
-    let older = "DROP TABLE turns; ALTER TABLE calls DROP COLUMN caller; PRAGMA user_version = 1";
-    house.sqlite().execute_batch(older).unwrap();
+    house.sqlite().execute_batch(FIRST_FORM).unwrap();
 
     let reader = house.reader();
     assert!(reader.turns(10, None).unwrap().is_empty());

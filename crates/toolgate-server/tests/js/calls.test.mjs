@@ -114,10 +114,12 @@ test('arguments are compared name by name', () => {
   ]);
 });
 
-test('waiting for a person is shown, though it is no execution time', () => {
-  const { steps, total } = stepsOf({ duration_ms: 12, timings: { check_ms: 1, approval_ms: 3000, invoke_ms: 10 } });
+test('waiting for a person or for a slot is shown apart from the run', () => {
+  const { steps, total } = stepsOf({ duration_ms: 12, timings: { check_ms: 1, approval_ms: 3000, queue_ms: 0, invoke_ms: 10 } });
   assert.deepEqual(steps.map(({ name, from, ms }) => [name, from, ms]), [['Check', 0, 1], ['Approval', 1, 3000], ['Run', 3001, 10]]);
   assert.equal(total, 3011);
+  const queued = stepsOf({ duration_ms: 5011, timings: { check_ms: 1, approval_ms: 0, queue_ms: 5000, invoke_ms: 10 } });
+  assert.deepEqual(queued.steps.map(({ name, from, ms }) => [name, from, ms]), [['Check', 0, 1], ['Queue', 1, 5000], ['Run', 5001, 10]]);
   const slow = stepsOf({ duration_ms: 20, timings: { check_ms: 1, approval_ms: 0, invoke_ms: 10 } });
   assert.deepEqual(slow.steps.map(({ name, from, ms }) => [name, from, ms]), [['Check', 0, 1], ['Run', 1, 10], ['Rest', 11, 9]]);
   assert.deepEqual(stepsOf({ duration_ms: null, timings: { check_ms: null } }).steps, []);

@@ -7,8 +7,12 @@ import { SLOW } from './call-row.js';
 const STEPS = [
   ['check_ms', 'Check', 'Finding the tool, renaming and validating the arguments', 'info'],
   ['approval_ms', 'Approval', 'Waiting for a person; not counted as execution time', 'warn'],
-  ['invoke_ms', 'Run', 'Waiting for a free slot, and the tool itself', 'accent'],
+  ['queue_ms', 'Queue', 'Waiting for a free slot: limits.concurrency calls of its server were running', 'warn'],
+  ['invoke_ms', 'Run', 'The tool itself', 'accent'],
 ];
+
+/** Steps that most calls do not have. */
+const MAY_WAIT = new Set(['approval_ms', 'queue_ms']);
 
 /** The steps with where each begins; what no step accounts for is shown as such. */
 export function stepsOf({ timings = {}, duration_ms: total }) {
@@ -16,7 +20,7 @@ export function stepsOf({ timings = {}, duration_ms: total }) {
   const steps = [];
   for (const [id, name, what, tone] of STEPS) {
     const ms = timings?.[id];
-    if (!Number.isFinite(ms) || (ms === 0 && id === 'approval_ms')) continue;
+    if (!Number.isFinite(ms) || (ms === 0 && MAY_WAIT.has(id))) continue;
     steps.push({ name, what, tone, from: at, ms });
     at += ms;
   }

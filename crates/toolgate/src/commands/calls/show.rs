@@ -210,6 +210,7 @@ fn steps(timings: &Value) -> String {
     let steps = [
         ("check", "check_ms"),
         ("approval", "approval_ms"),
+        ("queue", "queue_ms"),
         ("tool", "invoke_ms"),
     ];
     let known = steps.iter().filter(|(_, key)| timings[*key].is_number());
