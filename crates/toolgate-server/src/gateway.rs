@@ -17,6 +17,7 @@ use toolgate_models::ModelSettings;
 use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
 use crate::api::{openapi, status};
+use crate::guard::Room;
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
@@ -80,6 +81,8 @@ struct Inner {
     calls: CancellationToken,
     /// True once every server has had its first attempt, or time enough for it.
     settled: AtomicBool,
+    /// Requests that may be calls.
+    requests: Room,
     chats: Chats,
     mcp: Endpoint,
     /// The description of the API.
@@ -99,13 +102,14 @@ impl Gateway {
         let mcp = Endpoint::new(&parts);
         Self(Arc::new(Inner {
             mcp,
-            parts,
             started: Instant::now(),
             stopping: CancellationToken::new(),
             calls: CancellationToken::new(),
             settled: AtomicBool::new(false),
+            requests: Room::new(parts.settings.concurrency),
             chats: Chats::default(),
             document: OnceLock::new(),
+            parts,
         }))
     }
 
@@ -121,6 +125,11 @@ impl Gateway {
     pub(crate) fn document(&self) -> Bytes {
         let written = || openapi::written(status::token_needed(self));
         self.0.document.get_or_init(written).clone()
+    }
+
+    /// The places of requests that may be calls.
+    pub(crate) fn requests(&self) -> &Room {
+        &self.0.requests
     }
 
     /// The conversations that go on.

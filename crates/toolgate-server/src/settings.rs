@@ -35,7 +35,7 @@ pub struct ServeSettings {
     pub tokens: Vec<TokenSettings>,
     /// Calls per second that one token or address may ask for; 0: as many as there are.
     pub rate: u32,
-    /// Requests that may be under way at once; more are told to come back.
+    /// Requests that may be under way at once, and as many that only look; more are told to come back.
     pub concurrency: usize,
     /// Connections that may be open at once.
     pub connections: usize,

@@ -177,13 +177,17 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         }
     }
     if hidden > 0 {
-        let (are, s) = if hidden == 1 {
-            ("is", "")
-        } else {
-            ("are", "s")
-        };
+        let are = if hidden == 1 { "is" } else { "are" };
+        let s = if all == 1 { "" } else { "s" };
         reasons.push(format!(
             "{hidden} of {all} MCP server{s} {are} not connected"
+        ));
+    }
+    let requests = gateway.requests();
+    if requests.taken() >= requests.places() {
+        reasons.push(format!(
+            "as many requests are under way as may be (serve.concurrency: {}); more are turned away",
+            requests.places()
         ));
     }
     if let Some(error) = journal(gateway).error {

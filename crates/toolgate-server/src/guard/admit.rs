@@ -68,8 +68,12 @@ impl Guard {
         }
         self.expect_rate(&caller, ends.peer, &parts.method)
             .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?; // 4 rate
-        let place = self.requests.enter(); // 5 room
-        let place = place.ok_or_else(|| Refusal::Full(self.requests.places()).answer(parts))?;
+        let room = match site.is_look(parts) {
+            true => &self.looks,
+            false => self.gateway.requests(),
+        };
+        let place = room.enter(); // 5 room
+        let place = place.ok_or_else(|| Refusal::Full(room.places()).answer(parts))?;
         Ok(Entry {
             caller: Some(caller),
             place: Some(place),
@@ -165,6 +169,15 @@ impl Site {
             (&Method::POST, path) if path.starts_with("/api/tools/") => Self::Check,
             _ => Self::Other,
         }
+    }
+
+    /// True for what an operator does to see how it is and to mend it, which must go on while calls fill the gateway.
+    fn is_look(self, parts: &Parts) -> bool {
+        let is_operators =
+            |path: &str| path.starts_with("/api/approvals/") || path.starts_with("/api/servers/");
+        parts.method.is_safe()
+            || matches!(self, Self::SignIn | Self::SignOut)
+            || is_operators(parts.uri.path())
     }
 }
 

@@ -42,7 +42,7 @@ use host::Hosts;
 use origin::{Origins, Page};
 use rate::Rate;
 use refusal::Refusal;
-use room::Room;
+pub(crate) use room::Room;
 use session::Sessions;
 use token::Tokens;
 use wrong::{SLOW, Slowly, WrongTokens};
@@ -113,7 +113,8 @@ pub(crate) struct Guard {
     origins: Origins,
     keys: Arc<Keys>,
     rate: Option<Rate>,
-    requests: Room,
+    /// For whoever only looks: an operator sees how it is also when there is no room for calls.
+    looks: Room,
     streams: Room,
     ids: RequestIds,
     body_patience: Duration,
@@ -138,7 +139,7 @@ impl Guard {
                 wrong: WrongTokens::default(),
             }),
             rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
-            requests: Room::new(settings.concurrency),
+            looks: Room::new(settings.concurrency),
             streams: Room::new(STREAMS),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),
@@ -149,7 +150,7 @@ impl Guard {
 
     /// Requests that are under way.
     pub(crate) fn under_way(&self) -> usize {
-        self.requests.taken()
+        self.gateway.requests().taken()
     }
 
     /// Streams that are open.

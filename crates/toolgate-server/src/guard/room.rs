@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A number of places. Who finds none is told so at once; nobody waits.
 #[derive(Clone)]
-pub(super) struct Room {
+pub(crate) struct Room {
     taken: Arc<AtomicUsize>,
     places: usize,
 }
 
 /// A place, until it is dropped.
-pub(super) struct Place(Arc<AtomicUsize>);
+pub(crate) struct Place(Arc<AtomicUsize>);
 
 impl Room {
-    pub(super) fn new(places: usize) -> Self {
+    pub(crate) fn new(places: usize) -> Self {
         Self {
             taken: Arc::default(),
             places,
@@ -28,11 +28,11 @@ impl Room {
     }
 
     /// How many places are taken.
-    pub(super) fn taken(&self) -> usize {
+    pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    pub(super) fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.places
     }
 }

@@ -20,13 +20,12 @@ async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let started = tokio::time::Instant::now();
         let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
-        let list = ask(&guard, "GET", "/api/tools", &[], "").await;
-        let health = ask(&guard, "GET", "/healthz", &[], "").await;
+        let chat = ask(&guard, "POST", "/api/chat", &[], "{}").await;
         assert_eq!(started.elapsed(), Duration::ZERO, "nobody waits");
-        (call, list, health)
+        (call, chat)
     };
-    let (first, (call, list, health)) = join(first, second).await;
-    assert_eq!((first.status.as_u16(), health.status.as_u16()), (200, 200));
+    let (first, (call, chat)) = join(first, second).await;
+    assert_eq!(first.status, 200);
     assert_eq!(
         (call.status.as_u16(), call.header("retry-after")),
         (503, Some("1"))
@@ -38,15 +37,51 @@ async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
     );
     assert_eq!(call.json()["error_kind"], "unavailable");
     assert_eq!(
-        (list.status.as_u16(), list.header("retry-after")),
+        (chat.status.as_u16(), chat.header("retry-after")),
         (503, Some("1"))
     );
-    assert!(list.detail().contains("1 requests are under way"));
-    assert_eq!(
-        ask(&guard, "GET", "/api/tools", &[], "").await.status,
-        200,
-        "there is room again"
-    );
+    assert!(chat.detail().contains("1 requests are under way"));
+    let again = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
+    assert_eq!(again.status, 200, "there is room again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
+    let guard = guard(json!({ "concurrency": 1 }));
+    let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1000}"#);
+    let operator = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        for path in [
+            "/",
+            "/assets/js/main.js",
+            "/metrics",
+            "/openapi.json",
+            "/healthz",
+            "/api/status",
+            "/api/stats",
+            "/api/tools",
+            "/api/servers",
+            "/api/calls",
+            "/api/approvals",
+        ] {
+            let look = ask(&guard, "GET", path, &[], "").await;
+            assert_eq!(look.status, 200, "{path}: {}", look.text);
+        }
+        let events = bare("GET", "/api/events", &[("host", BIND)], "");
+        let events = guard.handle(ends(), &Watch::of_a_test(), events).await;
+        assert_eq!(events.status(), 200);
+        for path in ["/api/approvals/1", "/api/servers/1/reconnect"] {
+            let nothing = ask(&guard, "POST", path, &[], r#"{"approve":true}"#).await;
+            assert_eq!(nothing.status, 404, "{path}: {}", nothing.text);
+        }
+        ask(&guard, "GET", "/readyz", &[], "").await
+    };
+    let (_, ready) = join(call, operator).await;
+    assert_eq!(ready.json()["status"], "degraded", "{}", ready.text);
+    let reason = ready.json()["reasons"][0].to_string();
+    assert!(reason.contains("serve.concurrency: 1"), "{reason}");
+    let ready = ask(&guard, "GET", "/readyz", &[], "").await;
+    assert_eq!(ready.json()["status"], "ready", "{}", ready.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +90,8 @@ async fn a_place_comes_back_when_the_caller_is_gone() {
     let gone = ask(&guard, "POST", NAP, &[], r#"{"ms":10000}"#);
     drop(tokio::time::timeout(Duration::from_millis(1), gone).await);
     assert_eq!(guard.under_way(), 0);
-    assert_eq!(ask(&guard, "GET", "/api/tools", &[], "").await.status, 200);
+    let next = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
+    assert_eq!(next.status, 200);
 }
 
 #[tokio::test(start_paused = true)]
