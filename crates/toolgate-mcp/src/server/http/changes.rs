@@ -79,8 +79,7 @@ impl McpHttp {
         }
         let Some(listener) = Listener::new(&self.shared) else {
             let text = "too many clients listen; try again later";
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(Refusal::of_http(status, text));
+            return Err(Refusal::busy(text));
         };
         let catalogue = &self.server.catalogue;
         let accepted = Catalogue::accepted(requested);

@@ -153,7 +153,7 @@ impl McpHttp {
         let headers = &parts.headers;
         if self.shared.life.ending.is_cancelled() {
             let text = "the server is shutting down; try again later";
-            return Refusal::of_http(StatusCode::SERVICE_UNAVAILABLE, text).under(None);
+            return Refusal::busy(text).under(None);
         }
         match parts.method {
             Method::POST => match self.read(headers, body).await {

@@ -141,8 +141,7 @@ impl McpHttp {
         let sessions = &self.shared.sessions;
         let Some(session) = sessions.open(owner, version, catalogue.tools(), life) else {
             let text = "too many sessions are in use; try again later";
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(Refusal::of_http(status, text));
+            return Err(Refusal::busy(text));
         };
         connected(&params.client_info, &session.version);
         let mut response = reply::message(accepts, answered(id, &answer));

@@ -1,6 +1,6 @@
 //! Responses. Whatever goes wrong is told as a JSON-RPC error too: it is what clients read.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use serde::Serialize;
@@ -56,8 +56,18 @@ impl Refusal {
         )
     }
 
+    /// Later, if the client can do nothing but come back.
+    pub(super) fn busy(text: &'static str) -> Self {
+        Self::of_http(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
     pub(super) fn under(self, id: Option<&RequestId>) -> Response<HttpBody> {
-        with_json(self.status, failed(id, &self.error))
+        let mut response = with_json(self.status, failed(id, &self.error));
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 

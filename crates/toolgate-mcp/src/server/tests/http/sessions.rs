@@ -70,6 +70,7 @@ async fn for_one_session_too_many_the_one_unused_longest_goes() {
     let _more = [callers[1].get().await, newest.get().await];
     let refused = Caller::new(&mcp).post(initialize("2025-11-25")).await;
     assert_eq!(refused.status(), 503, "all of them are in use");
+    assert_eq!(refused.headers()["retry-after"], "1");
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,5 +150,7 @@ async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     assert_eq!(slow.await.unwrap()["result"]["isError"], true);
     assert_eq!(stream.next().await, None);
     assert_eq!(mcp.sessions(), 0);
-    assert_eq!(caller.post(asked("ping", json!({}))).await.status(), 503);
+    let refused = caller.post(asked("ping", json!({}))).await;
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.headers()["retry-after"], "1");
 }
