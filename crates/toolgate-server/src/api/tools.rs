@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, BodyError, Named, expect_json, read};
 use crate::Gateway;
-use crate::guard::Caller;
+use crate::guard::{self, Caller};
 use crate::problem::Problem;
 
 /// How long a call waits for its tool while the servers are starting.
@@ -182,19 +182,25 @@ pub(crate) struct CallQuery {
            ("traceparent" = Option<String>, Header, description = "The W3C trace the call belongs to")),
     request_body(content = Object, description = "The arguments", content_type = "application/json", example = json!({ "text": "hello" })),
     responses((status = 200, description = "The tool ran, or was refused with its reason; `success` says whether it did what was asked", body = Envelope),
-              (status = 400, description = "The body is no JSON object, or `timeout` no duration (an envelope); or the path can not be read (a problem)", content((Envelope = "application/json"), (Problem = "application/problem+json"))),
+              (status = 400, description = "The body is no JSON object, `timeout` no duration, or the path can not be read (an envelope); or the request itself can not be read (a problem)", content((Envelope = "application/json"), (Problem = "application/problem+json"))),
               (status = 404, description = "No such tool; the nearest names are told", body = Envelope),
               (status = 413, description = "The arguments are too large", body = Envelope),
-              (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
+              (status = 415, description = "The body is not JSON", body = Envelope),
               (status = 503, description = "As many calls run as may run, or the gateway is stopping; `retry-after` says when to come back", body = Envelope)))]
 pub(crate) async fn call(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Named(name): Named,
-    Asked(query): Asked<CallQuery>,
+    name: Result<Named, Problem>,
+    query: Result<Asked<CallQuery>, Problem>,
     request: Request,
-) -> Result<Response, Problem> {
-    expect_json(request.headers())?;
+) -> Response {
+    let is_json = expect_json(request.headers());
+    let (Named(name), Asked(query)) = match (name, query, is_json) {
+        (Ok(name), Ok(query), Ok(())) => (name, query),
+        (Err(problem), _, _) | (_, Err(problem), _) | (_, _, Err(problem)) => {
+            return unfit(request.uri(), &problem);
+        }
+    };
     let trace_parent = trace_parent(request.headers());
     let limit = gateway.executor().limits().max_arguments;
     let (call, refused) = match read(request.into_body(), limit).await {
@@ -207,7 +213,15 @@ pub(crate) async fn call(
         call = call.trace_parent(trace_parent);
     }
     let outcome = run(&gateway, &caller, call).await;
-    Ok(envelope(&outcome, refused))
+    envelope(&outcome, refused)
+}
+
+/// What can not be read as a call is no call, and is answered like one all the same.
+fn unfit(uri: &Uri, problem: &Problem) -> Response {
+    let tool = guard::called_tool(uri.path()).unwrap_or_default();
+    let error = ToolError::invalid("", problem.detail());
+    let outcome = ToolOutcome::refused(&ToolCall::new(tool, Value::Null), error);
+    envelope(&outcome, Some(problem.status()))
 }
 
 /// Runs a call for a caller.

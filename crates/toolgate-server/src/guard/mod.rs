@@ -42,6 +42,7 @@ use host::Hosts;
 use origin::{Origins, Page};
 use rate::Rate;
 use refusal::Refusal;
+pub(crate) use refusal::called_tool;
 pub(crate) use room::Room;
 use session::Sessions;
 use token::Tokens;

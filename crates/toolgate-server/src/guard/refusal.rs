@@ -111,6 +111,11 @@ pub(super) fn called(path: &str) -> Option<&str> {
     (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
+/// The same, decoded as far as it can be.
+pub(crate) fn called_tool(path: &str) -> Option<String> {
+    called(path).map(decoded)
+}
+
 fn decoded(name: &str) -> String {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
     let bytes = name.as_bytes();
@@ -175,7 +180,7 @@ mod tests {
             ("/api/tools/call", None),
         ];
         for (path, tool) in table {
-            assert_eq!(called(path).map(decoded).as_deref(), tool, "{path}");
+            assert_eq!(called_tool(path).as_deref(), tool, "{path}");
         }
     }
 }
