@@ -11,6 +11,7 @@ mod rate;
 mod refusal;
 mod room;
 pub(crate) mod session;
+mod streams;
 mod token;
 mod wrong;
 
@@ -23,20 +24,20 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Body as HttpBody;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use toolgate_core::Scope;
-use tracing::{Instrument, debug, error_span};
+use tracing::{Instrument, error_span};
 
 use admit::{Entry, Site, closing, refuse};
 pub(crate) use body::Answer;
-use body::{Bounded, Stream};
+use body::Bounded;
 use headers::RequestIds;
 use host::Hosts;
 use origin::{Origins, Page};
@@ -45,6 +46,7 @@ use refusal::Refusal;
 pub(crate) use refusal::called_tool;
 pub(crate) use room::Room;
 use session::Sessions;
+use streams::{Asker, Streams};
 use token::Tokens;
 use wrong::{SLOW, Slowly, WrongTokens};
 
@@ -52,8 +54,6 @@ use crate::listener::{Fault, Watch};
 use crate::problem::Problem;
 use crate::{Gateway, router};
 
-/// Streams that may be open at once.
-const STREAMS: usize = 256;
 /// Bytes a body may have where it holds no arguments, and room around arguments where it does.
 pub(crate) const SMALL_BODY: usize = 64 << 10;
 /// How long a body may take to arrive.
@@ -116,7 +116,7 @@ pub(crate) struct Guard {
     rate: Option<Rate>,
     /// For whoever only looks: an operator sees how it is also when there is no room for calls.
     looks: Room,
-    streams: Room,
+    streams: Streams,
     ids: RequestIds,
     body_patience: Duration,
 }
@@ -141,7 +141,7 @@ impl Guard {
             }),
             rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
             looks: Room::new(settings.concurrency),
-            streams: Room::new(STREAMS),
+            streams: Streams::new(settings),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),
             body_patience: BODY_PATIENCE,
@@ -193,21 +193,25 @@ impl Guard {
             + 'static,
     {
         let (parts, body) = request.into_parts();
-        let is_get = parts.method == Method::GET;
         let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let mut page = Page::None;
+        let mut asker = None;
         let response = match self.admit(ends, watch, &parts, &mut page) {
-            Ok(entry) => self.pass(entry, ends, watch, parts, body).await,
+            Ok(Entry { caller, place }) => {
+                asker = Some(Asker::of(caller.as_ref(), &parts, place));
+                self.pass(caller, ends, watch, parts, body).await
+            }
             Err(refused) => *refused,
         };
         if response.extensions().get::<Slowly>().is_some() {
+            asker = None;
             let slowly = tokio::time::sleep(SLOW);
             tokio::select! {
                 () = slowly => {}
                 () = self.gateway.stopping().cancelled() => {}
             }
         }
-        let (mut response, stream) = self.bounded(response, is_get);
+        let (mut response, stream) = self.bounded(response, asker);
         if is_chunked {
             // Where the next request begins is known to the parser alone, and it hides what it should refuse.
             response = closing(response);
@@ -219,7 +223,7 @@ impl Guard {
 
     async fn pass<B>(
         &self,
-        entry: Entry,
+        caller: Option<Caller>,
         ends: Ends,
         watch: &Arc<Watch>,
         mut parts: Parts,
@@ -244,12 +248,11 @@ impl Guard {
             parts.extensions.insert(Arc::clone(&self.keys));
             parts.extensions.insert(ends);
         }
-        if let Some(caller) = entry.caller {
+        if let Some(caller) = caller {
             parts.extensions.insert(caller);
         }
         let call = Refusal::Stopping.later(&parts);
         let response = self.before_the_end(parts, body, call).await;
-        drop(entry.place);
         let Some(fault) = watch.body_fault() else {
             return refusal::as_problem(response).await;
         };
@@ -309,32 +312,6 @@ impl Guard {
             },
             () = last => otherwise.answer(),
         }
-    }
-
-    /// A stream takes a place of its own and ends with the gateway: one that only watches at once, one that works when its
-    /// calls do.
-    fn bounded(&self, response: Response, is_get: bool) -> (Response, Option<Stream>) {
-        let kind = response.headers().get(header::CONTENT_TYPE);
-        if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
-            return (response, None);
-        }
-        let place = self.streams.enter();
-        // What answers a request has begun to work: only one that watches can be told to come back.
-        if place.is_none() && is_get {
-            let detail = format!(
-                "{STREAMS} streams are open already, which is the limit; close one, or try again later"
-            );
-            let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(5);
-            return (problem.into_response(), None);
-        }
-        let end = if is_get {
-            self.gateway.stopping()
-        } else {
-            self.gateway.calls()
-        };
-        let cut = Box::pin(end.clone().cancelled_owned());
-        debug!(streams = self.streams.taken(), "a stream was opened");
-        (response, Some(Stream { _place: place, cut }))
     }
 }
 

@@ -8,7 +8,6 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 
 use super::*;
-use crate::guard::STREAMS;
 
 const NAP: &str = "/api/tools/nap/call";
 
@@ -154,18 +153,30 @@ fn with_stream(settings: Value) -> Guard {
 }
 
 async fn open(guard: &Guard, method: &str) -> http::Response<Answer> {
-    let request = bare(method, "/endless", &[("host", BIND)], "");
+    open_as(guard, method, TOKEN).await
+}
+
+async fn open_as(guard: &Guard, method: &str, token: &str) -> http::Response<Answer> {
+    let bearer = format!("Bearer {token}");
+    let headers = [("host", BIND), ("authorization", &bearer)];
+    let request = bare(method, "/endless", &headers, "");
     guard.handle(ends(), &Watch::of_a_test(), request).await
 }
 
 #[tokio::test]
-async fn streams_have_places_of_their_own() {
-    let guard = with_stream(json!({ "concurrency": 1 }));
+async fn streams_have_places_of_their_own_and_nobody_takes_those_of_the_operator() {
+    let mut settings = locked();
+    settings["concurrency"] = json!(1);
+    let guard = with_stream(settings);
     let mut streams = Vec::new();
-    for _ in 0..STREAMS {
-        let stream = open(&guard, "GET").await;
-        assert_eq!(stream.status(), 200);
-        streams.push(stream);
+    for (token, most) in [(LIGHTS, 64), (TOKEN, 192)] {
+        for _ in 0..most {
+            let stream = open_as(&guard, "GET", token).await;
+            assert_eq!(stream.status(), 200, "{token}");
+            streams.push(stream);
+        }
+        let over = open_as(&guard, "GET", LIGHTS).await;
+        assert_eq!(over.status(), 503, "it has its share");
     }
     assert_eq!(guard.under_way(), 0, "they are no requests under way");
     let over = open(&guard, "GET").await;
@@ -180,6 +191,17 @@ async fn streams_have_places_of_their_own() {
     assert_eq!(open(&guard, "GET").await.status(), 200);
     drop(streams);
     assert_eq!(guard.streams.taken(), 0);
+}
+
+#[tokio::test]
+async fn a_stream_that_works_is_under_way_until_it_ends() {
+    let guard = with_stream(json!({ "concurrency": 1 }));
+    let works = open(&guard, "POST").await;
+    assert_eq!((guard.under_way(), guard.streams.taken()), (1, 0));
+    assert_eq!(open(&guard, "POST").await.status(), 503);
+    drop(works);
+    assert_eq!(guard.under_way(), 0);
+    assert_eq!(open(&guard, "POST").await.status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
