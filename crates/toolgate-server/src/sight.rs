@@ -58,11 +58,15 @@ impl Sight {
         stand_in(tool, source).is_some_and(|tool| self.has(&tool))
     }
 
-    /// All servers the caller may know of, as they are now.
+    /// All servers the caller may know of, as they are now. What they print may hold arguments of others.
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
         let mut servers = self.gateway.parts().servers.status();
         if !self.is_full() {
             servers.retain(|server| self.has_server(&server.name));
+            for server in &mut servers {
+                server.stderr.clear();
+                server.polluted_lines.clear();
+            }
         }
         servers
     }

@@ -15,7 +15,7 @@ const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// All figures, as Prometheus reads them.
 #[utoipa::path(get, path = "/metrics", tag = "status",
     responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"),
-              (status = 403, description = "The caller may not use everything; or the Host or the Origin is not one of this gateway", body = Problem)))]
+              (status = 403, description = "The caller may not use everything", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,

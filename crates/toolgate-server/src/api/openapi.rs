@@ -88,6 +88,9 @@ fn named(method: &str, path: &str) -> String {
         .fold(method.to_owned(), |name, word| format!("{name}_{word}"))
 }
 
+/// Whoever comes from elsewhere.
+const FOREIGN: (&str, &str) = ("403", "The Host or the Origin is not one of this gateway");
+
 /// Adds what the guard answers, and says of every problem which type it has.
 fn complete(operation: &mut Operation, is_health: bool) {
     for response in operation.responses.responses.values_mut() {
@@ -98,7 +101,7 @@ fn complete(operation: &mut Operation, is_health: bool) {
     let needs_token = ("401", "A token is needed, or it is wrong");
     let guard = [
         ("400", "The request can not be read"),
-        ("403", "The Host or the Origin is not one of this gateway"),
+        FOREIGN,
         ("408", "The body took too long to arrive"),
         (
             "429",
@@ -113,6 +116,10 @@ fn complete(operation: &mut Operation, is_health: bool) {
             "Too much is under way; `retry-after` says when to come back",
         ),
     ];
+    if let Some(RefOr::T(own)) = operation.responses.responses.get_mut(FOREIGN.0) {
+        // The guard's reason comes before the route's.
+        own.description = format!("{}; or: {}", own.description, FOREIGN.1);
+    }
     let all = guard.into_iter().chain((!is_health).then_some(needs_token));
     for (status, description) in all {
         let responses = &mut operation.responses.responses;

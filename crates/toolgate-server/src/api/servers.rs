@@ -48,10 +48,10 @@ pub(crate) struct Server {
     /// Lines on its stdout that were no messages.
     #[schema(example = 0)]
     polluted: u64,
-    /// The latest of them.
+    /// The latest of them; only for a token without a list of tools.
     #[schema(example = json!([]))]
     polluted_lines: Vec<String>,
-    /// The end of its stderr.
+    /// The end of its stderr; only for a token without a list of tools.
     #[schema(example = json!(["listening"]))]
     stderr: Vec<String>,
     /// What went wrong the last time, if it is not well.
@@ -138,6 +138,7 @@ pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json
     params(("name" = String, Path, description = "The server's name", example = "house")),
     responses((status = 200, description = "The server as it is afterwards", body = Server),
               (status = 400, description = "The path can not be read", body = Problem),
+              (status = 403, description = "The caller may not use everything", body = Problem),
               (status = 404, description = "No such server", body = Problem),
               (status = 409, description = "The server is disabled", body = Problem)))]
 pub(crate) async fn reconnect(

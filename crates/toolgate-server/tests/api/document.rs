@@ -68,6 +68,19 @@ async fn it_is_complete_in_itself() {
             for status in ["403", "429", "500", "503"] {
                 assert!(operation["responses"][status].is_object(), "{at} {status}");
             }
+            let forbidden = operation["responses"]["403"]["description"].as_str();
+            assert!(
+                forbidden.is_some_and(
+                    |text| text.ends_with("The Host or the Origin is not one of this gateway")
+                ),
+                "{at}: {forbidden:?}"
+            );
+            let is_operators = path == "/metrics" || path.ends_with("/reconnect");
+            assert!(
+                !is_operators
+                    || forbidden.is_some_and(|text| text.starts_with("The caller may not")),
+                "{at}: {forbidden:?}"
+            );
             let health = path == "/healthz" || path == "/readyz";
             let is_open = health || path == "/login";
             let needs = operation.get("security");

@@ -1,10 +1,10 @@
 //! A token that may use little sees little, on every route.
 
 use serde_json::{Value, json};
-use toolgate_mcp::{Connection, Headers, ServerSettings};
+use toolgate_mcp::{Connection, Headers, Program, ServerSettings};
 use toolgate_server::ServeSettings;
 
-use crate::home::{Home, Plan, long, token};
+use crate::home::{Home, Plan, long, token, until};
 
 async fn home(has_journal: bool) -> Home {
     let mut settings = ServeSettings::default();
@@ -134,6 +134,33 @@ async fn post_as(token: &str, home: &Home, path: &str, body: &Value) -> u16 {
 }
 
 #[tokio::test]
+async fn what_a_server_prints_is_for_the_operator() {
+    let mut home = home(false).await;
+    let mut program = Program::default();
+    program.command = "sh".to_owned();
+    let says = "echo 'noise of others'; echo 'words of others' >&2; exec sleep 600";
+    program.args = vec!["-c".to_owned(), says.to_owned()];
+    let server = ServerSettings::new("house", Connection::Stdio(program));
+    home.servers.apply(vec![server]);
+    let servers = home.servers.clone();
+    until(|| {
+        let server = &servers.status()[0];
+        !server.stderr.is_empty() && !server.polluted_lines.is_empty()
+    })
+    .await;
+    for (token, expected) in [("full", 2), ("some", 0)] {
+        home.sign_in(token);
+        let list = home.get("/api/servers").await;
+        let told = list.text.matches("of others").count();
+        assert_eq!((count(&list.json()), told), (1, expected), "{}", list.text);
+        let mut events = home.events("/api/events?kinds=server").await;
+        let told = events.expect("server").await.to_string();
+        assert_eq!(told.matches("of others").count(), expected, "{told}");
+    }
+    home.servers.stop().await;
+}
+
+#[tokio::test]
 async fn servers_outside_of_it_are_not_there() {
     let mut home = home(false).await;
     let away = |name: &str| {
@@ -169,9 +196,27 @@ async fn servers_outside_of_it_are_not_there() {
     // Nobody has to show a token here, so nobody is told names.
     let ready = crate::client::send(home.address, &http::Method::GET, "/readyz", &[], "").await;
     let ready = crate::client::whole(ready).await;
-    assert!(
-        !ready.text.contains("office") && ready.text.contains("MCP server"),
-        "{}",
-        ready.text
-    );
+    assert!(!ready.text.contains("office"), "{}", ready.text);
+    for (servers, reason) in [
+        (vec!["house"], "1 of 1 MCP server is not connected"),
+        (
+            vec!["house", "office"],
+            "2 of 2 MCP servers are not connected",
+        ),
+    ] {
+        home.servers.apply(servers.into_iter().map(away).collect());
+        home.sign_in("none");
+        assert_eq!(
+            home.get("/api/status").await.json()["reasons"],
+            json!([reason])
+        );
+        if reason.starts_with('2') {
+            home.sign_in("some");
+            let reasons = home.get("/api/status").await.json()["reasons"].to_string();
+            assert!(
+                reasons.contains("1 of 2 MCP servers is not connected"),
+                "{reasons}"
+            );
+        }
+    }
 }
