@@ -10,6 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CallId, Limits, Origin, ToolCall, Trace};
 
+/// A clock that comes later than this tells that the whole process stood still, as under SIGSTOP or in a machine that was
+/// suspended: an answer may have come meanwhile.
+const LATE: Duration = Duration::from_secs(1);
+/// How long such an answer has to be read.
+const CATCH_UP: Duration = Duration::from_millis(500);
+
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 /// How far a tool has come.
@@ -149,6 +155,9 @@ impl CallContext {
         loop {
             let deadline = self.deadline();
             tokio::time::sleep_until(deadline).await;
+            if deadline.elapsed() > LATE {
+                tokio::time::sleep(CATCH_UP).await;
+            }
             if self.deadline() <= deadline {
                 let at_the_hard_end = self.0.deadline.load(Ordering::Relaxed) >= nanos(self.0.hard);
                 return if at_the_hard_end {

@@ -20,7 +20,7 @@ fn call(address: &str, number: u64) -> std::io::Result<(u16, Value)> {
     support::request(address, "POST", "/api/tools/sleep/call?timeout=11m", &body)
 }
 
-fn in_flight(gateway: &Gateway, calls: u64) {
+pub(crate) fn in_flight(gateway: &Gateway, calls: u64) {
     for _ in 0..600 {
         if get(&gateway.address, "/api/status").1["in_flight"] == calls {
             return;

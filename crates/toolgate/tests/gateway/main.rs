@@ -10,4 +10,5 @@ mod ending;
 mod fuzzing;
 mod killing;
 mod support;
+mod suspended;
 mod voice;

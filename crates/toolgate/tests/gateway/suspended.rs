@@ -1,0 +1,37 @@
+//! A gateway that stood still for a while, as under SIGSTOP or in a machine that was suspended.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::ending::in_flight;
+use crate::support::{Gateway, fake_server, pause, request};
+
+#[test]
+fn h4_an_answer_that_came_while_the_gateway_stood_still_is_no_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({ "mcpServers": { "house": fake_server(&[]) } });
+    let gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    for (ms, expected) in [(800, Value::Null), (600_000, json!("timeout"))] {
+        let address = gateway.address.clone();
+        let caller = std::thread::spawn(move || {
+            let body = json!({ "ms": ms }).to_string();
+            request(
+                &address,
+                "POST",
+                "/api/tools/sleep/call?timeout=1500ms",
+                &body,
+            )
+        });
+        in_flight(&gateway, 1);
+        gateway.signal(Signal::STOP);
+        pause(4000);
+        gateway.signal(Signal::CONT);
+        let (status, envelope) = caller.join().unwrap().unwrap();
+        assert_eq!(
+            (status, &envelope["error_kind"]),
+            (200, &expected),
+            "{ms}: {envelope}"
+        );
+    }
+}
