@@ -57,16 +57,39 @@ enum Order {
     Flush(oneshot::Sender<()>),
 }
 
+impl TelemetrySettings {
+    /// Why nothing can be sent with these settings, as a sentence that says what to do.
+    ///
+    /// ```
+    /// let mut settings = toolgate_server::TelemetrySettings::default();
+    /// assert_eq!(settings.problem(), None);
+    /// settings.otlp = "localhost:4318".to_owned();
+    /// assert!(settings.problem().is_some_and(|problem| problem.contains("http://")));
+    /// ```
+    pub fn problem(&self) -> Option<&'static str> {
+        self.address().err()
+    }
+
+    /// None if there is nothing to send to.
+    fn address(&self) -> Result<Option<Url>, &'static str> {
+        if self.otlp.is_empty() {
+            return Ok(None);
+        }
+        let address = Url::parse(&self.otlp).ok();
+        let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
+        address
+            .map(Some)
+            .ok_or("no address; write http://host:4318")
+    }
+}
+
 impl Traces {
     /// Starts to export; none where the settings name no collector. Call it inside of a runtime.
     pub fn start(settings: &TelemetrySettings, redactor: Redactor) -> Result<Option<Self>, String> {
-        if settings.otlp.is_empty() {
-            return Ok(None);
-        }
         let wrong = |problem: &str| format!("telemetry.otlp: {problem}");
-        let address = Url::parse(&settings.otlp).ok();
-        let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let address = address.ok_or_else(|| wrong("no address; write http://host:4318"))?;
+        let Some(address) = settings.address().map_err(wrong)? else {
+            return Ok(None);
+        };
         let exporter = exporter(&address).map_err(|problem| wrong(&problem))?;
         let (queue, orders) = mpsc::channel(WAITING);
         tokio::spawn(export(exporter, orders, shown(&address)));

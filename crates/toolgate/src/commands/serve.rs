@@ -55,6 +55,11 @@ pub(super) fn settings(
     if let Some(error) = config.widens() {
         bail!(error);
     }
+    let telemetry = config.telemetry.problem();
+    let telemetry = telemetry.and_then(|text| config.error_about("telemetry", "otlp", text));
+    if let Some(error) = telemetry {
+        bail!(error);
+    }
     let mut settings = config.serve.clone();
     settings.bind = bind.unwrap_or(settings.bind);
     let is_public = !settings.bind.ip().to_canonical().is_loopback();

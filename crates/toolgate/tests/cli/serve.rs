@@ -76,6 +76,20 @@ fn a_port_that_is_taken_ends_it_before_anything_starts() {
 }
 
 #[test]
+fn an_address_that_is_none_ends_it_before_anything_starts() {
+    let config = "{\n\"telemetry\": { \"otlp\": \"localhost:4318\" }\n}";
+    let done = Run::new(["--config", "t.json", "serve", "--bind", "127.0.0.1:0"])
+        .file("t.json", config)
+        .done();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    assert!(
+        done.stderr
+            .contains("t.json:2: telemetry.otlp: no address; write http://host:4318"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn an_unset_token_is_an_error_for_serve_alone() {
     let config = "{\n\"serve\": { \"token\": \"${NO_SUCH_TOKEN}\" }\n}";
     let done = Run::new(["serve"]).config(config).done();
