@@ -16,7 +16,7 @@ use crate::flight::{Flight, Step};
 use crate::slots::{Slot, Slots};
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
-    Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
+    Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
     ValidArguments,
 };
 

@@ -1,7 +1,7 @@
 //! What the routes work with.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -81,6 +81,8 @@ struct Inner {
     calls: CancellationToken,
     /// True once every server has had its first attempt, or time enough for it.
     settled: AtomicBool,
+    /// What is wrong with the configuration as it is now.
+    configuration: Mutex<Option<String>>,
     /// Requests that may be calls.
     requests: Room,
     chats: Chats,
@@ -106,11 +108,23 @@ impl Gateway {
             stopping: CancellationToken::new(),
             calls: CancellationToken::new(),
             settled: AtomicBool::new(false),
+            configuration: Mutex::default(),
             requests: Room::new(parts.settings.concurrency),
             chats: Chats::default(),
             document: OnceLock::new(),
             parts,
         }))
+    }
+
+    /// The configuration was changed and is of no use, for this reason, so that the one before it stays in force; `None`: all
+    /// is well. It is told wherever somebody asks how the gateway is.
+    pub fn tell_configuration(&self, problem: Option<String>) {
+        *self.configuration() = problem;
+    }
+
+    pub(crate) fn configuration(&self) -> MutexGuard<'_, Option<String>> {
+        let configuration = &self.0.configuration;
+        configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn parts(&self) -> &Parts {

@@ -26,6 +26,8 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Sections that are read once, by whatever follows the file.
 const FIXED: [&str; 4] = ["journal", "limits", "policy", "retry"];
 
+type Tell = Box<dyn Fn(Option<String>) + Send>;
+
 /// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
@@ -38,6 +40,7 @@ pub(crate) struct Reload {
     also_fixed: &'static [&'static str],
     /// A person who does not read the log is told of every change.
     is_attended: bool,
+    tell: Option<Tell>,
     /// Ends the watching with it.
     _watcher: RecommendedWatcher,
 }
@@ -65,6 +68,7 @@ impl Reload {
             changes,
             also_fixed: &[],
             is_attended: false,
+            tell: None,
             _watcher: watcher,
         }))
     }
@@ -78,6 +82,12 @@ impl Reload {
     /// A person at a terminal is told of every change.
     pub(crate) fn attended(mut self) -> Self {
         self.is_attended = say::is_followed();
+        self
+    }
+
+    /// Tells at every change what is wrong with the file, or that nothing is.
+    pub(crate) fn telling(mut self, tell: impl Fn(Option<String>) + Send + 'static) -> Self {
+        self.tell = Some(Box::new(tell));
         self
     }
 
@@ -100,7 +110,11 @@ impl Reload {
     }
 
     fn apply(&mut self) {
-        let mut new = match Config::read(&self.path, &wiring::environment) {
+        let read = Config::read(&self.path, &wiring::environment);
+        if let Some(tell) = &self.tell {
+            tell(read.as_ref().err().map(ToString::to_string));
+        }
+        let mut new = match read {
             Ok(config) => config,
             Err(problem) => {
                 error!("{problem}; the configuration before it stays in force");

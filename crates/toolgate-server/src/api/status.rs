@@ -183,6 +183,13 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
             "{hidden} of {all} MCP server{s} {are} not connected"
         ));
     }
+    if let Some(problem) = &*gateway.configuration() {
+        let kept = "the configuration before it stays in force";
+        reasons.push(match sight.is_full() {
+            true => format!("{problem}; {kept}"),
+            false => format!("the configuration is broken; {kept}"),
+        });
+    }
     let requests = gateway.requests();
     if requests.taken() >= requests.places() {
         reasons.push(format!(

@@ -114,7 +114,11 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     let servers = fleet.servers.clone();
     let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
     let reload = Reload::new(config, tools, fleet.servers.clone());
-    let reload = reload.map(|reload| reload.map(|reload| reload.also_fixed(&FIXED)));
+    let told = gateway.clone();
+    let reload = reload.map(|reload| {
+        let reload = reload.map(|reload| reload.also_fixed(&FIXED));
+        reload.map(|reload| reload.telling(move |problem| told.tell_configuration(problem)))
+    });
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(toolgate_server::serve(gateway, listener, stop.clone()));
     let exit = tokio::select! {

@@ -168,10 +168,18 @@ fn edits_of_the_file_are_applied_under_load_and_cost_no_call() {
         wait_until("the broken file is told of", || {
             gateway.log().matches("stays in force").count() >= answer as usize
         });
+        let told = gateway.get("/readyz").1;
+        assert!(
+            told.contains("degraded")
+                && told.contains("toolgate.json:1")
+                && told.contains("stays in force"),
+            "{told}"
+        );
         std::fs::write(&path, config(answer)).unwrap();
         wait_until("the new answer", || {
             gateway.call("number", "{}")["result"] == answer
         });
+        assert!(gateway.get("/readyz").1.contains(r#""ready""#));
     }
     stop.send(()).unwrap();
     let answers = load.join().unwrap();
