@@ -127,6 +127,11 @@ impl Gateway {
         configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns when no call runs any more, or those that do are told to end: [`serve`](crate::serve) has stopped, or is about to.
+    pub fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.0.calls.clone().cancelled_owned()
+    }
+
     pub(crate) fn parts(&self) -> &Parts {
         &self.0.parts
     }

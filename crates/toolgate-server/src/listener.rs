@@ -24,7 +24,7 @@ use connection::{converse, linger};
 use watch::{Patrol, TICK};
 
 /// How long calls may go on after the gateway was told to stop.
-const GRACE: Duration = Duration::from_secs(8);
+const GRACE: Duration = Duration::from_secs(5);
 /// How long their answers may take to leave once they were cancelled.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often it is looked whether calls are still running.
@@ -37,7 +37,7 @@ const REPORT: Duration = Duration::from_secs(60);
 const TURNED_AWAY: usize = 64;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves until `stop`, and then until every request has been answered: those under way have eight seconds, after which
+/// Serves until `stop`, and then until every request has been answered: those under way have five seconds, after which
 /// their calls are cancelled.
 ///
 /// Settings that would let the wrong ones in are an error of the kind [`io::ErrorKind::InvalidInput`].
@@ -168,6 +168,7 @@ impl Hall {
         // A call over MCP may go on without its connection.
         let mcp = tokio::spawn(async move { gateway.mcp().close(GRACE + LOOK).await });
         if self.settled(GRACE).await {
+            self.gateway.calls().cancel();
             return drop(mcp.await);
         }
         let left = self.guard.under_way();

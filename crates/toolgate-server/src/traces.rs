@@ -28,6 +28,9 @@ const GATHER: Duration = Duration::from_secs(1);
 /// A collector that does not answer by then is not there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The end of the program waits for it this long.
+const FLUSH: Duration = Duration::from_secs(2);
+
 /// Where traces go.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -114,7 +117,7 @@ impl Traces {
                 drop(sent.await);
             }
         };
-        drop(tokio::time::timeout(PATIENCE, flush).await);
+        drop(tokio::time::timeout(FLUSH, flush).await);
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
             warn!(dropped, "spans were not sent: the collector is too slow");

@@ -119,8 +119,9 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         let reload = reload.map(|reload| reload.also_fixed(&FIXED));
         reload.map(|reload| reload.telling(move |problem| told.tell_configuration(problem)))
     });
-    let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(toolgate_server::serve(gateway, listener, stop.clone()));
+    let (stop, over) = (CancellationToken::new(), gateway.over());
+    let serving = toolgate_server::serve(gateway, listener, stop.clone());
+    let mut serving = std::pin::pin!(sent(serving, traces));
     let exit = tokio::select! {
         end = &mut serving => match end {
             Ok(()) => Exit::Failure,
@@ -132,8 +133,13 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         exit = signals.told() => {
             info!("stopping: calls under way may end, new ones are turned away; a second signal ends at once");
             stop.cancel();
+            // A server that does not want to end has its time while the last answers leave: all of it takes ten seconds.
+            let servers = async {
+                over.await;
+                fleet.stop().await;
+            };
             tokio::select! {
-                _ended = &mut serving => {}
+                _ended = futures::future::join(&mut serving, servers) => {}
                 _ = signals.told() => std::process::exit(i32::from(exit.code())),
             }
             exit
@@ -142,11 +148,17 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     };
     fleet.stop().await;
     record.close().await;
+    info!("stopped");
+    Ok(exit)
+}
+
+/// With the end of the serving, what waits to be sent is sent.
+async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T {
+    let end = serving.await;
     if let Some(traces) = traces {
         traces.flush().await;
     }
-    info!("stopped");
-    Ok(exit)
+    end
 }
 
 /// Where calls are sent as traces. One that can not be sent to is told of, and is no reason to serve nothing.

@@ -10,6 +10,9 @@ use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
 /// Half of them end while the gateway waits for them, half never would.
 const CALLS: u64 = 100;
 
+/// Whatever runs, it is over by then.
+const PROMISED: Duration = Duration::from_secs(10);
+
 fn ends_in_time(number: u64) -> bool {
     number.is_multiple_of(2)
 }
@@ -51,7 +54,7 @@ fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobod
     gateway.terminate();
     assert_eq!(gateway.ended(), Some(0), "{}", gateway.log());
     let took = began.elapsed().unwrap();
-    assert!(took < Duration::from_secs(20), "promised are ten: {took:?}");
+    assert!(took < PROMISED, "{took:?}");
     let log = gateway.log();
     let mut seen = 0;
     for (number, answer) in told {
@@ -70,6 +73,30 @@ fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobod
         }
     }
     assert_eq!(seen, CALLS);
+    nobody_is_left(&mark);
+}
+
+#[test]
+fn j1_a_server_that_does_not_want_to_end_is_ended_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = format!("deaf-{}", std::process::id());
+    let mut server = marked_server(&mark);
+    server["args"] = json!(["deaf"]);
+    let mut gateway = Gateway::start(folder.path(), &json!({ "mcpServers": { "house": server } }));
+    gateway.ready();
+    let address = gateway.address.clone();
+    let caller = std::thread::spawn(move || call(&address, 1));
+    in_flight(&gateway, 1);
+    let began = std::time::SystemTime::now();
+    gateway.terminate();
+    assert_eq!(gateway.ended(), Some(0), "{}", gateway.log());
+    let took = began.elapsed().unwrap();
+    assert!(took < PROMISED, "{took:?}:\n{}", gateway.log());
+    let (status, envelope) = caller.join().unwrap().unwrap();
+    assert_eq!(
+        (status, &envelope["error_kind"]),
+        (200, &json!("cancelled"))
+    );
     nobody_is_left(&mark);
 }
 

@@ -38,7 +38,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
 }
 
 #[tokio::test(start_paused = true)]
-async fn j1_calls_that_do_not_end_are_cancelled_after_eight_seconds_and_each_ends_in_an_envelope() {
+async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends_in_an_envelope() {
     let served = Served::start(json!({})).await;
     let mut calls = under_way(&served, r#"{"ms":25000}"#, 100).await;
     assert!(served.is_well().await);
