@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{Conversation, Message, ModelClient, ModelError, Part, Provider, Turn};
+use toolgate_models::{
+    Conversation, Message, ModelClient, ModelError, Part, Provider, Turn, TurnEnd,
+};
 use tracing::warn;
 
 use super::converse::{Aloud, converse};
@@ -183,6 +185,7 @@ impl Shared {
         let stop = stop.cancelled();
         let done = converse(&mut conversation, &asked.heard, &progress, None, stop).await;
         let verdict = done.result.map(verdict);
+        let is_refusal = verdict.as_ref().is_some_and(|verdict| verdict.is_refusal);
         let model = who(self.conversations.client(), &conversation);
         drop(conversation);
         self.settle(&place, verdict.as_ref());
@@ -192,7 +195,7 @@ impl Shared {
         };
         let came = self.came(verdict, &spoken, model, &progress);
         let answer = match came.outcome {
-            TurnOutcome::Answered => Answered::done(&came.answer),
+            TurnOutcome::Answered if !is_refusal => Answered::done(&came.answer),
             // Who went away reads nothing: the program ends.
             TurnOutcome::Interrupted => Answered::failed(sorry::ENDING),
             _ => Answered::failed(&came.answer),
@@ -224,6 +227,8 @@ struct Verdict {
     error: Option<String>,
     /// True if nothing can come of this conversation any more.
     forget: bool,
+    /// True if the answer says that the request was not understood, or not carried out.
+    is_refusal: bool,
 }
 
 fn verdict(result: Result<Turn, ModelError>) -> Verdict {
@@ -235,6 +240,7 @@ fn verdict(result: Result<Turn, ModelError>) -> Verdict {
                     sorry: None,
                     error: None,
                     forget: false,
+                    is_refusal: turn.end == TurnEnd::Refusal,
                 };
             }
             Some(error) => {
@@ -253,6 +259,7 @@ fn verdict(result: Result<Turn, ModelError>) -> Verdict {
         sorry: Some(sorry),
         error: Some(error),
         forget,
+        is_refusal: true,
     }
 }
 

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{ModelError, Provider};
+use toolgate_models::{IntentsClient, ModelError, Pack, Provider};
 use toolgate_voice::{Asked, Question, Respond};
 
 use crate::support::{Plan, Say, Text, Work, utterance};
@@ -186,6 +186,30 @@ async fn a_failure_is_a_friendly_sentence() {
         assert_eq!(house.ears.ask(question(nothing, "a")).await.text, "Okay.");
     }
     assert_eq!(house.model.asked().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_understood_or_fails_is_answered_but_not_done() {
+    let mut plan = Plan::new([Text::Never], [Say::Never]);
+    plan.client = |toolbox, _| {
+        let sentences = IntentsClient::new(toolbox.clone(), Pack::english());
+        Arc::new(sentences.unwrap())
+    };
+    let work = Work::default();
+    let clock = work.tool("datetime", Duration::from_secs(90), Annotations::READ_ONLY);
+    let house = plan.with([clock]).build();
+    for (text, expected, ok) in [
+        ("sing me a song about fjords", "I did not understand", false),
+        ("what time is it", "", false),
+        ("help", "You can say", true),
+    ] {
+        let answer = house.ears.ask(question(text, "a")).await;
+        assert!(answer.text.starts_with(expected), "{answer:?}");
+        assert_eq!(answer.ok, ok, "{answer:?}");
+        assert!(!answer.text.is_empty());
+    }
+    let turn = house.watch.turn(0).await;
+    assert_eq!(turn.outcome, TurnOutcome::Answered, "it was told");
 }
 
 #[tokio::test(start_paused = true)]
