@@ -1,5 +1,6 @@
 //! What can be seen of the gateway while it runs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use toolgate_core::ToolOutcome;
@@ -53,8 +54,17 @@ pub enum Event<'a> {
     Level(f32),
     /// Somebody said this.
     Heard(&'a str),
-    /// What was heard is no request.
-    Dropped(&'a str),
+    /// What is heard from now on is in this file.
+    File(&'a Path),
+    /// Something that was heard is not answered: it is no request, or there was no room for it.
+    Dropped {
+        /// Where it was heard, such as `microphone` or `wav`.
+        source: &'a str,
+        /// What was understood of it; empty if nothing was.
+        heard: &'a str,
+        /// Why it is not answered.
+        why: &'a str,
+    },
     /// A tool starts.
     Calling {
         /// Its name.

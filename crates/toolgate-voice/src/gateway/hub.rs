@@ -90,10 +90,11 @@ impl Hub {
     }
 
     /// The ear heard something that is no request.
-    pub(super) fn unheard(&self, why: &str) {
+    pub(super) fn unheard(&self, source: &str, why: &str) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
         self.quiet();
-        self.tell(Event::Dropped(why));
+        let heard = "";
+        self.tell(Event::Dropped { source, heard, why });
     }
 
     /// Waits until this many utterances came to an end.
@@ -172,7 +173,7 @@ impl Watcher for Hub {
                     self.failed.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Event::Dropped(_) => {
+            Event::Dropped { .. } => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
@@ -185,7 +186,7 @@ impl Watcher for Hub {
                 self.end(|state| *state != State::Transcribing);
             }
             Event::Turn(_) => self.end(|_| true),
-            Event::Dropped(_) => self.end(|state| *state == State::Transcribing),
+            Event::Dropped { .. } => self.end(|state| *state == State::Transcribing),
             _ => {}
         }
     }
@@ -235,15 +236,20 @@ mod tests {
         );
     }
 
+    fn dropped(why: &str) -> Event<'_> {
+        let (source, heard) = ("microphone", "");
+        Event::Dropped { source, heard, why }
+    }
+
     #[test]
     fn what_is_dropped_beside_an_answer_does_not_end_it() {
         let (seen, hub) = hub();
         hub.rests_in(Ear::Listening);
         hub.event(Event::State(&State::Transcribing));
-        hub.event(Event::Dropped("too short"));
+        hub.event(dropped("too short"));
         hub.event(Event::State(&State::Speaking));
-        hub.event(Event::Dropped("too quiet"));
-        hub.unheard("nothing was said");
+        hub.event(dropped("too quiet"));
+        hub.unheard("microphone", "nothing was said");
         let states = [
             State::Listening,
             State::Transcribing,

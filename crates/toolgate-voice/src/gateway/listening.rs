@@ -2,6 +2,7 @@
 //! an answer, but for files, which have time.
 
 use std::future::pending;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::hub::{self, Hub};
 use super::outlet::Outlet;
+use super::run::source;
 use super::satellite::Satellite;
 use super::{Key, Mode};
 use crate::hear::{self, Heard, Input, Opened, SatelliteLink};
@@ -26,6 +28,8 @@ const RETRY: [Duration; 4] = [
 ];
 /// How long a room rings after a word: sound of the gateway's own voice.
 const ECHO: Duration = Duration::from_millis(300);
+/// What is told of a file in which nobody spoke, or nobody was called.
+const NO_REQUEST: &str = "no request in this file";
 /// How long a voice that was stopped may still be heard.
 const FADING: Duration = Duration::from_millis(150);
 
@@ -56,6 +60,8 @@ pub(super) struct Memory {
     deaf_until: Option<Instant>,
     /// Somebody is speaking.
     is_heard: bool,
+    /// Nothing came of this file so far.
+    is_empty: bool,
     /// When somebody called: what is heard after that counts.
     called: Option<Instant>,
 }
@@ -109,6 +115,8 @@ impl Ear<'_> {
                 heard = source.next() => match heard? {
                     Some(Heard::Sound(samples)) => self.sound(&mut segmenter, &samples).await,
                     Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()).await,
+                    Some(Heard::Begins(file)) => self.file_begins(&file),
+                    Some(Heard::Ends) => self.file_ends(),
                     None => {
                         self.take(segmenter.end(Instant::now())).await;
                         return Ok(());
@@ -152,7 +160,7 @@ impl Ear<'_> {
             segmenter.reset_until_quiet();
             if self.memory.is_heard {
                 self.memory.is_heard = false;
-                self.hub.unheard("the gateway itself began to speak");
+                self.unheard("the gateway itself began to speak");
             }
             return;
         }
@@ -195,6 +203,24 @@ impl Ear<'_> {
         self.take(segmenter.arm(name, at)).await;
     }
 
+    /// Something came to nothing.
+    fn unheard(&mut self, why: &str) {
+        self.memory.is_empty = false;
+        self.hub.unheard(source(self.input), why);
+    }
+
+    fn file_begins(&mut self, file: &Path) {
+        self.memory.is_empty = true;
+        self.hub.event(Event::File(file));
+    }
+
+    /// Whoever gave the file is told what became of it.
+    fn file_ends(&mut self) {
+        if self.memory.is_empty {
+            self.unheard(NO_REQUEST);
+        }
+    }
+
     async fn take(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             match notice {
@@ -206,7 +232,7 @@ impl Ear<'_> {
                 Notice::Level(level) => self.hub.event(Event::Level(level)),
                 Notice::Cut(why) => tracing::warn!("{why}"),
                 Notice::Dropped(why) => {
-                    self.hub.unheard(why);
+                    self.unheard(why);
                     self.satellite.said_nothing();
                 }
                 Notice::Over(utterance) => {
@@ -214,6 +240,7 @@ impl Ear<'_> {
                     self.hub.quiet();
                     self.satellite.spoke();
                     self.memory.given += 1;
+                    self.memory.is_empty = false;
                     // What finds no room is told of by the transcriber itself.
                     let _is_taken = self.transcriber.hear(utterance).is_ok();
                     if can_wait(self.input) {

@@ -318,7 +318,7 @@ impl Running {
 }
 
 /// For the record of turns.
-fn source(input: &Input) -> &'static str {
+pub(super) fn source(input: &Input) -> &'static str {
     match input {
         Input::Stdin { .. } => "stdin",
         Input::Wav(_) => "wav",

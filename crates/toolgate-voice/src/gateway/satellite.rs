@@ -72,7 +72,7 @@ impl Watcher for Satellite {
     fn event(&self, event: Event<'_>) {
         match event {
             Event::Heard(text) => self.lock().answer(text),
-            Event::Dropped(_) | Event::Turn(_) => self.lock().answer(""),
+            Event::Dropped { .. } | Event::Turn(_) => self.lock().answer(""),
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ mod service;
 mod stream;
 pub(crate) mod words;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -45,6 +46,10 @@ pub enum Heard {
     Sound(Vec<i16>),
     /// The satellite heard its wake word itself, or was asked to listen: what follows is a request.
     Woken(Option<String>),
+    /// What follows is in this file.
+    Begins(PathBuf),
+    /// That was all of the file, and the silence behind it.
+    Ends,
 }
 
 /// A source that is ready.

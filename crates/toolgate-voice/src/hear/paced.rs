@@ -35,7 +35,7 @@ impl Source for Paced {
                 };
                 let length = match &heard {
                     Heard::Sound(samples) => samples.len() as f64 / f64::from(RATE),
-                    Heard::Woken(_) => 0.0,
+                    _ => 0.0,
                 };
                 let due = self.due.unwrap_or_else(Instant::now);
                 self.due = Some(due + Duration::from_secs_f64(length));

@@ -70,13 +70,13 @@ pub(super) async fn files(paths: &[PathBuf]) -> Result<Box<dyn Source>, EngineEr
     for path in paths.iter().rev() {
         let file = tokio::fs::File::open(path).await;
         let file = file.map_err(|error| failed(&shown(path), error.to_string()))?;
-        streams.push(Stream::new(
-            &shown(path),
-            Box::new(file),
-            Decoder::only_wav(),
-        ));
+        let stream = Stream::new(&shown(path), Box::new(file), Decoder::only_wav());
+        streams.push((path.clone(), stream));
     }
-    Ok(Box::new(Files { streams, quiet: 0 }))
+    Ok(Box::new(Files {
+        streams,
+        place: Place::Before,
+    }))
 }
 
 /// Bytes and what they mean.
@@ -131,34 +131,59 @@ impl Source for Stream {
 
 /// Files that are still to be read, the next one last.
 struct Files {
-    streams: Vec<Stream>,
-    /// How much silence is still to come.
-    quiet: usize,
+    streams: Vec<(PathBuf, Stream)>,
+    place: Place,
+}
+
+/// Where the reading stands.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Before the next file.
+    Before,
+    Within,
+    /// Behind it; so much silence is still to come.
+    Behind(usize),
 }
 
 impl Source for Files {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Heard>, EngineError>> {
         Box::pin(async {
             loop {
-                if self.quiet > 0 {
-                    let samples = self.quiet.min(RATE as usize / 8);
-                    self.quiet -= samples;
-                    return Ok(Some(Heard::Sound(vec![0; samples])));
-                }
-                let Some(stream) = self.streams.last_mut() else {
+                let Some((path, stream)) = self.streams.last_mut() else {
                     return Ok(None);
                 };
-                match stream.read().await {
-                    Ok(Some(sound)) => return Ok(Some(Heard::Sound(sound))),
-                    Ok(None) => self.quiet = QUIET,
-                    Err(error) => {
-                        self.streams.pop();
-                        return Err(error);
+                match self.place {
+                    Place::Before => {
+                        self.place = Place::Within;
+                        return Ok(Some(Heard::Begins(path.clone())));
+                    }
+                    Place::Within => match stream.read().await {
+                        Ok(Some(sound)) => return Ok(Some(Heard::Sound(sound))),
+                        Ok(None) => self.place = Place::Behind(QUIET),
+                        Err(error) => {
+                            self.next_file();
+                            return Err(error);
+                        }
+                    },
+                    Place::Behind(0) => {
+                        self.next_file();
+                        return Ok(Some(Heard::Ends));
+                    }
+                    Place::Behind(quiet) => {
+                        let samples = quiet.min(RATE as usize / 8);
+                        self.place = Place::Behind(quiet - samples);
+                        return Ok(Some(Heard::Sound(vec![0; samples])));
                     }
                 }
-                self.streams.pop();
             }
         })
+    }
+}
+
+impl Files {
+    fn next_file(&mut self) {
+        self.streams.pop();
+        self.place = Place::Before;
     }
 }
 

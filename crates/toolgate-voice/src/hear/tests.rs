@@ -43,6 +43,7 @@ async fn utterance(opened: &mut Opened, listening: Listening) -> Utterance {
         let notices = match next(opened).await.unwrap().expect("it goes on") {
             Heard::Sound(samples) => segmenter.hear(&samples, Instant::now()),
             Heard::Woken(name) => segmenter.arm(name, Instant::now()),
+            Heard::Begins(_) | Heard::Ends => continue,
         };
         for notice in notices {
             if let Notice::Over(utterance) = notice {

@@ -29,7 +29,7 @@ impl Shared {
                 request = self.line.next() => request,
             };
             if self.is_given_up(request.number) {
-                self.drop_request(Reason::GivenUp);
+                self.drop_request(Reason::GivenUp, &request.asked.heard);
                 continue;
             }
             self.answers(Some(request.number));

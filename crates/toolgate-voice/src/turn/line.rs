@@ -31,12 +31,13 @@ impl Line {
         }
     }
 
-    /// All with a smaller number leave, and give back their places. How many did.
-    pub(super) fn leave(&self, before: u64) -> usize {
+    /// All with a smaller number leave, and with them their places.
+    pub(super) fn leave(&self, before: u64) -> VecDeque<Request> {
         let mut waiting = self.lock();
-        let count = waiting.len();
-        waiting.retain(|request| request.number >= before);
-        count - waiting.len()
+        let all = std::mem::take(&mut *waiting).into_iter();
+        let (leaving, staying) = all.partition(|request| request.number < before);
+        *waiting = staying;
+        leaving
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {

@@ -24,6 +24,20 @@ pub(super) struct Request {
     pub(super) place: OwnedSemaphorePermit,
 }
 
+/// What is not answered.
+struct Dropped {
+    reason: Reason,
+    /// Its words, if there are any.
+    heard: String,
+}
+
+impl From<Reason> for Dropped {
+    fn from(reason: Reason) -> Self {
+        let heard = String::new();
+        Self { reason, heard }
+    }
+}
+
 /// The engine failed.
 pub(super) struct Deaf {
     pub(super) error: EngineError,
@@ -41,8 +55,8 @@ impl Shared {
             };
             let Some(job) = job else { return };
             let request = survive(self.understand(job)).await;
-            match request.unwrap_or(Err(Reason::Broken)) {
-                Err(reason) => self.drop_request(reason),
+            match request.unwrap_or_else(|| Err(Reason::Broken.into())) {
+                Err(dropped) => self.drop_request(dropped.reason, &dropped.heard),
                 Ok(request) => self.wait_in_line(request),
             }
         }
@@ -61,14 +75,14 @@ impl Shared {
         self.leave();
     }
 
-    async fn understand(&self, job: Job) -> Result<Request, Reason> {
+    async fn understand(&self, job: Job) -> Result<Request, Dropped> {
         let Job {
             number,
             utterance,
             place,
         } = job;
         if self.is_given_up(number) {
-            return Err(Reason::GivenUp);
+            return Err(Reason::GivenUp.into());
         }
         let (asked, problem) = self.heard(number, utterance).await?;
         Ok(Request {
@@ -83,14 +97,14 @@ impl Shared {
         &self,
         number: u64,
         utterance: Utterance,
-    ) -> Result<(Asked, Option<Deaf>), Reason> {
+    ) -> Result<(Asked, Option<Deaf>), Dropped> {
         worth(&utterance)?;
         if self.answering().is_none() {
             self.state(&State::Transcribing);
         }
         let text = tokio::select! {
             biased;
-            () = self.until_given_up(number) => return Err(Reason::GivenUp),
+            () = self.until_given_up(number) => return Err(Reason::GivenUp.into()),
             text = self.transcribe(&utterance) => text,
         };
         let transcribed = Instant::now();
@@ -100,12 +114,15 @@ impl Shared {
                 let name = utterance.wake_word.as_deref().unwrap_or_default();
                 let heard = plain(without_wake_word(&text, name));
                 if heard.is_empty() {
-                    return Err(Reason::NoWords);
+                    return Err(Reason::NoWords.into());
                 }
                 if !is_cancel(&heard) && is_hallucination(&heard, &utterance) {
-                    return Err(Reason::Imagined);
+                    let reason = Reason::Imagined;
+                    return Err(Dropped { reason, heard });
                 }
-                self.understood(number, &heard)?;
+                if let Err(reason) = self.understood(number, &heard) {
+                    return Err(Dropped { reason, heard });
+                }
                 (heard, None)
             }
             Err(error) => {

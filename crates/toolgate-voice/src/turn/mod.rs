@@ -166,7 +166,7 @@ impl BackgroundTranscriber {
     pub fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
         let shared = &self.shared;
         let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
-            shared.drop_request(Reason::Overrun);
+            shared.drop_request(Reason::Overrun, "");
             let waiting = self.queue.max_capacity();
             warn!(waiting, "a request is dropped: too many wait already");
             return Err(Overrun { waiting });
@@ -179,7 +179,7 @@ impl BackgroundTranscriber {
         };
         // There is room for everybody who has a place, so it fails only at the end.
         if self.queue.try_send(job).is_err() {
-            shared.drop_request(Reason::GivenUp);
+            shared.drop_request(Reason::GivenUp, "");
         }
         Ok(())
     }
@@ -311,8 +311,8 @@ impl Shared {
     /// What is given up does not wait any more: its place is free for what is said now.
     fn leave(&self) {
         let given_up = *self.given_up.borrow();
-        for _ in 0..self.line.leave(given_up) {
-            self.drop_request(Reason::GivenUp);
+        for request in self.line.leave(given_up) {
+            self.drop_request(Reason::GivenUp, &request.asked.heard);
         }
     }
 
@@ -347,10 +347,15 @@ impl Shared {
         }
     }
 
-    fn drop_request(&self, reason: Reason) {
+    /// What was heard is not answered; `heard` are its words, if they are known.
+    fn drop_request(&self, reason: Reason, heard: &str) {
         let count = self.counts.add(reason);
         debug!(%reason, count, "what was heard is dropped");
-        self.watcher.event(Event::Dropped(&reason.to_string()));
+        self.watcher.event(Event::Dropped {
+            source: &self.source,
+            heard,
+            why: &reason.to_string(),
+        });
     }
 
     fn state(&self, state: &State) {

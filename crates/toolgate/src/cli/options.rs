@@ -231,7 +231,7 @@ pub(crate) struct VoiceOptions {
     /// End after one request
     #[arg(long)]
     pub(crate) once: bool,
-    /// Print each request and its answer as a JSON object
+    /// Print each request and what became of it as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

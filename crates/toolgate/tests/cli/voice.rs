@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fakellm::Answer;
 use fakewyoming::{FakeAsr, FakeTts};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::children::{signal, wait_until};
@@ -146,6 +146,44 @@ fn a_request_that_fails_or_is_none_is_a_failure() {
         done.stderr.contains("error: no request was understood"),
         "{done:?}"
     );
+}
+
+#[test]
+fn what_became_of_each_file_is_told_to_programs() {
+    let engines = Engines::new([SUM, "Never mind.", "[BLANK_AUDIO]"]);
+    let folder = tempfile::tempdir().unwrap();
+    let quiet = folder.path().join("quiet.wav");
+    let mut file = std::fs::read(SPOKEN).unwrap();
+    file[44..].fill(0);
+    std::fs::write(&quiet, file).unwrap();
+    let quiet = quiet.to_str().unwrap();
+    let files = ["--json", "--wav", SPOKEN, quiet, SPOKEN, SPOKEN];
+    let done = engines.intents(&files).done();
+    let lines: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told = lines
+        .iter()
+        .map(|line| ["file", "outcome", "reason"].map(|key| line[key].as_str()));
+    let dropped = Some("dropped");
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            [Some(SPOKEN), Some("answered"), None],
+            [Some(quiet), dropped, Some("no request in this file")],
+            [Some(SPOKEN), dropped, Some("a request to stop")],
+            [
+                Some(SPOKEN),
+                dropped,
+                Some("only what engines write for silence")
+            ],
+        ],
+        "{done:?}"
+    );
+    assert_eq!(lines[2]["heard"], "Never mind", "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ async fn all(source: &mut dyn Source) -> Result<Vec<i16>, EngineError> {
             match heard {
                 Heard::Sound(samples) => sound.extend(samples),
                 Heard::Woken(_) => panic!("a stream has no wake word"),
+                Heard::Begins(_) | Heard::Ends => {}
             }
         }
         Ok(())
@@ -42,6 +43,24 @@ fn wav(folder: &Path, name: &str, rate: u32, samples: &[i16]) -> PathBuf {
     }
     writer.finalize().unwrap();
     path
+}
+
+#[tokio::test]
+async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
+    let home = tempfile::tempdir().unwrap();
+    let files = ["one.wav", "two.wav"].map(|name| wav(home.path(), name, 16_000, &[1; 10]));
+    let mut opened = open(&Input::Wav(files.to_vec())).await.unwrap();
+    let mut told = Vec::new();
+    while let Some(heard) = opened.source.next().await.unwrap() {
+        match heard {
+            // All of it is one.
+            Heard::Sound(_) if matches!(told.last(), Some(Heard::Sound(_))) => {}
+            Heard::Sound(_) => told.push(Heard::Sound(Vec::new())),
+            other => told.push(other),
+        }
+    }
+    let expected = files.map(|file| [Heard::Begins(file), Heard::Sound(Vec::new()), Heard::Ends]);
+    assert_eq!(told, expected.concat());
 }
 
 #[tokio::test]
@@ -76,7 +95,7 @@ async fn a_file_that_is_missing_or_no_wav_is_named() {
         .unwrap();
     let good = wav(home.path(), "good.wav", 16_000, &[5]);
     let mut opened = open(&Input::Wav(vec![text, good])).await.unwrap();
-    let error = opened.source.next().await.unwrap_err().to_string();
+    let error = all(&mut *opened.source).await.unwrap_err().to_string();
     assert!(
         error.ends_with("text.wav: this is not WAV: it does not begin as one"),
         "{error}"

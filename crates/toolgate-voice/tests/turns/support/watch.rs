@@ -25,7 +25,7 @@ pub(crate) struct Watch {
 impl Watcher for Watch {
     fn event(&self, event: Event<'_>) {
         use std::sync::atomic::Ordering::Relaxed;
-        if matches!(event, Event::Turn(_) | Event::Dropped(_)) {
+        if matches!(event, Event::Turn(_) | Event::Dropped { .. }) {
             self.ends.fetch_add(1, Relaxed);
         }
         if !self.is_brief.load(Relaxed) {
@@ -43,7 +43,7 @@ fn words(event: &Event<'_>) -> String {
         Event::State(State::Calling(tool)) => format!("state calling {tool}"),
         Event::State(state) => format!("state {state:?}").to_lowercase(),
         Event::Heard(text) => format!("heard {text}"),
-        Event::Dropped(why) => format!("dropped {why}"),
+        Event::Dropped { why, .. } => format!("dropped {why}"),
         Event::Calling { name, arguments } => format!("calling {name} {arguments}"),
         Event::Called(outcome) => {
             format!("called {} {}", outcome.tool_name, outcome.is_success())

@@ -2,12 +2,13 @@
 //! on stdout.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolOutcome, escape};
@@ -25,6 +26,8 @@ use crate::talk;
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 120;
+/// What is heard in files comes from.
+const FILES: &str = "wav";
 /// How much of an error, or of what an engine says, is shown.
 const SHOWN_ERROR: usize = 300;
 
@@ -61,6 +64,8 @@ struct Shared {
     has_heard: AtomicBool,
     /// Why the first turn failed that did.
     failure: OnceLock<String>,
+    /// The file that is being heard.
+    file: Mutex<Option<String>>,
 }
 
 impl View {
@@ -80,6 +85,7 @@ impl View {
             lost: Mutex::default(),
             has_heard: AtomicBool::new(false),
             failure: OnceLock::new(),
+            file: Mutex::default(),
         }))
     }
 
@@ -174,7 +180,30 @@ impl View {
         );
     }
 
-    fn dropped(&self, why: &str) {
+    /// Files are heard one after the other, each to the end of its answers.
+    fn file(&self, file: &Path) {
+        let file = file.to_string_lossy().into_owned();
+        *self.0.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    }
+
+    /// A line for programs: what became of something that was heard, and in which file that was.
+    fn record(&self, source: &str, mut record: Value) {
+        let file = self.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who asks in writing is in no file.
+        if let Some(file) = file.as_ref().filter(|_| source == FILES) {
+            record["file"] = json!(file);
+        }
+        drop(file);
+        self.say(Said::Result(rendered(&record)));
+    }
+
+    fn dropped(&self, source: &str, heard: &str, why: &str) {
+        if self.0.manner.json {
+            let heard = heard.trim();
+            let record =
+                json!({ "source": source, "heard": heard, "outcome": "dropped", "reason": why });
+            self.record(source, record);
+        }
         let dim = Style::new().dimmed();
         let why = escape(why);
         self.remark(
@@ -215,11 +244,10 @@ impl View {
         self.0.canvas.line(Line::forget_words);
         // What still runs belongs to nobody any more.
         self.running().clear();
-        let answer = clean(&turn.answer);
-        self.say(Said::Result(match self.0.manner.json {
-            true => rendered(&json!(turn)),
-            false => answer.trim().to_owned(),
-        }));
+        match self.0.manner.json {
+            true => self.record(&turn.source, json!(turn)),
+            false => self.say(Said::Result(clean(&turn.answer).trim().to_owned())),
+        }
         let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
         let dim = Style::new().dimmed();
         let error = turn.error.as_deref().map(|error| {
@@ -260,7 +288,8 @@ impl Watcher for View {
             Event::State(state) => self.0.canvas.line(|line| line.state(state, Instant::now())),
             Event::Level(level) => self.0.canvas.line(|line| line.level(level)),
             Event::Heard(text) => self.heard(text),
-            Event::Dropped(why) => self.dropped(why),
+            Event::File(file) => self.file(file),
+            Event::Dropped { source, heard, why } => self.dropped(source, heard, why),
             Event::Calling { name, arguments } => self.calling(name, arguments),
             Event::Called(outcome) => self.called(outcome),
             Event::Words(words) => self.0.canvas.line(|line| line.words(words)),

@@ -69,7 +69,11 @@ fn tell_all(view: &View) {
         degraded: Some("no wake word"),
     });
     view.event(Event::Heard(" turn on\u{1b} switch one"));
-    view.event(Event::Dropped("too quiet"));
+    view.event(Event::Dropped {
+        source: "microphone",
+        heard: "",
+        why: "too quiet",
+    });
     for (name, arguments) in [("echo", "{\"a\":\"hunter22\"}"), ("none", "{}")] {
         view.event(Event::Calling { name, arguments });
     }
@@ -173,9 +177,7 @@ async fn a_turn_that_went_wrong_says_so() {
 async fn for_programs_a_turn_is_one_json_object() {
     let view = view(false, true);
     view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
-    let told = told(&view);
-    let text = told[0].strip_prefix("stdout: ").unwrap();
-    let read: serde_json::Value = serde_json::from_str(text).unwrap();
+    let read = &records(&view)[0];
     assert_eq!(
         (
             &read["heard"],
@@ -188,6 +190,41 @@ async fn for_programs_a_turn_is_one_json_object() {
             &json!(3000.0)
         )
     );
+}
+
+/// The lines for programs.
+fn records(view: &View) -> Vec<serde_json::Value> {
+    let told = told(view);
+    let lines = told.iter().filter_map(|text| text.strip_prefix("stdout: "));
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
+    let view = view(false, true);
+    view.event(Event::File(Path::new("one.wav")));
+    view.event(Event::Dropped {
+        source: "wav",
+        heard: " Never mind",
+        why: "a request to stop",
+    });
+    view.event(Event::File(Path::new("two.wav")));
+    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    let written = VoiceTurn {
+        source: "handle".to_owned(),
+        ..turn(TurnOutcome::Answered, None)
+    };
+    view.event(Event::Turn(&written));
+    let records = records(&view);
+    assert_eq!(
+        records[0],
+        json!({ "source": "wav", "file": "one.wav", "heard": "Never mind", "outcome": "dropped", "reason": "a request to stop" })
+    );
+    assert_eq!(records[1]["file"], "two.wav");
+    assert_eq!(records[1]["outcome"], "answered");
+    assert_eq!((records.len(), records[2].get("file")), (3, None));
 }
 
 #[tokio::test]
