@@ -34,6 +34,29 @@ impl fmt::Display for Role {
     }
 }
 
+/// An engine that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct Problem {
+    /// What it does.
+    pub role: Role,
+    /// What happened.
+    pub error: EngineError,
+}
+
+impl Problem {
+    pub(crate) fn of_speech(error: EngineError) -> Self {
+        let role = Role::Speech;
+        Self { role, error }
+    }
+
+    pub(crate) fn of_loudspeaker(error: EngineError) -> Self {
+        let role = Role::Loudspeaker;
+        Self { role, error }
+    }
+}
+
 /// Why an engine did not do its work. The text is for an operator: it names the engine and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

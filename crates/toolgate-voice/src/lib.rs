@@ -25,7 +25,7 @@ mod transcribe;
 mod turn;
 pub mod wyoming;
 
-pub use engine::{EngineError, Role};
+pub use engine::{EngineError, Problem, Role};
 pub use event::{Event, State, Watcher};
 pub use gateway::{FindModel, GatewayError, Key, Mode, Parts, Summary, run};
 pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};

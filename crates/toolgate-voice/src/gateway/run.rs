@@ -308,7 +308,7 @@ impl Running {
             });
             let text = degraded.unwrap_or(welcome);
             if !text.is_empty() {
-                speaker.announce(&text).await;
+                finder.engines.spoke(&speaker.announce(&text).await);
             } else if has_tones {
                 speaker.tone(Tone::Ready);
             }

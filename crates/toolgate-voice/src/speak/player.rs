@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use super::loudness::Gain;
 use super::worker::{Mouth, Prepared};
 use super::{Playing, Spoken};
-use crate::EngineError;
+use crate::Problem;
 use crate::audio::{Format, Sound};
 
 /// How long the output is kept open after everything was heard: the next sentence may be about to come.
@@ -68,7 +68,7 @@ impl Player {
     pub(super) async fn play(
         &mut self,
         mut sentences: mpsc::Receiver<Prepared>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), Problem> {
         while let Some(sentence) = self.next(&mut sentences).await? {
             self.sentence(sentence).await?;
         }
@@ -76,7 +76,7 @@ impl Player {
     }
 
     /// Plays one sound and nothing else.
-    pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), EngineError> {
+    pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), Problem> {
         self.sound(sound, &mut true).await?;
         self.end().await
     }
@@ -99,7 +99,7 @@ impl Player {
         unheard
     }
 
-    pub(super) fn spoken(self, complete: bool, problem: Option<EngineError>) -> Spoken {
+    pub(super) fn spoken(self, complete: bool, problem: Option<Problem>) -> Spoken {
         Spoken {
             text: self.said,
             complete,
@@ -112,7 +112,7 @@ impl Player {
     async fn next(
         &mut self,
         sentences: &mut mpsc::Receiver<Prepared>,
-    ) -> Result<Option<Prepared>, EngineError> {
+    ) -> Result<Option<Prepared>, Problem> {
         if let Some(open) = &self.open {
             let unheard = open.given.saturating_sub(open.playing.heard());
             match timeout(unheard + IDLE, sentences.recv()).await {
@@ -123,7 +123,7 @@ impl Player {
         Ok(sentences.recv().await)
     }
 
-    async fn sentence(&mut self, sentence: Prepared) -> Result<(), EngineError> {
+    async fn sentence(&mut self, sentence: Prepared) -> Result<(), Problem> {
         let Some(mut sound) = sentence.sound else {
             self.pass_over(sentence.words);
             return Ok(());
@@ -131,7 +131,7 @@ impl Player {
         let mut words = Some(sentence.words);
         let mut again = true;
         while let Some(slice) = sound.recv().await {
-            let slice = slice?;
+            let slice = slice.map_err(Problem::of_speech)?;
             self.open(slice.format).await?;
             if let (Some(words), Some(open)) = (words.take(), &mut self.open) {
                 open.sentences.push(Sentence {
@@ -159,7 +159,7 @@ impl Player {
     }
 
     /// Plays a slice; if the output fails, once more with a new one if `again`.
-    async fn sound(&mut self, slice: Sound, again: &mut bool) -> Result<(), EngineError> {
+    async fn sound(&mut self, slice: Sound, again: &mut bool) -> Result<(), Problem> {
         let slice = self.gain.apply(slice);
         let sounds = slice.format.duration(slice.bytes.len());
         loop {
@@ -178,13 +178,13 @@ impl Player {
                         .map(|sentence| Sentence { begins, ..sentence });
                     self.open(slice.format).await?.sentences.extend(unheard);
                 }
-                Err(problem) => return Err(problem),
+                Err(error) => return Err(Problem::of_loudspeaker(error)),
             }
         }
     }
 
     /// The open output for this format. What is open for another is played to its end first.
-    async fn open(&mut self, format: Format) -> Result<&mut Open, EngineError> {
+    async fn open(&mut self, format: Format) -> Result<&mut Open, Problem> {
         if self.open.as_ref().is_some_and(|open| open.format != format) {
             self.end().await?;
         }
@@ -195,7 +195,8 @@ impl Player {
                     Some(_) => Some(self.mouth.turn.clone().lock_owned().await),
                     None => None,
                 };
-                let playing = self.mouth.output.begin(format).await?;
+                let playing = self.mouth.output.begin(format).await;
+                let playing = playing.map_err(Problem::of_loudspeaker)?;
                 Ok(none.insert(Open {
                     format,
                     playing,
@@ -208,12 +209,13 @@ impl Player {
     }
 
     /// Plays what is open to its end, and closes it.
-    async fn end(&mut self) -> Result<(), EngineError> {
+    async fn end(&mut self) -> Result<(), Problem> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
         // It stays open meanwhile: a stop has to find it.
-        open.playing.end().await?;
+        let ended = open.playing.end().await;
+        ended.map_err(Problem::of_loudspeaker)?;
         let heard = self.open.take().into_iter().flat_map(|open| open.sentences);
         self.said.extend(heard.map(|sentence| sentence.words));
         Ok(())

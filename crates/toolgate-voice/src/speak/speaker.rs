@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::script::Script;
 use super::worker::{self, Mouth};
 use super::{Loudness, Output, Synthesize, Tone};
-use crate::EngineError;
+use crate::Problem;
 
 /// Speaks, one speech at a time. Clones are the same voice.
 ///
@@ -76,14 +76,14 @@ impl Speaker {
     }
 
     /// Says something behind whatever sounds now, which goes on. Resolves once it was heard, or all was stopped.
-    pub async fn announce(&self, words: &str) {
+    pub async fn announce(&self, words: &str) -> Spoken {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current().tone, stop.clone()).cancel();
         let script = Arc::new(Script::default());
         script.push(words);
         script.end();
         let (tell, _) = watch::channel(None);
-        worker::speak(self.mouth.clone(), script, stop, tell).await;
+        worker::speak(self.mouth.clone(), script, stop, tell).await
     }
 
     /// True while anything sounds.
@@ -173,7 +173,7 @@ pub struct Spoken {
     /// When the first sound left.
     pub first_audio: Option<Instant>,
     /// Why it is not complete, if that is not because it was stopped.
-    pub problem: Option<EngineError>,
+    pub problem: Option<Problem>,
 }
 
 #[cfg(test)]

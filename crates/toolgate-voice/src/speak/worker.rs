@@ -7,7 +7,7 @@ use futures::StreamExt;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::player::Player;
 use super::script::Script;
@@ -89,7 +89,7 @@ pub(super) async fn speak(
         .as_ref()
         .and_then(|result| result.as_ref().err().cloned());
     if let Some(problem) = &problem {
-        warn!(%problem, "the answer was not spoken to its end");
+        debug!(role = %problem.role, %problem, "not spoken to its end");
     }
     player.spoken(matches!(result, Some(Ok(()))) && script.is_whole(), problem)
 }

@@ -15,7 +15,7 @@ use super::progress::{Progress, Way};
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
 use crate::transcribe::{is_cancel, plain};
-use crate::{Answered, Event, Role, Speech, Spoken, State, Tone};
+use crate::{Answered, Event, Speech, Spoken, State, Tone};
 
 /// The name of a conversation is a key, not a text, in bytes.
 const LONGEST_PLACE: usize = 200;
@@ -92,12 +92,8 @@ impl Shared {
         model: String,
         progress: &Progress,
     ) -> Came {
+        self.engines.spoke(spoken);
         let problem = spoken.problem.as_ref();
-        match problem {
-            Some(problem) => drop(self.engines.failed(Role::Speech, problem)),
-            None if spoken.first_audio.is_some() => self.engines.worked(Role::Speech),
-            None => {}
-        }
         let was_stopped = !spoken.complete && problem.is_none();
         let (answer, error) = match verdict {
             Some(verdict) => (verdict.answer, verdict.error),
@@ -149,7 +145,9 @@ impl Shared {
         self.watcher.event(Event::Words(words));
         let speech = self.speech(number);
         speech.push(words);
-        speech.finish().await
+        let spoken = speech.finish().await;
+        self.engines.spoke(&spoken);
+        spoken
     }
 
     /// Begins to speak; not a sound if the request was given up just now. Whoever gives it up later stops this speech.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::warn;
 
-use crate::{EngineError, Event, Role, Watcher};
+use crate::{EngineError, Event, Role, Spoken, Watcher};
 
 /// Which engines are lost.
 pub(crate) struct Engines {
@@ -34,6 +34,24 @@ impl Engines {
             self.watcher.event(Event::Lost { role, why });
         }
         is_news
+    }
+
+    /// What a speech says of the voice and of what plays it.
+    pub(crate) fn spoke(&self, spoken: &Spoken) {
+        match &spoken.problem {
+            Some(problem) => {
+                // Sound that can not be played was made.
+                if problem.role == Role::Loudspeaker {
+                    self.worked(Role::Speech);
+                }
+                self.failed(problem.role, &problem.error);
+            }
+            None if spoken.first_audio.is_some() => {
+                self.worked(Role::Speech);
+                self.worked(Role::Loudspeaker);
+            }
+            None => {}
+        }
     }
 
     /// An engine can not be had. Told if that is news.

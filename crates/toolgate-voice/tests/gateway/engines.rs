@@ -38,6 +38,28 @@ async fn speech_is_lost_and_found_again() {
 }
 
 #[tokio::test]
+async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        let script = "test -e $1/card || exit 1; exec cat > /dev/null";
+        let folder = folder.path().display();
+        parts.settings.output = format!("sh -c '{script}' player {folder}");
+    });
+    let stage = stage.ready().await;
+    for failed in 1..=2 {
+        stage.ask().await;
+        stage.sees("turn failed", failed).await;
+    }
+    assert_eq!(stage.watch.count("lost loudspeaker"), 1);
+    assert_eq!(stage.watch.count("lost speech"), 0, "it has spoken");
+    std::fs::write(folder.path().join("card"), "").unwrap();
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.count("back loudspeaker"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn the_microphone_is_lost_and_found_again() {
     let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
     stage.mic.kill().await;

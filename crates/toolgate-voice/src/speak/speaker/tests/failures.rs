@@ -3,6 +3,7 @@
 use tokio::time::{Instant, sleep};
 
 use super::fakes::{Engine, Fault, MS, broken, voice};
+use crate::Problem;
 
 const TEXT: &str = "The first is on. The second is off. The third too.";
 
@@ -57,7 +58,7 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
             (text, false),
             "{faults:?}"
         );
-        assert_eq!(spoken.problem, Some(broken()));
+        assert_eq!(spoken.problem, Some(Problem::of_speech(broken())));
         assert!(!ear.is_open());
 
         let speech = speaker.begin();
@@ -131,7 +132,7 @@ async fn an_output_that_breaks_again_ends_the_speech_with_what_was_heard() {
         (spoken.text.as_str(), spoken.complete),
         ("The first is on. ", false)
     );
-    assert_eq!(spoken.problem, Some(broken()));
+    assert_eq!(spoken.problem, Some(Problem::of_loudspeaker(broken())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,7 +142,8 @@ async fn an_output_that_cannot_be_opened_is_a_problem_and_a_tone_is_none() {
     let speech = speaker.begin();
     speech.push(TEXT);
     let spoken = speech.finish().await;
-    assert_eq!((spoken.text.as_str(), spoken.problem), ("", Some(broken())));
+    let problem = Some(Problem::of_loudspeaker(broken()));
+    assert_eq!((spoken.text.as_str(), spoken.problem), ("", problem));
     ear.refuse(1);
     speaker.tone(super::Tone::Ready);
     sleep(10 * MS).await;
