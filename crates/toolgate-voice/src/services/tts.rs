@@ -116,13 +116,7 @@ impl TtsService {
         let mut frames = Frames::new(format);
         while let Some(piece) = sound.chunks.next().await {
             for bytes in frames.whole(&piece.map_err(failed)?) {
-                let timestamp = None;
-                let chunk = Event::AudioChunk {
-                    format,
-                    timestamp,
-                    bytes,
-                };
-                guest.send(&chunk).await?;
+                guest.send(&Event::chunk(format, bytes)).await?;
             }
         }
         Ok(guest.send(&STOP).await?)

@@ -73,12 +73,7 @@ impl WyomingAsr {
         for samples in utterance.samples.chunks(CHUNK) {
             let bytes = samples.iter().copied().flat_map(i16::to_le_bytes);
             let bytes = Bytes::from_iter(bytes);
-            to.send(&Event::AudioChunk {
-                format,
-                timestamp,
-                bytes,
-            })
-            .await?;
+            to.send(&Event::chunk(format, bytes)).await?;
         }
         to.send(&Event::AudioStop { timestamp }).await?;
         Ok(to)

@@ -43,12 +43,7 @@ impl Playing for Sending {
             self.pace.room().await;
             let format = self.format;
             let length = format.duration(bytes.len());
-            let chunk = Event::AudioChunk {
-                format,
-                timestamp: None,
-                bytes,
-            };
-            self.link.send(chunk).await?;
+            self.link.send(Event::chunk(format, bytes)).await?;
             self.pace.gave(length);
             Ok(())
         }

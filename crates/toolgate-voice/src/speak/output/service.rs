@@ -89,12 +89,9 @@ impl Playing for Sending {
             self.pace.room().await;
             let format = self.format;
             let length = format.duration(bytes.len());
-            let chunk = Event::AudioChunk {
-                format,
-                timestamp: None,
-                bytes,
-            };
-            self.connection()?.send(&chunk).await?;
+            self.connection()?
+                .send(&Event::chunk(format, bytes))
+                .await?;
             self.pace.gave(length);
             Ok(())
         }

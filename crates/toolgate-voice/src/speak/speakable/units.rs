@@ -1,113 +1,86 @@
 //! What stands behind a number.
 
-/// How a unit may be written.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Written {
-    /// With a blank before it or without.
-    Anyhow,
-    /// Only with a blank: without one it is something else, such as `5m` for five minutes.
-    Apart,
-    /// Only behind a fraction: `0.5 A`, but `room 5 A`.
-    BehindFraction,
-}
-
-use Written::{Anyhow, Apart, BehindFraction};
-
-/// As it is written, for one, for several. Longer ones first where one begins with the other.
-const UNITS: &[(&str, &str, &str, Written)] = &[
-    ("°F", "degree Fahrenheit", "degrees Fahrenheit", Anyhow),
-    ("°C", "degree Celsius", "degrees Celsius", Anyhow),
-    ("° F", "degree Fahrenheit", "degrees Fahrenheit", Anyhow),
-    ("° C", "degree Celsius", "degrees Celsius", Anyhow),
-    ("℃", "degree Celsius", "degrees Celsius", Anyhow),
-    ("℉", "degree Fahrenheit", "degrees Fahrenheit", Anyhow),
-    ("°", "degree", "degrees", Anyhow),
-    ("F", "degree Fahrenheit", "degrees Fahrenheit", Anyhow),
-    ("C", "degree Celsius", "degrees Celsius", Anyhow),
-    ("%", "percent", "percent", Anyhow),
-    (
-        "µg/m³",
-        "microgram per cubic meter",
-        "micrograms per cubic meter",
-        Anyhow,
-    ),
-    (
-        "μg/m³",
-        "microgram per cubic meter",
-        "micrograms per cubic meter",
-        Anyhow,
-    ),
-    ("km/h", "kilometer per hour", "kilometers per hour", Anyhow),
-    ("m/s", "meter per second", "meters per second", Anyhow),
-    ("kWh", "kilowatt hour", "kilowatt hours", Anyhow),
-    ("MWh", "megawatt hour", "megawatt hours", Anyhow),
-    ("Wh", "watt hour", "watt hours", Anyhow),
-    ("kW", "kilowatt", "kilowatts", Anyhow),
-    ("MW", "megawatt", "megawatts", Anyhow),
-    ("W", "watt", "watts", Anyhow),
-    ("mV", "millivolt", "millivolts", Anyhow),
-    ("V", "volt", "volts", Anyhow),
-    ("mA", "milliampere", "milliamperes", Anyhow),
-    ("A", "ampere", "amperes", BehindFraction),
-    ("kHz", "kilohertz", "kilohertz", Anyhow),
-    ("MHz", "megahertz", "megahertz", Anyhow),
-    ("GHz", "gigahertz", "gigahertz", Anyhow),
-    ("Hz", "hertz", "hertz", Anyhow),
-    ("dB", "decibel", "decibels", Anyhow),
-    ("lx", "lux", "lux", Anyhow),
-    ("lm", "lumen", "lumens", Anyhow),
-    ("K", "kelvin", "kelvins", Apart),
-    ("hPa", "hectopascal", "hectopascals", Anyhow),
-    ("kPa", "kilopascal", "kilopascals", Anyhow),
-    ("mbar", "millibar", "millibars", Anyhow),
-    (
-        "psi",
-        "pound per square inch",
-        "pounds per square inch",
-        Anyhow,
-    ),
-    ("mph", "mile per hour", "miles per hour", Anyhow),
-    ("km²", "square kilometer", "square kilometers", Anyhow),
-    ("m²", "square meter", "square meters", Anyhow),
-    ("m³", "cubic meter", "cubic meters", Anyhow),
-    ("ft²", "square foot", "square feet", Anyhow),
-    ("km", "kilometer", "kilometers", Anyhow),
-    ("cm", "centimeter", "centimeters", Anyhow),
-    ("mm", "millimeter", "millimeters", Anyhow),
-    ("m", "meter", "meters", Apart),
-    ("mi", "mile", "miles", Anyhow),
-    ("ft", "foot", "feet", Anyhow),
-    ("kg", "kilogram", "kilograms", Anyhow),
-    ("mg", "milligram", "milligrams", Anyhow),
-    ("g", "gram", "grams", Anyhow),
-    ("lbs", "pound", "pounds", Anyhow),
-    ("lb", "pound", "pounds", Anyhow),
-    ("oz", "ounce", "ounces", Anyhow),
-    ("ml", "milliliter", "milliliters", Anyhow),
-    ("mL", "milliliter", "milliliters", Anyhow),
-    ("l", "liter", "liters", Anyhow),
-    ("L", "liter", "liters", Anyhow),
-    ("gal", "gallon", "gallons", Anyhow),
-    ("kB", "kilobyte", "kilobytes", Anyhow),
-    ("KB", "kilobyte", "kilobytes", Anyhow),
-    ("MB", "megabyte", "megabytes", Anyhow),
-    ("GB", "gigabyte", "gigabytes", Anyhow),
-    ("TB", "terabyte", "terabytes", Anyhow),
-    ("Mbps", "megabit per second", "megabits per second", Anyhow),
-    ("Gbps", "gigabit per second", "gigabits per second", Anyhow),
-    ("ms", "millisecond", "milliseconds", Anyhow),
-    ("s", "second", "seconds", Anyhow),
-    ("sec", "second", "seconds", Anyhow),
-    ("min", "minute", "minutes", Anyhow),
-    ("mins", "minute", "minutes", Anyhow),
-    ("h", "hour", "hours", Anyhow),
-    ("hr", "hour", "hours", Anyhow),
-    ("hrs", "hour", "hours", Anyhow),
-    ("ppm", "part per million", "parts per million", Anyhow),
-    ("bpm", "beat per minute", "beats per minute", Anyhow),
-    ("rpm", "turn per minute", "turns per minute", Anyhow),
-    ("x", "time", "times", Anyhow),
-];
+/// As it is written, for one, for several. Longer ones first where one begins with the other. A unit that is `apart` must have a
+/// blank before it, as without one it is something else, such as `5m` for five minutes; one `behind a fraction` is a unit in `0.5 A`
+/// and none in `room 5 A`.
+const UNITS: &str = "\
+°F|degree Fahrenheit|degrees Fahrenheit
+°C|degree Celsius|degrees Celsius
+° F|degree Fahrenheit|degrees Fahrenheit
+° C|degree Celsius|degrees Celsius
+℃|degree Celsius|degrees Celsius
+℉|degree Fahrenheit|degrees Fahrenheit
+°|degree|degrees
+F|degree Fahrenheit|degrees Fahrenheit
+C|degree Celsius|degrees Celsius
+%|percent|percent
+µg/m³|microgram per cubic meter|micrograms per cubic meter
+μg/m³|microgram per cubic meter|micrograms per cubic meter
+km/h|kilometer per hour|kilometers per hour
+m/s|meter per second|meters per second
+kWh|kilowatt hour|kilowatt hours
+MWh|megawatt hour|megawatt hours
+Wh|watt hour|watt hours
+kW|kilowatt|kilowatts
+MW|megawatt|megawatts
+W|watt|watts
+mV|millivolt|millivolts
+V|volt|volts
+mA|milliampere|milliamperes
+A|ampere|amperes|behind a fraction
+kHz|kilohertz|kilohertz
+MHz|megahertz|megahertz
+GHz|gigahertz|gigahertz
+Hz|hertz|hertz
+dB|decibel|decibels
+lx|lux|lux
+lm|lumen|lumens
+K|kelvin|kelvins|apart
+hPa|hectopascal|hectopascals
+kPa|kilopascal|kilopascals
+mbar|millibar|millibars
+psi|pound per square inch|pounds per square inch
+mph|mile per hour|miles per hour
+km²|square kilometer|square kilometers
+m²|square meter|square meters
+m³|cubic meter|cubic meters
+ft²|square foot|square feet
+km|kilometer|kilometers
+cm|centimeter|centimeters
+mm|millimeter|millimeters
+m|meter|meters|apart
+mi|mile|miles
+ft|foot|feet
+kg|kilogram|kilograms
+mg|milligram|milligrams
+g|gram|grams
+lbs|pound|pounds
+lb|pound|pounds
+oz|ounce|ounces
+ml|milliliter|milliliters
+mL|milliliter|milliliters
+l|liter|liters
+L|liter|liters
+gal|gallon|gallons
+kB|kilobyte|kilobytes
+KB|kilobyte|kilobytes
+MB|megabyte|megabytes
+GB|gigabyte|gigabytes
+TB|terabyte|terabytes
+Mbps|megabit per second|megabits per second
+Gbps|gigabit per second|gigabits per second
+ms|millisecond|milliseconds
+s|second|seconds
+sec|second|seconds
+min|minute|minutes
+mins|minute|minutes
+h|hour|hours
+hr|hour|hours
+hrs|hour|hours
+ppm|part per million|parts per million
+bpm|beat per minute|beats per minute
+rpm|turn per minute|turns per minute
+x|time|times";
 
 /// Signs of money: for one, for several, for one and several hundredths.
 const MONEY: &[(char, &str, &str, &str, &str)] = &[
@@ -127,15 +100,17 @@ pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a
         .next()
         .filter(|first| matches!(first, ' ' | '\u{a0}' | '\u{202f}'));
     let after_blank = &text[blank.map_or(0, char::len_utf8)..];
-    UNITS.iter().find_map(|(symbol, one, several, written)| {
-        let rest = after_blank.strip_prefix(symbol)?;
+    UNITS.lines().find_map(|line| {
+        let mut parts = line.split('|');
+        let rest = after_blank.strip_prefix(parts.next()?)?;
+        let (one, several) = (parts.next()?, parts.next()?);
         let ends = !rest.starts_with(|next: char| next.is_alphanumeric() || "²³/°".contains(next));
-        let fits = match written {
-            Anyhow => true,
-            Apart => blank.is_some(),
-            BehindFraction => number.contains('.'),
+        let fits = match parts.next() {
+            None => true,
+            Some("apart") => blank.is_some(),
+            Some(_) => number.contains('.'),
         };
-        (ends && fits).then_some((if number == "1" { *one } else { *several }, rest))
+        (ends && fits).then_some((if number == "1" { one } else { several }, rest))
     })
 }
 

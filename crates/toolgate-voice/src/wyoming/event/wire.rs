@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value, json};
 
 use super::Event;
+use crate::audio::Format;
 use crate::wyoming::{Frame, FrameError};
 
 /// Every type that is known, and whether it has data. Sorted; a test checks it.
@@ -67,6 +68,16 @@ struct Tagged {
 }
 
 impl Event {
+    /// A piece of sound.
+    pub(crate) fn chunk(format: Format, bytes: Bytes) -> Self {
+        let timestamp = None;
+        Self::AudioChunk {
+            format,
+            timestamp,
+            bytes,
+        }
+    }
+
     /// The event as it is sent.
     pub fn to_frame(&self) -> Result<Frame, FrameError> {
         let payload = match self {

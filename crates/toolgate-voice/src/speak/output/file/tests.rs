@@ -14,6 +14,20 @@ fn samples(path: &Path) -> (hound::WavSpec, Vec<i16>) {
     )
 }
 
+/// A file that is not there yet.
+fn answers() -> (tempfile::TempDir, PathBuf, WavFile) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answers.wav");
+    let file = WavFile::new(&path);
+    (folder, path, file)
+}
+
+/// Says something, and nothing after it.
+async fn say(file: &WavFile, sound: Bytes) {
+    let mut playing = file.begin(Format::HEARD).await.unwrap();
+    playing.play(sound).await.unwrap();
+}
+
 #[tokio::test]
 async fn the_file_is_valid_after_every_piece_and_begins_anew_with_each_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -41,39 +55,20 @@ async fn the_file_is_valid_after_every_piece_and_begins_anew_with_each_start() {
 
 #[tokio::test]
 async fn what_was_written_but_not_counted_is_written_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("answers.wav");
-    let file = WavFile::new(&path);
-    file.begin(Format::HEARD)
-        .await
-        .unwrap()
-        .play(sound(1, 10))
-        .await
-        .unwrap();
+    let (_folder, path, file) = answers();
+    say(&file, sound(1, 10)).await;
     let mut bytes = std::fs::read(&path).unwrap();
     bytes.extend([9; 6]);
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(samples(&path).1.len(), 10);
-    file.begin(Format::HEARD)
-        .await
-        .unwrap()
-        .play(sound(2, 10))
-        .await
-        .unwrap();
+    say(&file, sound(2, 10)).await;
     assert_eq!(samples(&path).1, [[1; 10], [2; 10]].concat());
 }
 
 #[tokio::test]
 async fn sound_of_another_format_is_made_to_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("answers.wav");
-    let file = WavFile::new(&path);
-    file.begin(Format::HEARD)
-        .await
-        .unwrap()
-        .play(sound(5, 16))
-        .await
-        .unwrap();
+    let (_folder, path, file) = answers();
+    say(&file, sound(5, 16)).await;
     for (rate, channels, frames) in [(22_050, 1, 2205), (48_000, 2, 9600), (8_000, 1, 800)] {
         let before = samples(&path).1.len();
         let format = Format {
