@@ -4,13 +4,16 @@
 //!  feed ──▶ Waiting (bounded, the newest is kept) ──▶ session ──▶ the service
 //!  never waits                                        detections ──▶ WakeNotice
 //! ```
+//!
+//! A service has nothing to say while nobody calls it: now and then it is asked to describe itself, and one that does not answer
+//! is lost.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, interval_at, sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::backoff::Backoff;
@@ -28,6 +31,10 @@ const CHUNK: usize = 1024;
 const REFRACTORY: Duration = Duration::from_secs(2);
 /// A connection that lasts this long is a good one.
 const STEADY: Duration = Duration::from_secs(1);
+/// How often the service is asked whether it still hears.
+const PROBE: Duration = Duration::from_secs(5);
+/// How long it may say nothing at all, in spite of that: one that is frozen takes sound for a long time.
+const SILENT: Duration = Duration::from_secs(10);
 /// A word that was heard longer ago than this is dated wrongly.
 const LATE: Duration = Duration::from_secs(2);
 /// News that wait to be taken.
@@ -232,22 +239,25 @@ impl Keeper {
 
     async fn receive(&mut self, mut receiver: Receiver, pongs: mpsc::Sender<Event>) -> EngineError {
         let steady = Instant::now() + STEADY;
-        let mut deaf_until = None;
+        let mut silent_at = Instant::now() + SILENT;
+        let (mut has_answered, mut deaf_until) = (false, None);
         loop {
-            let event = if self.lost {
-                // A service that closes at once has not come back.
-                let left = steady.saturating_duration_since(Instant::now());
-                match timeout(left, receiver.answer()).await {
-                    Ok(event) => event,
-                    Err(_) => {
-                        self.lost = false;
-                        self.tell(WakeNotice::Back).await;
-                        continue;
-                    }
+            // A service that closes at once, or says nothing, has not come back.
+            let event = tokio::select! {
+                biased;
+                event = receiver.answer() => event,
+                () = sleep_until(steady), if self.lost && has_answered => {
+                    self.lost = false;
+                    self.tell(WakeNotice::Back).await;
+                    continue;
                 }
-            } else {
-                receiver.answer().await
+                () = sleep_until(silent_at) => return EngineError::TimedOut {
+                    at: self.address.to_string(),
+                    after: SILENT,
+                },
             };
+            has_answered = true;
+            silent_at = Instant::now() + SILENT;
             match event {
                 Ok(Event::Detection {
                     name, timestamp, ..
@@ -297,14 +307,16 @@ async fn send(
         format: Format::HEARD,
         timestamp: Some(0),
     };
-    for event in [Event::Detect { names }, start] {
+    for event in [Event::Detect { names }, start, Event::Describe] {
         if let Err(error) = sender.send(&event).await {
             return error;
         }
     }
+    let mut probe = interval_at(Instant::now() + PROBE, PROBE);
     loop {
         let event = tokio::select! {
             Some(pong) = pongs.recv() => pong,
+            _ = probe.tick() => Event::Describe,
             chunk = waiting.chunk() => chunk,
         };
         if let Err(error) = sender.send(&event).await {

@@ -1,4 +1,5 @@
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::*;
 
@@ -39,6 +40,7 @@ impl Service {
             timestamp: Some(0),
         };
         assert_eq!(expect(&mut client).await, start);
+        assert_eq!(expect(&mut client).await, Event::Describe);
         (client, names)
     }
 }
@@ -58,6 +60,11 @@ async fn news(receiver: &mut mpsc::Receiver<WakeNotice>) -> WakeNotice {
 /// Where words are named, the service is not asked which it knows.
 fn one_word() -> Vec<String> {
     vec!["hey_jarvis".to_owned()]
+}
+
+/// A sign of life.
+fn info() -> Event {
+    Event::Info(Box::default())
 }
 
 fn detection(name: &str, timestamp: Option<i64>) -> Event {
@@ -141,6 +148,7 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
     let service = Service::at(&place).await;
     drop(service.accept().await);
     let (mut client, _) = service.accept().await;
+    client.send(&info()).await.unwrap();
     assert_eq!(news(&mut receiver).await, WakeNotice::Back);
     // What was said while nobody listened is old.
     wake.feed(&[2; CHUNK]);
@@ -180,6 +188,18 @@ async fn a_service_that_closes_again_and_again_is_told_once() {
 
 /// A conversation over a pipe, so that time can be paused.
 fn piped(lost: bool) -> (Connection, mpsc::Receiver<WakeNotice>) {
+    let (service, receiver, _) = conversation(lost);
+    (service, receiver)
+}
+
+/// The same, with what becomes of it.
+fn conversation(
+    lost: bool,
+) -> (
+    Connection,
+    mpsc::Receiver<WakeNotice>,
+    tokio::task::JoinHandle<EngineError>,
+) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (read, write) = tokio::io::split(theirs);
     let service = Connection::over(read, write, "the gateway");
@@ -192,12 +212,12 @@ fn piped(lost: bool) -> (Connection, mpsc::Receiver<WakeNotice>) {
         news,
         lost,
     };
-    tokio::spawn(async move {
+    let conversation = tokio::spawn(async move {
         keeper
             .converse(Connection::over(read, write, "here"), Vec::new())
             .await
     });
-    (service, receiver)
+    (service, receiver, conversation)
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,10 +240,24 @@ async fn it_is_back_once_it_has_lasted_a_moment() {
     assert_eq!(woken(&news(&mut receiver).await), Some("early"));
     assert_eq!(news(&mut receiver).await, WakeNotice::Back);
     assert_eq!(began.elapsed(), STEADY);
-    assert!(
-        timeout(HANG, receiver.recv()).await.is_err(),
-        "and that is told once"
-    );
+    assert_eq!(receiver.recv().await, None, "and that is told once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_frozen_is_noticed_in_time_and_is_not_back_before_it_answers() {
+    for (lost, answers) in [(false, 0), (false, 3), (true, 0)] {
+        let began = Instant::now();
+        let (mut service, mut receiver, conversation) = conversation(lost);
+        for _ in 0..answers {
+            while expect(&mut service).await != Event::Describe {}
+            service.send(&info()).await.unwrap();
+        }
+        let error = timeout(HANG, conversation).await.unwrap().unwrap();
+        assert_eq!(error.to_string(), "tcp://here:1 did not answer within 10 s");
+        let last_answer = PROBE * u32::try_from(answers.max(1) - 1).unwrap();
+        assert_eq!(began.elapsed(), last_answer + SILENT);
+        assert!(receiver.try_recv().is_err(), "{lost} {answers}");
+    }
 }
 
 #[tokio::test]
