@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{Chosen, IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
 use toolgate_tools::Handlers;
 use toolgate_tools::builtin::BuiltinSettings;
-use toolgate_voice::{Input, Loudness, Mode, Parts, VoiceSettings};
+use toolgate_voice::{Input, Loudness, Mode, Parts, Reach, VoiceSettings};
 
 use crate::measure::{Failure, Told, println, report};
 
@@ -78,7 +79,7 @@ fn parts(asr: &str, files: Vec<PathBuf>, told: Told) -> Result<Parts, Failure> {
         model: Arc::new(model),
         model_settings: ModelSettings::default(),
         toolbox,
-        tools_settled: async { None }.boxed(),
+        tools: watch::Sender::new(Reach::Settled { missing: None }).subscribe(),
         journal: None,
         mqtt: None,
         loudness: Loudness::default(),

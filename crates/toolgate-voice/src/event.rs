@@ -48,12 +48,22 @@ pub enum Event<'a> {
         /// What does not work, in words for a person; they are also spoken.
         degraded: Option<&'a str>,
     },
+    /// Which servers of tools are away, in words, such as `the smart home`: at the end of the start, and whenever that changes.
+    Tools {
+        /// None if all are there.
+        missing: Option<&'a str>,
+    },
     /// It does something else now.
     State(&'a State),
     /// How loud it is, from 0 to 1, a few times a second.
     Level(f32),
     /// Somebody said this.
-    Heard(&'a str),
+    Heard {
+        /// Where, such as `microphone`; `handle` if it was in writing.
+        source: &'a str,
+        /// The words.
+        text: &'a str,
+    },
     /// What is heard from now on is in this file.
     File(&'a Path),
     /// Something that was heard is not answered: it is no request, or there was no room for it.

@@ -14,7 +14,7 @@ mod words;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_journal::Journal;
 use toolgate_models::{ChooseError, Chosen, ModelSettings, Toolbox};
@@ -36,8 +36,8 @@ pub struct Parts {
     pub model_settings: ModelSettings,
     /// The tools, those that are there and those that will be.
     pub toolbox: Toolbox,
-    /// Resolves once all servers of tools are there or have used their attempts, with what is missing, such as `the smart home`.
-    pub tools_settled: BoxFuture<'static, Option<String>>,
+    /// Which servers of tools are there, now and later.
+    pub tools: watch::Receiver<Reach>,
     /// Where turns are kept.
     pub journal: Option<Journal>,
     /// The house's broker.
@@ -54,6 +54,28 @@ pub struct Parts {
 pub type FindModel = Arc<dyn Fn() -> BoxFuture<'static, Result<Chosen, ChooseError>> + Send + Sync>;
 
 /// When the gateway listens.
+/// What is known of the servers of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Some are still on their way.
+    #[default]
+    Starting,
+    /// All are there, or have used their attempts.
+    Settled {
+        /// What can not be reached, in words, such as `the smart home`.
+        missing: Option<String>,
+    },
+}
+
+impl Reach {
+    fn missing(&self) -> Option<String> {
+        match self {
+            Self::Starting => None,
+            Self::Settled { missing } => missing.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {

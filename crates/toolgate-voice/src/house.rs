@@ -15,6 +15,7 @@ use toolgate_journal::VoiceTurn;
 use toolgate_mqtt::{Client, Mqtt, Settings, Will};
 use tracing::debug;
 
+use crate::turn::HANDLE;
 use crate::{Event, Role, State, Watcher};
 
 /// What was heard.
@@ -43,7 +44,8 @@ pub(crate) struct House {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Status {
     is_ready: bool,
-    degraded: Option<String>,
+    /// Servers of tools that are away, in words.
+    missing: Option<String>,
     /// Engines that are away.
     lost: Vec<Role>,
     state: &'static str,
@@ -73,7 +75,7 @@ impl House {
         let (messages, waiting) = mpsc::channel(WAITING);
         let (status, statuses) = watch::channel(Status {
             is_ready: false,
-            degraded: None,
+            missing: None,
             lost: Vec::new(),
             state: word(&State::Starting),
         });
@@ -100,8 +102,12 @@ impl House {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn heard(&self, text: &str) {
-        let since = self.memory().transcribing.take();
+    fn heard(&self, source: &str, text: &str) {
+        // What came in writing was not transcribed.
+        let since = match source {
+            HANDLE => None,
+            _ => self.memory().transcribing.take(),
+        };
         let took = since.map(|since| since.elapsed().as_millis());
         let message = json!({
             "text": text,
@@ -125,7 +131,7 @@ impl House {
             "model": model,
             "provider": provider,
             "conversationTurns": turns,
-            "duration": thinking.map(|(end, start)| (end - start).round()),
+            "duration": thinking.map(|(end, start)| (end - start).round().max(0.0) as u64),
         });
         self.send(RESPONSE, message);
     }
@@ -155,15 +161,19 @@ impl Watcher for House {
                     old != status.state
                 });
             }
-            Event::Ready { degraded } => self.status.send_modify(|status| {
-                status.is_ready = true;
-                status.degraded = degraded.map(str::to_owned);
-            }),
+            Event::Ready { .. } => self.status.send_modify(|status| status.is_ready = true),
+            Event::Tools { missing } => {
+                let missing = missing.map(str::to_owned);
+                self.status.send_if_modified(|status| {
+                    let old = std::mem::replace(&mut status.missing, missing);
+                    old != status.missing
+                });
+            }
             Event::Lost { role, .. } => self.status.send_modify(|status| status.lost.push(role)),
             Event::Back(role) => self
                 .status
                 .send_modify(|status| status.lost.retain(|lost| *lost != role)),
-            Event::Heard(text) => self.heard(text),
+            Event::Heard { source, text } => self.heard(source, text),
             Event::Turn(turn) => self.answered(turn),
             _ => {}
         }
@@ -201,15 +211,16 @@ async fn tell(
 
 impl Status {
     fn to_json(&self) -> Value {
+        let missing = self.missing.as_ref();
+        let missing = missing.map(|what| format!("{what} can not be reached"));
         let lost = self.lost.iter().map(|role| format!("{role} is away"));
-        // What was said at the start, and what is away now.
-        let reasons: Vec<String> = self.degraded.iter().cloned().chain(lost).collect();
+        let reasons: Vec<String> = missing.into_iter().chain(lost).collect();
         let status = match (self.is_ready, reasons.is_empty()) {
             (false, _) => "starting",
             (true, true) => "ready",
             (true, false) => "degraded",
         };
-        let reason = (!reasons.is_empty()).then(|| reasons.join(" "));
+        let reason = (!reasons.is_empty()).then(|| reasons.join(", "));
         json!({
             "status": status,
             "state": self.state,
@@ -247,123 +258,4 @@ fn word(state: &State) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use toolgate_journal::{TurnOutcome, TurnStages};
-    use toolgate_mqtt::{Broker, BrokerSettings};
-
-    use super::*;
-
-    fn turn() -> VoiceTurn {
-        VoiceTurn {
-            id: "0".repeat(32),
-            started_at: Timestamp::now(),
-            source: "wav".to_owned(),
-            room: None,
-            wake_word: None,
-            heard: "what time is it".to_owned(),
-            answer: "It is noon.".to_owned(),
-            outcome: TurnOutcome::Answered,
-            error: None,
-            model: "intents en".to_owned(),
-            stages: TurnStages {
-                transcribed_ms: Some(900.0),
-                ended_ms: Some(1234.4),
-                ..TurnStages::default()
-            },
-            calls: Vec::new(),
-        }
-    }
-
-    /// The next message that the predicate likes.
-    async fn until(
-        messages: &mut toolgate_mqtt::Subscription,
-        wanted: impl Fn(&str, &Value) -> bool,
-    ) -> (bool, Value) {
-        let waiting = async {
-            loop {
-                let message = messages.next().await.unwrap();
-                let value: Value = serde_json::from_slice(&message.payload).unwrap();
-                if wanted(&message.topic, &value) {
-                    return (message.retained, value);
-                }
-            }
-        };
-        timeout(Duration::from_secs(20), waiting).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn the_house_hears_of_requests_answers_and_the_end() {
-        let broker = Broker::start(BrokerSettings::default()).await.unwrap();
-        let settings = || Settings::new(&broker.url()).unwrap();
-        let other = Client::open(settings());
-        let mut messages = other.subscribe("voice/#");
-        let stop = CancellationToken::new();
-        let (house, _, telling) = House::open(settings(), Duration::from_secs(120), stop.clone());
-        until(&mut messages, |_, value| value["status"] == "starting").await;
-
-        let role = Role::Wake;
-        house.event(Event::Ready { degraded: None });
-        house.event(Event::Lost { role, why: "gone" });
-        let (_, status) = until(&mut messages, |_, value| value["status"] == "degraded").await;
-        assert_eq!(status["reason"], "wake word is away");
-        house.event(Event::Back(role));
-        until(&mut messages, |_, value| value["status"] == "ready").await;
-
-        house.event(Event::Ready {
-            degraded: Some("no smart home"),
-        });
-        let (_, status) = until(&mut messages, |_, value| value["status"] == "degraded").await;
-        assert_eq!(status["reason"], "no smart home");
-
-        house.event(Event::State(&State::Transcribing));
-        house.event(Event::Heard("what time is it"));
-        let (_, heard) = until(&mut messages, |topic, _| topic == TRANSCRIPTION).await;
-        assert_eq!(
-            (&heard["text"], heard["duration"].is_u64()),
-            (&json!("what time is it"), true)
-        );
-
-        for turns in 1..=2 {
-            house.event(Event::Turn(&turn()));
-            let (_, answer) = until(&mut messages, |topic, _| topic == RESPONSE).await;
-            assert_eq!(answer["conversationTurns"], turns);
-            assert_eq!(
-                (&answer["provider"], &answer["model"]),
-                (&json!("intents"), &json!("en"))
-            );
-            assert_eq!(answer["duration"], 334.0);
-        }
-
-        stop.cancel();
-        telling.await.unwrap();
-        let another = Client::open(settings());
-        let mut later = another.subscribe(STATUS);
-        let (retained, status) = until(&mut later, |_, _| true).await;
-        assert_eq!((retained, &status["status"]), (true, &json!("offline")));
-        broker.stop().await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_conversation_is_new_after_a_while() {
-        let mut memory = Memory::default();
-        let forget = Duration::from_secs(120);
-        assert_eq!((memory.count(forget), memory.count(forget)), (1, 2));
-        tokio::time::advance(Duration::from_secs(121)).await;
-        assert_eq!(memory.count(forget), 1);
-    }
-
-    #[tokio::test]
-    async fn a_broker_that_is_away_costs_nothing() {
-        let settings = Settings::new("mqtt://127.0.0.1:9").unwrap();
-        let stop = CancellationToken::new();
-        let (house, _, telling) = House::open(settings, Duration::from_secs(1), stop.clone());
-        for _ in 0..10_000 {
-            house.event(Event::Heard("hello"));
-        }
-        stop.cancel();
-        timeout(Duration::from_secs(20), telling)
-            .await
-            .unwrap()
-            .unwrap();
-    }
-}
+mod tests;

@@ -231,10 +231,11 @@ impl Fleet {
         tell_untrusted(&self.untrusted);
     }
 
-    /// What can not be reached, in words that can be spoken, such as `the smart home and the server files`.
+    /// What can not be reached, in words that can be spoken, such as `the smart home and the server files`. What is on its way is
+    /// not missing.
     pub(crate) fn missing(&self) -> Option<String> {
-        use ServerState::{Connected, Disabled};
-        let away = self.names(|status| !matches!(status.state, Connected | Disabled));
+        use ServerState::{Failed, Stopped};
+        let away = self.names(|status| matches!(status.state, Failed | Stopped));
         spoken(away.iter().chain(&self.untrusted), &self.houses)
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
 use toolgate_mqtt::{Client, Mqtt};
@@ -14,11 +15,11 @@ use super::hub::Hub;
 use super::listening::comes_again;
 use super::outlet::{Outlet, Voice};
 use super::stand_in::StandIn;
-use super::{FindModel, GatewayError};
+use super::{FindModel, GatewayError, Reach, words};
 use crate::hear::{self, Input, Opened};
 use crate::turn::Engines;
 use crate::wyoming::{Address, Connection, Info, describe};
-use crate::{EngineError, Event, Role, Watcher};
+use crate::{EngineError, Event, Role, Speaker, Watcher};
 
 /// How long an engine has to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOKS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(2)];
 /// How long a file waits for the engine that is to hear it.
 const FILE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server of tools must be away, or back, for that to be worth a word.
+const LASTS: Duration = Duration::from_secs(3);
 /// Between two looks for a model that is away.
 const MODEL_AGAIN: Duration = Duration::from_secs(15);
 
@@ -56,9 +59,54 @@ impl Finder {
     }
 
     /// Waits for the servers of tools.
-    pub(super) async fn tools(self, settled: BoxFuture<'static, Option<String>>) -> Option<String> {
-        let missing = |missing: &Option<String>| Some(format!("{} is missing", missing.as_ref()?));
-        self.phase("tools", settled, missing).await
+    pub(super) async fn tools(self, mut reach: watch::Receiver<Reach>) -> Option<String> {
+        let settled = async {
+            // If nobody tells any more, nothing is known to be missing.
+            let settled = reach.wait_for(|reach| *reach != Reach::Starting).await;
+            settled.ok().and_then(|reach| reach.missing())
+        };
+        let problem = |missing: &Option<String>| Some(format!("{} is missing", missing.as_ref()?));
+        let missing = self.phase("tools", settled, problem).await;
+        self.tell_of_tools(missing.as_deref());
+        missing
+    }
+
+    fn tell_of_tools(&self, missing: Option<&str>) {
+        self.hub.event(Event::Tools { missing });
+    }
+
+    /// Tells of servers of tools that go and come back after the start; in words too, to whoever is in the room, once it has
+    /// lasted a moment. `said` is what was said to be missing.
+    pub(super) async fn follow_tools(
+        self,
+        mut reach: watch::Receiver<Reach>,
+        mut said: Option<String>,
+        speaker: Option<Speaker>,
+    ) {
+        let mut told = said.clone();
+        loop {
+            let missing = reach.borrow_and_update().missing();
+            if missing != told {
+                self.tell_of_tools(missing.as_deref());
+                told.clone_from(&missing);
+            }
+            let changed = match missing == said {
+                true => Ok(reach.changed().await),
+                false => timeout(LASTS, reach.changed()).await,
+            };
+            match changed {
+                Ok(Ok(())) => continue,
+                // Nobody tells any more; what is there to be said still is.
+                Ok(Err(_)) if missing == said => return,
+                _ => {}
+            }
+            if let (Some(speaker), Some(words)) =
+                (&speaker, words::change(said.as_deref(), missing.as_deref()))
+            {
+                self.engines.spoke(&speaker.announce(&words).await);
+            }
+            said = missing;
+        }
     }
 
     /// Tells once whether the broker is there. Nobody waits for that.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
@@ -18,7 +18,7 @@ use super::listening::{Ear, Memory, can_wait};
 use super::outlet::{Outlet, Voice};
 use super::satellite::Satellite;
 use super::stand_in::StandIn;
-use super::{FindModel, GatewayError, Key, Mode, Parts, Summary, offers, words};
+use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, offers, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
 use crate::listen::Wake;
@@ -76,7 +76,7 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
         finder,
         stop: stop.clone(),
     };
-    let done = running.go(parts.tools_settled, &mut background).await;
+    let done = running.go(parts.tools, &mut background).await;
     stop.cancel();
     if let Some(telling) = farewell {
         drop(telling.await);
@@ -114,11 +114,11 @@ impl Running {
     /// Only the model and the microphone are waited for before somebody may ask; the rest is looked for meanwhile.
     async fn go(
         mut self,
-        tools: BoxFuture<'static, Option<String>>,
+        reach: watch::Receiver<Reach>,
         background: &mut JoinSet<()>,
     ) -> Result<(), GatewayError> {
         let looks = tokio::spawn(find::all(self.looks()));
-        let tools = tokio::spawn(self.finder.clone().tools(tools));
+        let tools = tokio::spawn(self.finder.clone().tools(reach.clone()));
         let settled = async {
             let (missing, _looked) = tokio::join!(tools, looks);
             missing.unwrap_or_default()
@@ -142,6 +142,7 @@ impl Running {
         self.look_after_engines(input.is_some(), background);
         self.offer(&transcriber, background).await?;
         let is_patient = input.as_ref().is_some_and(can_wait);
+        background.spawn(self.following(settled.clone(), reach, is_patient));
         let ready = self.announcement(settled, is_patient);
         let listened = match &input {
             Some(input) => {
@@ -285,6 +286,18 @@ impl Running {
             background.spawn(service.serve(self.stop.clone()));
         }
         Ok(())
+    }
+
+    /// Tells of servers of tools that go and come back later; aloud where somebody is in the room.
+    fn following(
+        &self,
+        settled: impl Future<Output = Option<String>> + Send + 'static,
+        reach: watch::Receiver<Reach>,
+        is_patient: bool,
+    ) -> BoxFuture<'static, ()> {
+        let finder = self.finder.clone();
+        let speaker = (!is_patient).then(|| self.speaker.clone());
+        async move { finder.follow_tools(reach, settled.await, speaker).await }.boxed()
     }
 
     /// Says once that everything is there, or what is not, behind whatever is being said.

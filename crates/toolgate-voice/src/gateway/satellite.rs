@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::hear::SatelliteLink;
+use crate::turn::HANDLE;
 use crate::wyoming::Event as News;
 use crate::{Event, Watcher};
 
@@ -71,7 +72,10 @@ impl Connected {
 impl Watcher for Satellite {
     fn event(&self, event: Event<'_>) {
         match event {
-            Event::Heard(text) => self.lock().answer(text),
+            // Who asks in writing did not ask the satellite.
+            Event::Heard { source: HANDLE, .. } => {}
+            Event::Turn(turn) if turn.source == HANDLE => {}
+            Event::Heard { text, .. } => self.lock().answer(text),
             Event::Dropped { .. } | Event::Turn(_) => self.lock().answer(""),
             _ => {}
         }

@@ -29,6 +29,18 @@ pub(crate) fn degraded(missing: Option<&str>, lost: &[Role], toolbox: &Toolbox) 
     Some(format!("{text}, but I can {can}."))
 }
 
+/// What is said when servers of tools go or come back.
+pub(super) fn change(before: Option<&str>, now: Option<&str>) -> Option<String> {
+    match (before, now) {
+        (None, Some(missing)) => Some(format!("I can't reach {missing} any more.")),
+        (Some(missing), None) => Some(format!("I can reach {missing} again.")),
+        (Some(before), Some(missing)) if before != missing => {
+            Some(format!("Now I can't reach {missing}."))
+        }
+        _ => None,
+    }
+}
+
 /// What it means that an engine is away; without a voice nothing of that can be said.
 fn of(role: Role) -> Option<&'static str> {
     match role {

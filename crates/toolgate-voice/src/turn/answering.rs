@@ -170,7 +170,10 @@ impl Shared {
             return Answered::done(sorry::OKAY);
         }
         let asked = Asked::now(&question, heard);
-        self.watcher.event(Event::Heard(&asked.heard));
+        self.watcher.event(Event::Heard {
+            source: &asked.source,
+            text: &asked.heard,
+        });
         let mut place = format!(
             "{} {}",
             question.source,

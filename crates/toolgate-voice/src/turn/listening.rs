@@ -154,9 +154,10 @@ impl Shared {
     }
 
     /// Words are told. A request to stop is obeyed here: whatever came before it is given up.
-    fn understood(&self, number: u64, heard: &str) -> Result<(), Reason> {
-        self.watcher.event(Event::Heard(heard));
-        if is_cancel(heard) {
+    fn understood(&self, number: u64, text: &str) -> Result<(), Reason> {
+        let source = &self.source;
+        self.watcher.event(Event::Heard { source, text });
+        if is_cancel(text) {
             self.give_up(number + 1);
             return Err(Reason::Cancel);
         }

@@ -12,7 +12,7 @@ use toolgate_voice::wyoming::Event;
 use toolgate_voice::{Input, Mode, VoiceSettings};
 
 use crate::model::Say;
-use crate::requests::{ask, free};
+use crate::requests::ask;
 use crate::stage::{HANG, Stage, speech};
 use crate::villain::{Villain, frames};
 
@@ -139,14 +139,7 @@ async fn a_satellite_that_breaks_the_protocol_is_found_again() {
 
 #[tokio::test]
 async fn clients_that_break_the_protocol_are_sent_away_and_the_others_served() {
-    let stage = Stage::new([Say::Words("The light is on.")]).await;
-    let (handle, tts) = (free(), free());
-    let stage = stage.with(|parts, _| {
-        parts.input = None;
-        parts.settings.handle = handle.clone();
-        parts.settings.serve_tts = tts.clone();
-    });
-    let stage = stage.ready().await;
+    let (stage, handle, tts) = Stage::serving([Say::Words("The light is on.")]).await;
     let mut quiet = Vec::new();
     for address in [&handle, &tts] {
         // Somebody says half a word, and stays.

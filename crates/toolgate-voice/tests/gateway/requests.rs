@@ -8,7 +8,7 @@ use toolgate_voice::wyoming::{Address, Connection, Event};
 use toolgate_voice::{Input, Mode};
 
 use crate::model::Say;
-use crate::stage::{HANG, Stage, speech};
+use crate::stage::{HANG, SPOKEN, Stage, free, speech};
 
 #[tokio::test]
 async fn a_request_is_heard_answered_and_spoken() {
@@ -147,11 +147,7 @@ async fn a_satellite_hears_its_answer() {
 #[tokio::test]
 async fn a_file_is_answered_to_its_end() {
     let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        let file = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/sounds/turn-on-switch-one.wav"
-        );
-        parts.input = Some(Input::Wav(vec![file.into(); 6]));
+        parts.input = Some(Input::Wav(vec![SPOKEN.into(); 6]));
         parts.mode = Mode::Always;
         parts.settings.queue = 1;
     });
@@ -167,14 +163,7 @@ async fn a_file_is_answered_to_its_end() {
 
 #[tokio::test]
 async fn others_ask_in_text_and_have_text_spoken() {
-    let stage = Stage::new([Say::Words("The light is on.")]).await;
-    let (handle, tts) = (free(), free());
-    let stage = stage.with(|parts, _| {
-        parts.input = None;
-        parts.settings.handle = handle.clone();
-        parts.settings.serve_tts = tts.clone();
-    });
-    let stage = stage.ready().await;
+    let (stage, handle, tts) = Stage::serving([Say::Words("The light is on.")]).await;
     let question = Event::Transcript {
         text: "turn on the light".to_owned(),
         language: Some("en".to_owned()),
@@ -200,12 +189,6 @@ async fn others_ask_in_text_and_have_text_spoken() {
     });
     assert_eq!(sound.await, "sound");
     stage.end().await;
-}
-
-/// An address that nobody listens at.
-pub(crate) fn free() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("tcp://{}", port.local_addr().unwrap())
 }
 
 /// Sends one event, and waits for the one that is wanted.

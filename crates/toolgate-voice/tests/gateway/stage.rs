@@ -6,19 +6,24 @@ use std::time::Duration;
 use fakewyoming::{FakeAsr, FakeMic, FakeTts, FakeWake};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
 use toolgate_models::{ChooseError, Chosen, ModelClient, ModelSettings, Toolbox};
 use toolgate_voice::{
-    GatewayError, Input, Key, Loudness, Mode, Parts, Summary, VoiceSettings, Watcher,
+    GatewayError, Input, Key, Loudness, Mode, Parts, Reach, Summary, VoiceSettings, Watcher,
 };
 
 use crate::model::{Say, Script};
 use crate::watch::Watch;
 
+/// Somebody says something.
+pub(crate) const SPOKEN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/sounds/turn-on-switch-one.wav"
+);
 /// Only a hang takes longer.
 pub(crate) const HANG: Duration = Duration::from_secs(30);
 
@@ -31,6 +36,8 @@ pub(crate) struct Stage {
     pub(crate) watch: Arc<Watch>,
     pub(crate) keys: mpsc::Sender<Key>,
     pub(crate) parts: Option<Parts>,
+    /// Tells which servers of tools are away.
+    pub(crate) reach: watch::Sender<Reach>,
     stop: CancellationToken,
     running: Option<JoinHandle<Result<Summary, GatewayError>>>,
 }
@@ -51,6 +58,7 @@ impl Stage {
         settings.output = "none".to_owned();
         settings.tones = false;
         let (keys, pressed) = mpsc::channel(4);
+        let reach = watch::Sender::new(all_there());
         let client: Arc<dyn ModelClient> = model;
         let parts = Parts {
             settings,
@@ -59,7 +67,7 @@ impl Stage {
             model: Arc::new(move || found(Arc::clone(&client))),
             model_settings: ModelSettings::default(),
             toolbox: toolbox(),
-            tools_settled: async { None }.boxed(),
+            tools: reach.subscribe(),
             journal: None,
             mqtt: None,
             loudness: Loudness::default(),
@@ -74,9 +82,21 @@ impl Stage {
             watch,
             keys,
             parts: Some(parts),
+            reach,
             stop: CancellationToken::new(),
             running: None,
         }
+    }
+
+    /// One that only serves others, who find it at two addresses: for requests and for speech.
+    pub(crate) async fn serving(says: impl IntoIterator<Item = Say>) -> (Self, String, String) {
+        let (handle, tts) = (free(), free());
+        let stage = Self::new(says).await.with(|parts, _| {
+            parts.input = None;
+            parts.settings.handle = handle.clone();
+            parts.settings.serve_tts = tts.clone();
+        });
+        (stage.ready().await, handle, tts)
     }
 
     /// Changes what the gateway is made of.
@@ -169,6 +189,23 @@ fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<Chosen, Choo
     async move { Ok(chosen) }.boxed()
 }
 
+/// An address that nobody listens at.
+pub(crate) fn free() -> String {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("tcp://{}", port.local_addr().unwrap())
+}
+
+/// No server of tools is missing.
+pub(crate) fn all_there() -> Reach {
+    Reach::Settled { missing: None }
+}
+
+/// This one is.
+pub(crate) fn missing(what: &str) -> Reach {
+    let missing = Some(what.to_owned());
+    Reach::Settled { missing }
+}
+
 /// One tool, of the name that a gateway tells about.
 pub(crate) fn toolbox() -> Toolbox {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -183,11 +220,7 @@ pub(crate) fn toolbox() -> Toolbox {
 
 /// Real speech, and the silence after it.
 pub(crate) fn speech() -> Vec<i16> {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/sounds/turn-on-switch-one.wav"
-    );
-    let mut reader = hound::WavReader::open(file).unwrap();
+    let mut reader = hound::WavReader::open(SPOKEN).unwrap();
     assert_eq!(reader.spec().sample_rate, 16_000);
     let mut samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
     samples.extend(std::iter::repeat_n(0, 20_000));

@@ -4,18 +4,16 @@ use std::sync::Arc;
 
 use fakewyoming::FakeAsr;
 use futures::FutureExt;
-use tokio::sync::oneshot;
 use toolgate_models::{ChooseError, ModelError, Provider};
-use toolgate_voice::{GatewayError, Input};
+use toolgate_voice::{GatewayError, Input, Reach};
 
 use crate::model::Say;
-use crate::stage::Stage;
+use crate::stage::{Stage, all_there, missing};
 
 #[tokio::test]
 async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
-    let (settle, settled) = oneshot::channel();
     let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, stage| {
-        parts.tools_settled = async { settled.await.unwrap_or_default() }.boxed();
+        stage.reach.send_replace(Reach::Starting);
         parts.settings.wake = stage.wake.address();
     });
     let stage = stage.start();
@@ -24,7 +22,7 @@ async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told
     stage.sees("turn answered", 1).await;
     let is_ready = |event: &String| event.starts_with("Ready");
     assert!(!stage.watch.events().iter().any(is_ready));
-    settle.send(None).unwrap();
+    stage.reach.send_replace(all_there());
     stage.sees("Ready { degraded: None }", 1).await;
     let events = stage.watch.events();
     assert_eq!(events.iter().filter(|event| is_ready(event)).count(), 1);
@@ -47,9 +45,7 @@ async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told
 async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
     let stage = Stage::new([Say::Words("It is noon.")])
         .await
-        .with(|parts, _| {
-            parts.tools_settled = async { Some("the smart home".to_owned()) }.boxed();
-        });
+        .with(|_, stage| drop(stage.reach.send_replace(missing("the smart home"))));
     let stage = stage.start();
     let words = "I can't reach the smart home, but I can tell the time.";
     stage
@@ -59,6 +55,33 @@ async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
     assert_eq!(stage.tts.texts().join(" "), words);
     stage.ask().await;
     stage.sees("turn answered", 1).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn vo1_servers_that_come_back_or_go_later_are_told_of_in_words() {
+    let stage = Stage::new([Say::Words("Yes.")]).await;
+    stage.reach.send_replace(missing("the smart home"));
+    let stage = stage.start();
+    stage.tts.until("synthesize", 2).await;
+    stage.reach.send_replace(all_there());
+    stage.sees("Tools { missing: None }", 1).await;
+    stage.tts.until("synthesize", 3).await;
+    // What is gone for a moment only is told to the house, and not worth a word.
+    stage.reach.send_replace(missing("the server files"));
+    let files = r#"Tools { missing: Some("the server files") }"#;
+    stage.sees(files, 1).await;
+    stage.reach.send_replace(all_there());
+    stage.sees("Tools { missing: None }", 2).await;
+    stage.reach.send_replace(missing("the smart home"));
+    stage.tts.until("synthesize", 4).await;
+    assert_eq!(
+        stage.tts.texts()[2..],
+        [
+            "I can reach the smart home again.",
+            "I can't reach the smart home any more."
+        ]
+    );
     stage.end().await;
 }
 
@@ -127,16 +150,15 @@ async fn a_file_that_is_not_there_is_an_error() {
 async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
     const ANSWER: &str =
         "This answer is long enough to be spoken while the tools are still on their way.";
-    let (settle, settled) = oneshot::channel();
-    let stage = Stage::new([Say::Words(ANSWER)]).await.with(|parts, _| {
-        parts.tools_settled = async { settled.await.unwrap_or_default() }.boxed();
+    let stage = Stage::new([Say::Words(ANSWER)]).await.with(|parts, stage| {
+        stage.reach.send_replace(Reach::Starting);
         parts.settings.welcome = "Everything is ready now.".to_owned();
     });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.ask().await;
     stage.sees("state speaking", 1).await;
-    settle.send(None).unwrap();
+    stage.reach.send_replace(all_there());
     stage.sees("Ready { degraded: None }", 1).await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.watch.count("turn interrupted"), 0);
@@ -148,9 +170,8 @@ async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
 
 #[tokio::test]
 async fn a_start_that_never_ends_can_be_stopped() {
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.tools_settled = std::future::pending().boxed();
-    });
+    let stage = Stage::new([Say::Words("Yes.")]).await;
+    stage.reach.send_replace(Reach::Starting);
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.end().await;

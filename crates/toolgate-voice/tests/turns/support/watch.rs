@@ -42,7 +42,7 @@ fn words(event: &Event<'_>) -> String {
     match event {
         Event::State(State::Calling(tool)) => format!("state calling {tool}"),
         Event::State(state) => format!("state {state:?}").to_lowercase(),
-        Event::Heard(text) => format!("heard {text}"),
+        Event::Heard { text, .. } => format!("heard {text}"),
         Event::Dropped { why, .. } => format!("dropped {why}"),
         Event::Calling { name, arguments } => format!("calling {name} {arguments}"),
         Event::Called(outcome) => {

@@ -12,16 +12,17 @@ mod volume;
 use std::sync::Arc;
 
 use anyhow::Context;
-use futures::future::BoxFuture;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
-use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Summary};
+use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Reach, Summary};
 use tracing::info;
 
 use super::lasting_runtime;
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
 use crate::servers::{Admitted, Fleet};
+use crate::reload::{self, Reload};
 use crate::signals::Signals;
 use crate::talk::{Occasion, Setting};
 use crate::terminal::{self, Terminal};
@@ -31,6 +32,9 @@ use view::{Manner, View};
 use volume::Voice;
 
 pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
+/// Sections that are read at the start alone.
+const FIXED: [&str; 3] = ["model", "mqtt", "voice"];
+
     let loudness = Loudness::default();
     let mut occasion = Occasion::new("toolgate voice");
     occasion.origin = Origin::Voice;
@@ -67,10 +71,13 @@ async fn converse(
     let has_keys = terminal.is_some() && !is_file;
     let view = view(setting, options, &wanted, has_keys, &stop);
     let painter = view.paint();
-    let fleet = admitted.map(|them| {
-        let spinner = Some(&setting.spinner);
-        Arc::new(Fleet::start(&setting.config, &setting.tools, them, spinner))
-    });
+    let (config, tools) = (&setting.config, &setting.tools);
+    let spinner = Some(&setting.spinner);
+    let admitted = admitted.unwrap_or_default();
+    let fleet = Arc::new(Fleet::start(config, tools, admitted, spinner));
+    let reload = Reload::new(Arc::clone(config), tools, fleet.servers.clone());
+    let reload = reload.map(|found| found.map(|reload| reload.also_fixed(&FIXED).attended()));
+    let following = tokio::spawn(reload::followed(reload));
     let parts = Parts {
         settings: wanted.settings,
         input: wanted.input,
@@ -78,7 +85,7 @@ async fn converse(
         model: model(setting, &view),
         model_settings: setting.wanted.clone(),
         toolbox: setting.toolbox.clone(),
-        tools_settled: settled(fleet.clone()),
+        tools: reach(Arc::clone(&fleet)),
         journal: setting.record.journal().cloned(),
         mqtt: wanted.mqtt,
         loudness,
@@ -101,9 +108,8 @@ async fn converse(
     };
     painter.close();
     drop(terminal);
-    if let Some(fleet) = &fleet {
-        fleet.stop().await;
-    }
+    following.abort();
+    fleet.stop().await;
     setting.record.close().await;
     let exit = exit_of(ended, is_file, &view);
     Ok(told.filter(|_| exit == Exit::Success).unwrap_or(exit))
@@ -146,17 +152,32 @@ fn model(setting: &Arc<Setting>, view: &View) -> FindModel {
     })
 }
 
-/// Once all servers are there or have used their attempts: what is missing.
-fn settled(fleet: Option<Arc<Fleet>>) -> BoxFuture<'static, Option<String>> {
-    Box::pin(async move {
-        let fleet = fleet?;
+/// What is missing, from when all servers are there or have used their attempts.
+fn reach(fleet: Arc<Fleet>) -> watch::Receiver<Reach> {
+    let (tell, reach) = watch::channel(Reach::Starting);
+    tokio::spawn(async move {
+        let mut changed = fleet.servers.changed();
         fleet.servers.settled().await;
         match say::is_followed() {
             true => fleet.tell_missing(),
             false => fleet.warn_of_untrusted(),
         }
-        fleet.missing()
-    })
+        loop {
+            changed.mark_unchanged();
+            let missing = fleet.missing();
+            tell.send_if_modified(|reach| {
+                let new = Reach::Settled { missing };
+                let old = std::mem::replace(reach, new);
+                old != *reach
+            });
+            tokio::select! {
+                Ok(()) = changed.changed() => {}
+                () = tell.closed() => return,
+                else => return,
+            }
+        }
+    });
+    reach
 }
 
 /// How it went. Of files an answer is expected; whoever gets none is told why, however little they want to read.

@@ -60,6 +60,8 @@ struct Shared {
     running: Mutex<Vec<(String, String)>>,
     /// Engines that are known to be away, by name.
     lost: Mutex<HashSet<String>>,
+    /// The start is over.
+    is_ready: AtomicBool,
     /// Words were understood.
     has_heard: AtomicBool,
     /// Why the first turn failed that did.
@@ -83,6 +85,7 @@ impl View {
             enough,
             running: Mutex::default(),
             lost: Mutex::default(),
+            is_ready: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
             failure: OnceLock::new(),
             file: Mutex::default(),
@@ -158,7 +161,21 @@ impl View {
         problem.map_or_else(String::new, |text| format!("\n    {text}"))
     }
 
+    /// Servers of tools went or came back. At the start that is told with the rest.
+    fn tools(&self, missing: Option<&str>) {
+        if self.0.is_ready.load(Ordering::Relaxed) {
+            self.show(|| match missing {
+                None => format!("{} all servers of tools are there again", mark(true)),
+                Some(what) => {
+                    let what = self.0.redactor.line(what, SHOWN_ERROR);
+                    format!("{} {what} can not be reached", mark(false))
+                }
+            });
+        }
+    }
+
     fn ready(&self, degraded: Option<&str>) {
+        self.0.is_ready.store(true, Ordering::Relaxed);
         let bold = Style::new().bold();
         self.show(|| match degraded {
             None => format!("{bold}Ready.{bold:#}"),
@@ -285,9 +302,10 @@ impl Watcher for View {
                 problem,
             } => self.phase(name, took, problem),
             Event::Ready { degraded } => self.ready(degraded),
+            Event::Tools { missing } => self.tools(missing),
             Event::State(state) => self.0.canvas.line(|line| line.state(state, Instant::now())),
             Event::Level(level) => self.0.canvas.line(|line| line.level(level)),
-            Event::Heard(text) => self.heard(text),
+            Event::Heard { text, .. } => self.heard(text),
             Event::File(file) => self.file(file),
             Event::Dropped { source, heard, why } => self.dropped(source, heard, why),
             Event::Calling { name, arguments } => self.calling(name, arguments),

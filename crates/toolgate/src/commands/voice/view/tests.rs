@@ -53,6 +53,11 @@ fn turn(outcome: TurnOutcome, error: Option<&str>) -> VoiceTurn {
     }
 }
 
+fn heard(text: &str) -> Event<'_> {
+    let source = "microphone";
+    Event::Heard { source, text }
+}
+
 /// One request from its start to its answer.
 fn tell_all(view: &View) {
     view.event(Event::Phase {
@@ -68,7 +73,7 @@ fn tell_all(view: &View) {
     view.event(Event::Ready {
         degraded: Some("no wake word"),
     });
-    view.event(Event::Heard(" turn on\u{1b} switch one"));
+    view.event(heard(" turn on\u{1b} switch one"));
     view.event(Event::Dropped {
         source: "microphone",
         heard: "",
@@ -150,6 +155,24 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
         [
             "✓ transcription is back",
             "✗ transcription 0 ms\n    nobody answers"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn servers_that_go_and_come_back_after_the_start_are_told_of() {
+    let view = view(true, false);
+    let missing = Some("the smart home");
+    view.event(Event::Tools { missing });
+    view.event(Event::Ready { degraded: None });
+    view.event(Event::Tools { missing });
+    view.event(Event::Tools { missing: None });
+    assert_eq!(
+        told(&view),
+        [
+            "Ready.",
+            "✗ the smart home can not be reached",
+            "✓ all servers of tools are there again"
         ]
     );
 }
@@ -239,7 +262,7 @@ async fn one_turn_is_enough_where_that_was_asked_for() {
     };
     let redactor = Redactor::default();
     let view = View::new(manner, redactor, Spinner::new(""), Some(enough.clone()));
-    view.event(Event::Heard("hello"));
+    view.event(heard("hello"));
     assert!(!enough.is_cancelled());
     view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
     assert!(enough.is_cancelled());
