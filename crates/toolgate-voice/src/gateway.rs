@@ -20,6 +20,7 @@ use toolgate_journal::Journal;
 use toolgate_models::{ChooseError, Chosen, ModelSettings, Toolbox};
 
 use crate::hear::Input;
+use crate::wyoming::BindError;
 use crate::{EngineError, Loudness, VoiceSettings, Watcher};
 
 /// What a gateway is made of.
@@ -53,7 +54,6 @@ pub struct Parts {
 /// Looks for a model.
 pub type FindModel = Arc<dyn Fn() -> BoxFuture<'static, Result<Chosen, ChooseError>> + Send + Sync>;
 
-/// When the gateway listens.
 /// What is known of the servers of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reach {
@@ -76,6 +76,7 @@ impl Reach {
     }
 }
 
+/// When the gateway listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
@@ -114,9 +115,17 @@ pub enum GatewayError {
     /// A setting makes no sense.
     #[error("{0}")]
     Settings(String),
-    /// Its input, which does not come again, can not be read; or a service can not be offered.
+    /// Its input, which does not come again, can not be read.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A service can not be offered.
+    #[error("{error}; end what is there, or choose another address for voice.{key}")]
+    Offer {
+        /// Which setting says where.
+        key: &'static str,
+        /// Why not.
+        error: BindError,
+    },
 }
 
 /// Hears, acts and answers until the input ends or it is told to stop.

@@ -20,12 +20,13 @@ pub(super) struct Offer {
 impl Offer {
     async fn at(
         address: &Address,
-        what: &str,
+        key: &'static str,
         service: Arc<dyn Service>,
     ) -> Result<Self, GatewayError> {
         let server = Server::bind(address).await;
-        let server = server.map_err(|error| GatewayError::Settings(error.to_string()))?;
-        info!("{what} is offered at {}", server.address());
+        let server = server.map_err(|error| GatewayError::Offer { key, error })?;
+        let address = server.address();
+        info!(service = key, %address, "offered");
         Ok(Self { server, service })
     }
 
@@ -48,11 +49,11 @@ pub(super) async fn open(
     let mut offers = Vec::new();
     if let Some(address) = handle {
         let service = HandleService::new(transcriber, languages.clone());
-        offers.push(Offer::at(address, "conversation", Arc::new(service)).await?);
+        offers.push(Offer::at(address, "handle", Arc::new(service)).await?);
     }
     if let Some(address) = tts {
         let service = TtsService::new(engine, &settings.tts_voice, languages);
-        offers.push(Offer::at(address, "speech", Arc::new(service)).await?);
+        offers.push(Offer::at(address, "serveTts", Arc::new(service)).await?);
     }
     Ok(offers)
 }

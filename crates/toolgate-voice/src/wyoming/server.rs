@@ -54,11 +54,12 @@ impl Server {
     /// Listens. A socket file that nobody listens on any more is replaced.
     pub async fn bind(address: &Address) -> Result<Self, BindError> {
         let listener = Listener::bind(address).await?;
-        if !listener.is_private() {
-            let address = listener.address();
-            warn!(%address, "Wyoming knows no passwords: everybody who reaches this address can use the service");
-        }
         Ok(Self { listener })
+    }
+
+    /// True if only programs of this machine can connect.
+    pub fn is_private(&self) -> bool {
+        self.listener.is_private()
     }
 
     /// Where it listens; with the port it got, if it was left to the system.
@@ -68,6 +69,10 @@ impl Server {
 
     /// Takes connections in until `stop`. What goes wrong with one is no matter for the others.
     pub async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
+        if !self.is_private() {
+            let address = self.address();
+            warn!(%address, "Wyoming knows no passwords: everybody who reaches this address can use the service");
+        }
         let mut open = JoinSet::new();
         let mut reported = None;
         loop {

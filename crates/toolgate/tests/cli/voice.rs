@@ -1,8 +1,8 @@
 mod doctor;
+mod screen;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use fakellm::Answer;
@@ -13,7 +13,6 @@ use tokio::runtime::Runtime;
 use crate::children::{signal, wait_until};
 use crate::llm::{Llm, weekday, weekday_call};
 use crate::run::{Done, Run};
-use crate::terminal::Terminal;
 
 /// Somebody says "turn on switch one"; what is understood is the double's choice.
 const SPOKEN: &str = concat!(
@@ -274,6 +273,18 @@ fn text_is_answered_for_home_assistant_without_a_microphone() {
 }
 
 #[test]
+fn a_port_that_is_taken_is_no_mistake_of_the_configuration() {
+    let engines = Engines::new([SUM]);
+    let taken = engines.asr.address();
+    for option in ["--handle", "--serve-tts"] {
+        let done = engines.intents(&["--wav", SPOKEN, option, &taken]).done();
+        let expected = format!("error: cannot listen on {taken}: another program listens there");
+        assert!(done.stderr.contains(&expected), "{done:?}");
+        assert_eq!(done.code, Some(1), "{done:?}");
+    }
+}
+
+#[test]
 fn what_is_open_to_the_network_is_warned_of_once() {
     let engines = Engines::new([SUM]);
     let address = format!("tcp://0.0.0.0:{}", free_port());
@@ -289,10 +300,10 @@ fn what_is_open_to_the_network_is_warned_of_once() {
 fn ctrl_c_ends_it_and_its_servers() {
     let engines = Engines::new([]);
     let mark = format!("voice of {}", std::process::id());
-    let server = json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } });
-    let config = json!({ "mcpServers": { "deaf": server } }).to_string();
+    let config = json!({ "mcpServers": { "deaf": server(&mark) } });
     let run = engines.intents(&["--mic", "-", "--config", "servers.json"]);
-    let (mut child, _folder) = run.file("servers.json", config).start_open();
+    let run = run.file("servers.json", config.to_string());
+    let (mut child, _folder) = run.start_open();
     // Waiting would close it, and sound that ends ends it too.
     let _sound = child.stdin.take();
     wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
@@ -303,78 +314,33 @@ fn ctrl_c_ends_it_and_its_servers() {
 }
 
 #[test]
-fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() {
-    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
-    let engines = Engines::new(["which day was it"]);
-    let (asr, tts) = (engines.asr.address(), engines.tts.address());
-    let ollama = format!("OLLAMA_HOST={}", llm.url());
-    // Somebody speaks, and stays in the room.
-    let mic = format!("'sh -c \"tail -c +45 {SPOKEN}; head -c 96000 /dev/zero; sleep 600\"'");
-    let command = format!("voice -p ollama --asr {asr} --tts {tts} --out none --mic {mic}");
-    let Some(terminal) = Terminal::open(TONELESS, &ollama, &command) else {
-        return;
-    };
-    let screen = terminal.shows("1 call");
-    for expected in [
-        "ollama qwen3:0.6b: ",
-        "› which day was it",
-        "✓ datetime {\"action\":\"weekday\",\"date\":\"1982-04-24\"} ",
-        "It was a Saturday.\n",
-    ] {
-        assert!(screen.contains(expected), "{expected}\n{screen}");
-    }
-    // Nobody has to wait for it who can be answered already.
-    terminal.shows("Ready.");
-    terminal.shows("○ listening");
-    terminal.keys(&["C-c"]);
-    let screen = terminal.shows("left with 130");
-    assert!(!screen.contains("listening"), "{screen}");
-    terminal.line("seen again");
-    terminal.shows("seen again\nseen again");
+fn its_configuration_is_followed_while_it_runs() {
+    let engines = Engines::new([]);
+    let marks = ["before", "after"].map(|when| format!("voice {when} {}", std::process::id()));
+    let configs = [
+        json!({ "mcpServers": { "one": server(&marks[0]) } }),
+        json!({ "mcpServers": { "two": server(&marks[1]) }, "voice": { "silence": "1s" } }),
+    ];
+    let run = engines.intents(&["--mic", "-", "--config", "mine.json"]);
+    let run = run.file("mine.json", configs[0].to_string());
+    let file = run.path("mine.json");
+    let (mut child, _folder) = run.start_open();
+    let _sound = child.stdin.take();
+    let runs = |mark: &str| !fakemcp::processes(mark).is_empty();
+    wait_until("its server runs", || runs(&marks[0]));
+    std::fs::write(&file, configs[1].to_string()).unwrap();
+    wait_until("the other runs instead", || {
+        runs(&marks[1]) && !runs(&marks[0])
+    });
+    signal("-INT", &child);
+    let done = Done::from(child.wait_with_output().unwrap());
+    let told = "'voice' changed: that takes effect at the next start";
+    assert_eq!(done.stderr.matches(told).count(), 1, "{done:?}");
 }
 
-#[test]
-fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
-    let engines = Engines::new([SUM]);
-    let (asr, tts) = (engines.asr.address(), engines.tts.address());
-    let command =
-        format!("voice -p intents --asr {asr} --tts {tts} --out none --wav {SPOKEN} | true");
-    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
-        return;
-    };
-    terminal.shows("left with 0");
-    terminal.line("seen again");
-    terminal.shows("seen again\nseen again");
-}
-
-#[test]
-fn enter_is_heard_also_where_stdin_is_sound() {
-    let engines = Engines::new([SUM]);
-    let (asr, tts) = (engines.asr.address(), engines.tts.address());
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("sound");
-    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
-    let command = format!(
-        "voice -p intents --push-to-talk --mic - --asr {asr} --tts {tts} --out none < {}",
-        pipe.display()
-    );
-    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
-        return;
-    };
-    // Opened once somebody reads it.
-    let mut sound = std::fs::File::create(&pipe).unwrap();
-    terminal.shows("waiting for Enter");
-    terminal.keys(&["Enter"]);
-    terminal.shows("○ listening");
-    let file = std::fs::read(SPOKEN).unwrap();
-    sound.write_all(&file[44..]).unwrap();
-    sound.write_all(&[0; 96_000]).unwrap();
-    terminal.shows("57.8");
-    terminal.keys(&["C-c"]);
-    terminal.shows("left with 130");
-    terminal.line("seen again");
-    terminal.shows("seen again\nseen again");
+/// A server that never answers, and whose processes are known by a mark.
+fn server(mark: &str) -> Value {
+    json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } })
 }
 
 fn free_port() -> u16 {

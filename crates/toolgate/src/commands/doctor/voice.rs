@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_core::escape;
 use toolgate_mqtt::{Client, Mqtt, State};
-use toolgate_voice::wyoming::{Address, Info, describe};
+use toolgate_voice::wyoming::{Address, Info, Server, describe};
 use toolgate_voice::{CommandTts, Program, Recorder, VoiceSettings};
 
 use super::{Finding, Report, detail};
@@ -54,6 +54,8 @@ impl Report {
             Some(of_tts(&config.voice).await),
             Some(of_input(&config.voice).await),
             Some(of_output(&config.voice).await),
+            of_offer("handle", &config.voice.handle).await,
+            of_offer("serveTts", &config.voice.serve_tts).await,
             of_broker(config).await,
         ];
         for checked in all.into_iter().flatten() {
@@ -89,6 +91,14 @@ async fn of_service(
 }
 
 async fn of_asr(settings: &VoiceSettings) -> Checked {
+    if only_serves(settings) {
+        let found = Ok("none is needed, since only others are served".to_owned());
+        return Checked {
+            name: "asr",
+            found,
+            todo: None,
+        };
+    }
     let language = settings.language.as_str();
     let part = |info: &Info| {
         let program = info.asr.first()?;
@@ -213,6 +223,42 @@ async fn of_engine(
             }
         }
     }
+}
+
+/// Where others are to find a service of ours; only where one is offered.
+async fn of_offer(name: &'static str, address: &str) -> Option<Checked> {
+    let address = Some(address.trim()).filter(|address| !address.is_empty())?;
+    let found = match address.parse::<Address>() {
+        Err(error) => Err(error.to_string()),
+        Ok(address) => match Server::bind(&address).await {
+            Ok(server) if server.is_private() => Ok(format!("{address} is free")),
+            Ok(_) => Ok(format!(
+                "{address} is free; whoever reaches it may use the service, as Wyoming knows no passwords"
+            )),
+            Err(_) if is_ours(&address).await => {
+                Ok(format!("a Toolgate offers it at {address} already"))
+            }
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    Some(Checked {
+        name,
+        found,
+        todo: Some(format!(
+            "end the program that listens there, or choose another address for voice.{name}"
+        )),
+    })
+}
+
+/// True if it is this program that listens there.
+async fn is_ours(address: &Address) -> bool {
+    let Ok(info) = describe(address, PATIENCE).await else {
+        return false;
+    };
+    let handle = info.handle.iter().map(|program| &program.artifact);
+    let tts = info.tts.iter().map(|program| &program.artifact);
+    let mut all = handle.chain(tts);
+    all.any(|artifact| artifact.attribution.name == "Toolgate")
 }
 
 /// Only where there is one.

@@ -3,7 +3,7 @@
 use fakewyoming::FakeWake;
 use serde_json::{Value, json};
 
-use super::Engines;
+use super::{Engines, free_port};
 use crate::run::Run;
 
 /// A search that reaches nobody: `doctor` must not wait for the web.
@@ -50,6 +50,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         json!({ "search": search, "voice": voice }).to_string()
     };
     let nobody = "tcp://127.0.0.1:1";
+    let free = format!("tcp://127.0.0.1:{}", free_port());
     for (more, name, expected) in [
         (
             json!({}),
@@ -103,6 +104,21 @@ fn doctor_looks_at_every_engine_that_is_configured() {
             "do: sudo apt-get install espeak-ng",
         ),
         (json!({ "input": nobody }), "input", "FAILED   input"),
+        (
+            json!({ "handle": free }),
+            "handle",
+            "ok       handle         tcp://127.0.0.1:",
+        ),
+        (
+            json!({ "handle": engines.asr.address() }),
+            "handle",
+            "another program listens there already",
+        ),
+        (
+            json!({ "serveTts": wake.address() }),
+            "serveTts",
+            "FAILED   serveTts",
+        ),
         (
             json!({ "input": "", "wake": "", "handle": "tcp://127.0.0.1:10800" }),
             "input",

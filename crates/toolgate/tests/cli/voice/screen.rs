@@ -1,0 +1,85 @@
+//! What a person at a terminal sees.
+
+use std::io::Write;
+use std::process::Command;
+
+use fakellm::Answer;
+
+use super::{Engines, SPOKEN, SUM, TONELESS};
+use crate::llm::{Llm, weekday_call};
+use crate::terminal::Terminal;
+
+#[test]
+fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() {
+    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
+    let engines = Engines::new(["which day was it"]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    // Somebody speaks, and stays in the room.
+    let mic = format!("'sh -c \"tail -c +45 {SPOKEN}; head -c 96000 /dev/zero; sleep 600\"'");
+    let command = format!("voice -p ollama --asr {asr} --tts {tts} --out none --mic {mic}");
+    let Some(terminal) = Terminal::open(TONELESS, &ollama, &command) else {
+        return;
+    };
+    let screen = terminal.shows("1 call");
+    for expected in [
+        "ollama qwen3:0.6b: ",
+        "› which day was it",
+        "✓ datetime {\"action\":\"weekday\",\"date\":\"1982-04-24\"} ",
+        "It was a Saturday.\n",
+    ] {
+        assert!(screen.contains(expected), "{expected}\n{screen}");
+    }
+    // Nobody has to wait for it who can be answered already.
+    terminal.shows("Ready.");
+    terminal.shows("○ listening");
+    terminal.keys(&["C-c"]);
+    let screen = terminal.shows("left with 130");
+    assert!(!screen.contains("listening"), "{screen}");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
+#[test]
+fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
+    let engines = Engines::new([SUM]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let command =
+        format!("voice -p intents --asr {asr} --tts {tts} --out none --wav {SPOKEN} | true");
+    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+        return;
+    };
+    terminal.shows("left with 0");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
+#[test]
+fn enter_is_heard_also_where_stdin_is_sound() {
+    let engines = Engines::new([SUM]);
+    let (asr, tts) = (engines.asr.address(), engines.tts.address());
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("sound");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let command = format!(
+        "voice -p intents --push-to-talk --mic - --asr {asr} --tts {tts} --out none < {}",
+        pipe.display()
+    );
+    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+        return;
+    };
+    // Opened once somebody reads it.
+    let mut sound = std::fs::File::create(&pipe).unwrap();
+    terminal.shows("waiting for Enter");
+    terminal.keys(&["Enter"]);
+    terminal.shows("○ listening");
+    let file = std::fs::read(SPOKEN).unwrap();
+    sound.write_all(&file[44..]).unwrap();
+    sound.write_all(&[0; 96_000]).unwrap();
+    terminal.shows("57.8");
+    terminal.keys(&["C-c"]);
+    terminal.shows("left with 130");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
