@@ -64,11 +64,11 @@ pub(super) async fn converse(
         let step = poll_fn(|context| {
             let polled = turn.as_mut().poll(context);
             let speech = aloud.as_ref().filter(|_| !stopped);
-            let failed = match &polled {
-                Poll::Ready(Ok(turn)) => turn.error.as_ref().map(|_| turn.answer.as_str()),
+            let ended = match &polled {
+                Poll::Ready(Ok(turn)) => Some(turn),
                 _ => None,
             };
-            has_said |= progress.say(speech.map(|aloud| aloud.speech), failed);
+            has_said |= progress.say(speech.map(|aloud| aloud.speech), ended);
             match polled {
                 Poll::Ready(result) => Poll::Ready(Step::Over(result)),
                 Poll::Pending if stopped && !progress.must_go_on() => Poll::Ready(Step::BrokenOff),

@@ -10,6 +10,7 @@
 //! has a number; whoever interrupts gives up all that came before.
 
 mod answering;
+mod brief;
 mod conversations;
 mod converse;
 mod engines;

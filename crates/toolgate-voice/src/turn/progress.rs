@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_core::{CallId, ToolExecutor};
-use toolgate_models::{CallArguments, Event as ModelEvent, Listener, ModelCall};
+use toolgate_models::{CallArguments, Event as ModelEvent, Listener, ModelCall, Turn, TurnEnd};
 
+use super::brief::{brief, reason};
 use crate::{Event, Speech, State, Watcher};
 
 /// Hears the model, and is asked by whoever runs the turn. Clones are the same.
@@ -94,14 +95,19 @@ impl Progress {
         self.lock().running.iter().any(|running| !running.may_stop)
     }
 
-    /// Gives the words that came to the speech. Not the last of them if they are `not`: words of ours about the model's failure,
-    /// which are for an operator. True if anything was said.
-    pub(super) fn say(&self, speech: Option<&Speech>, not: Option<&str>) -> bool {
+    /// Gives the words that came to the speech, in view of how the turn ended, if it did. True if anything was said.
+    pub(super) fn say(&self, speech: Option<&Speech>, ended: Option<&Turn>) -> bool {
         let mut words = std::mem::take(&mut self.lock().words);
-        if let Some(Words::Said(last)) = words.last()
-            && not == Some(last)
+        let mut refusal = None;
+        if let (Some(Words::Said(last)), Some(turn)) = (words.last(), ended)
+            && turn.answer == *last
         {
-            words.pop();
+            if turn.error.is_some() {
+                // Words of ours about the model's failure, which are for an operator.
+                words.pop();
+            } else if turn.end == TurnEnd::Refusal {
+                refusal = Some(last.clone());
+            }
         }
         let Some(speech) = speech else {
             return false;
@@ -114,7 +120,10 @@ impl Progress {
                     self.speaking();
                     self.lock().has_told = true;
                     self.watcher.event(Event::Words(&text));
-                    speech.push(&text);
+                    speech.push(&match refusal.as_deref() == Some(&text) {
+                        true => reason(&text),
+                        false => brief(&text),
+                    });
                 }
                 Words::TakenBack => {
                     speech.void();

@@ -28,6 +28,25 @@ async fn a_slow_tool_is_bridged_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_comes_all_at_once_and_is_long_is_not_read_out_whole() {
+    const SENTENCE: &str = "The lamp in the kitchen is on, and nobody is there to see it. ";
+    let long: &'static str = Box::leak(SENTENCE.repeat(20).into_boxed_str());
+    let house = Plan::new([Text::Is("Tell me all")], [Say::Words(long)]).build();
+    let turn = house.turn().await;
+    assert_eq!(
+        (turn.outcome, turn.answer.trim()),
+        (TurnOutcome::Answered, long.trim()),
+        "the screen has all of it"
+    );
+    let spoken = house.spoken();
+    assert!(
+        spoken.ends_with("to see it. The rest is on the screen."),
+        "{spoken}"
+    );
+    assert!(spoken.len() < 400, "{spoken}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn several_slow_tools_of_a_turn_are_bridged_once() {
     let tool = Work::default().tool("work", Duration::from_secs(2), Annotations::default());
     let says = [

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::escape;
 use toolgate_voice::State;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::wrap::wrapped;
 use crate::clean::Cleaner;
 use crate::spinner::FRAMES;
 
@@ -143,33 +143,6 @@ fn tenths(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-/// Text in lines of at most so many columns, broken between words where that can be.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for paragraph in text.lines().filter(|line| !line.trim().is_empty()) {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            let gap = usize::from(!line.is_empty());
-            if line.width() + gap + word.width() <= width {
-                line.extend(std::iter::repeat_n(' ', gap));
-                line.push_str(word);
-                continue;
-            }
-            if !line.is_empty() {
-                lines.push(std::mem::take(&mut line));
-            }
-            for c in word.chars() {
-                if line.width() + c.width().unwrap_or(0) > width && !line.is_empty() {
-                    lines.push(std::mem::take(&mut line));
-                }
-                line.push(c);
-            }
-        }
-        lines.push(line);
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,20 +222,5 @@ mod tests {
         }
         assert!(line.words.len() <= MOST_WORDS);
         assert_eq!(line.levels.len(), LEVELS);
-    }
-
-    #[test]
-    fn text_is_broken_between_words_where_that_can_be() {
-        for (text, width, expected) in [
-            ("", 10, &[][..]),
-            ("one two three", 7, &["one two", "three"]),
-            ("one\n\ntwo", 10, &["one", "two"]),
-            ("abcdefgh", 3, &["abc", "def", "gh"]),
-            ("a abcdef", 3, &["a", "abc", "def"]),
-            ("日本語", 4, &["日本", "語"]),
-            ("日", 1, &["日"]),
-        ] {
-            assert_eq!(wrapped(text, width), expected, "{text:?}");
-        }
     }
 }

@@ -8,6 +8,7 @@ mod paint;
 mod settings;
 mod view;
 mod volume;
+mod wrap;
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use tracing::info;
 use super::lasting_runtime;
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
-use crate::servers::{Admitted, Fleet};
 use crate::reload::{self, Reload};
+use crate::servers::{Admitted, Fleet};
 use crate::signals::Signals;
 use crate::talk::{Occasion, Setting};
 use crate::terminal::{self, Terminal};
@@ -31,10 +32,10 @@ use settings::Wanted;
 use view::{Manner, View};
 use volume::Voice;
 
-pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
 /// Sections that are read at the start alone.
 const FIXED: [&str; 3] = ["model", "mqtt", "voice"];
 
+pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
     let loudness = Loudness::default();
     let mut occasion = Occasion::new("toolgate voice");
     occasion.origin = Origin::Voice;

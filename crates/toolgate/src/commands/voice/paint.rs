@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use tokio::time::Instant;
 
 use super::line::Line;
+use super::wrap::fitted;
 use crate::say;
 use crate::spinner::{self, Spinner, TURN};
 
@@ -18,17 +19,21 @@ const MOST_UNSAID: usize = 1000;
 pub(super) enum Said {
     /// A person, on stderr.
     Line(String),
-    /// Whoever reads stdout.
+    /// Whoever reads stdout, in words.
     Result(String),
+    /// Programs, on stdout.
+    Record(String),
     /// The log.
     Info(String),
 }
 
 impl Said {
     fn tell(self) {
+        let fitted = |text: &str| fitted(text, spinner::width());
         match self {
-            Self::Line(text) => say::line(&text),
-            Self::Result(text) => say::result(&text),
+            Self::Line(text) => say::line(&fitted(&text)),
+            Self::Result(text) if say::is_watched() => say::result(&fitted(&text)),
+            Self::Result(text) | Self::Record(text) => say::result(&text),
             Self::Info(text) => tracing::info!("{text}"),
         }
     }

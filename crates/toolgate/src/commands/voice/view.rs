@@ -211,7 +211,7 @@ impl View {
             record["file"] = json!(file);
         }
         drop(file);
-        self.say(Said::Result(rendered(&record)));
+        self.say(Said::Record(rendered(&record)));
     }
 
     fn dropped(&self, source: &str, heard: &str, why: &str) {

@@ -22,7 +22,7 @@ fn view(followed: bool, json: bool) -> View {
 fn told(view: &View) -> Vec<String> {
     let texts = view.0.canvas.unsaid().into_iter().map(|said| match said {
         Said::Line(text) => text,
-        Said::Result(text) => format!("stdout: {text}"),
+        Said::Result(text) | Said::Record(text) => format!("stdout: {text}"),
         Said::Info(text) => format!("info: {text}"),
     });
     texts
