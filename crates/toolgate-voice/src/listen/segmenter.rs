@@ -16,7 +16,7 @@ use crate::audio::{RATE, level};
 
 /// The level is told once for this many frames, about eight times a second.
 const METER: usize = 8;
-const NOTHING_SAID: &str = "nothing was said after the wake word";
+const NOTHING_SAID: &str = "it was called, and nothing was said";
 const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the rest was left out";
 
 /// Whether everything that is said counts.

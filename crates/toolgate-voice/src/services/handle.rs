@@ -1,6 +1,7 @@
 //! `handle`: a request in text, its answer in text. Home Assistant offers it as a conversation agent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -29,6 +30,8 @@ pub struct Asked {
     pub device_id: Option<String>,
     /// The satellite somebody spoke to.
     pub satellite_id: Option<String>,
+    /// Requests over the same connection have the same number.
+    pub connection: u64,
 }
 
 /// What is answered.
@@ -64,6 +67,7 @@ pub trait Respond: Send + Sync {
 pub struct HandleService {
     respond: Arc<dyn Respond>,
     languages: Vec<String>,
+    connections: AtomicU64,
 }
 
 impl HandleService {
@@ -72,6 +76,7 @@ impl HandleService {
         Self {
             respond,
             languages: or_english(languages),
+            connections: AtomicU64::new(0),
         }
     }
 
@@ -87,7 +92,7 @@ impl HandleService {
             let code = Some("too-long".to_owned());
             return guest.send(&Event::Error { text, code }).await;
         }
-        let asked = request.asked();
+        let asked = request.asked(inbox.connection);
         if asked.text.is_empty() {
             let answered = Answered::failed("I did not hear anything.");
             return request.reply(guest, answered).await;
@@ -124,13 +129,14 @@ struct Request {
 }
 
 impl Request {
-    fn asked(&self) -> Asked {
+    fn asked(&self, connection: u64) -> Asked {
         Asked {
             text: self.text.trim().to_owned(),
             language: self.language.clone(),
             conversation_id: self.id("conversation_id"),
             device_id: self.id("device_id"),
             satellite_id: self.id("satellite_id"),
+            connection,
         }
     }
 
@@ -162,6 +168,7 @@ impl Request {
 /// Makes requests of events.
 #[derive(Default)]
 struct Inbox {
+    connection: u64,
     pieces: Option<Request>,
     /// A request that is complete. No more is read before it is answered.
     next: Option<Request>,
@@ -229,7 +236,10 @@ impl Service for HandleService {
 
     fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>> {
         async move {
-            let mut inbox = Inbox::default();
+            let mut inbox = Inbox {
+                connection: self.connections.fetch_add(1, Ordering::Relaxed),
+                ..Inbox::default()
+            };
             while let Some(event) = guest.receive().await? {
                 inbox.take(event);
                 while let Some(request) = inbox.next.take() {

@@ -235,10 +235,13 @@ impl BackgroundTranscriber {
 impl Respond for BackgroundTranscriber {
     fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
         let place = asked.satellite_id.or(asked.device_id);
+        // Two who do not say who they are must not mean each other's "it".
+        let connection = || format!("connection {}", asked.connection);
+        let conversation = asked.conversation_id.or_else(|| place.clone());
         let question = Question {
             text: asked.text,
             source: HANDLE.to_owned(),
-            conversation: asked.conversation_id.or_else(|| place.clone()),
+            conversation: Some(conversation.unwrap_or_else(connection)),
             room: place,
         };
         self.ask(question).boxed()

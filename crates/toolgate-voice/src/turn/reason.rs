@@ -17,7 +17,7 @@ pub enum Reason {
     Imagined,
     /// It only said that nothing shall be done.
     Cancel,
-    /// Somebody spoke, or pressed a key, before it was its turn.
+    /// Somebody spoke, or pressed a key, before it was its turn; or the program ends.
     GivenUp,
     /// Too many requests waited.
     Overrun,
@@ -47,7 +47,7 @@ impl fmt::Display for Reason {
             Self::NoWords => "no words in it",
             Self::Imagined => "only what engines write for silence",
             Self::Cancel => "a request to stop",
-            Self::GivenUp => "given up for what was said later",
+            Self::GivenUp => "given up before it was answered",
             Self::Overrun => "too many requests wait",
             Self::Broken => "an error inside of the gateway",
         })

@@ -56,7 +56,15 @@ async fn what_comes_over_wyoming_belongs_to_its_satellite() {
         conversation_id: conversation.map(str::to_owned),
         ..Asked::default()
     };
+    let nobody = |connection: u64| Asked {
+        text: "Hello".to_owned(),
+        connection,
+        ..Asked::default()
+    };
     for (asked, expected) in [
+        (nobody(7), 1),
+        (nobody(8), 1),
+        (nobody(7), 3),
         (asked("kitchen", None), 1),
         (asked("hall", None), 1),
         (asked("kitchen", None), 3),
@@ -71,7 +79,7 @@ async fn what_comes_over_wyoming_belongs_to_its_satellite() {
             "{asked:?}"
         );
     }
-    assert_eq!(house.watch.turn(1).await.room.as_deref(), Some("hall"));
+    assert_eq!(house.watch.turn(4).await.room.as_deref(), Some("hall"));
 }
 
 #[tokio::test(start_paused = true)]

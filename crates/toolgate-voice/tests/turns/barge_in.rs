@@ -25,7 +25,7 @@ async fn while_transcribing_the_utterance_is_given_up() {
     house.ears.interrupt();
     house
         .watch
-        .seen("dropped given up for what was said later", 1)
+        .seen("dropped given up before it was answered", 1)
         .await;
     assert_eq!(house.ears.dropped(Reason::GivenUp), 1);
     assert_eq!(house.turn().await.answer, "Hi.");

@@ -66,7 +66,7 @@ async fn what_finds_no_place_in_the_queue_is_dropped_and_told() {
     house.ears.interrupt();
     house
         .watch
-        .seen("dropped given up for what was said later", 3)
+        .seen("dropped given up before it was answered", 3)
         .await;
     assert_eq!(house.watch.turn(0).await.outcome, TurnOutcome::Interrupted);
     assert_eq!(house.turn().await.answer, "Hi.");

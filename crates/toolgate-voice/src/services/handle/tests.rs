@@ -104,8 +104,23 @@ async fn home_assistant_asks_and_is_answered_with_its_context() {
         conversation_id: text("01J"),
         device_id: text("d1"),
         satellite_id: text("assist_satellite.kitchen"),
+        connection: 0,
     };
     assert_eq!(asked, expected);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn requests_of_one_connection_are_known_as_such() {
+    let parrot = Arc::new(Parrot::default());
+    let (address, stop) = start(&parrot).await;
+    for _ in 0..2 {
+        let sent = [transcript("One", None), transcript("Two", None)];
+        talk(&address, &sent, 2).await;
+    }
+    let asked = parrot.0.lock().unwrap();
+    let connections: Vec<u64> = asked.iter().map(|asked| asked.connection).collect();
+    assert_eq!(connections, [0, 0, 1, 1]);
     stop.cancel();
 }
 
@@ -140,7 +155,7 @@ fn ids_are_texts_of_a_sane_length() {
             context,
             ..Request::default()
         };
-        request.asked().device_id
+        request.asked(0).device_id
     };
     let longest = "x".repeat(LONGEST_ID);
     assert_eq!(id(json!(longest)), Some(longest.clone()));
