@@ -18,7 +18,10 @@ mod model;
 #[path = "../turns/support/watch.rs"]
 mod watch;
 
+#[path = "../turns/support/alone.rs"]
+mod alone;
 mod barge_in;
+mod endurance;
 mod engines;
 mod hostile;
 mod killed;

@@ -1,6 +1,5 @@
 //! Ten thousand utterances.
 
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,25 +7,13 @@ use tokio::runtime::Handle;
 use toolgate_core::Annotations;
 use toolgate_voice::{Reason, Utterance};
 
-use crate::support::{Plan, Say, Script, Text, Work, utterance};
+use crate::support::{Plan, Say, Script, Text, Work, alone, resident, utterance};
 
 const MANY: usize = 10_000;
 
-/// How many bytes of memory this process has.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = status.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * 4096
-}
-
 #[test]
 fn ten_thousand_utterances_leave_nothing_behind() {
-    // In a process of its own: the other tests need memory too.
-    let this = std::env::current_exe().unwrap();
-    let test = ["--ignored", "--exact", "endurance::ten_thousand_utterances"];
-    let output = Command::new(this).args(test).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("1 passed; 0 failed"), "{said}");
+    alone("endurance::ten_thousand_utterances");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,10 @@
 //! Engines, a model, tools and a watcher for tests. Time is that of tokio, so that it can be paused.
 
+mod alone;
 mod model;
 mod watch;
 
+pub(crate) use alone::{alone, resident};
 pub(crate) use model::{Say, Script};
 pub(crate) use watch::Watch;
 

@@ -1,0 +1,64 @@
+//! Many files, from the sound to the house's broker.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fakewyoming::FakeAsr;
+use tokio::runtime::Handle;
+use toolgate_mqtt::{Broker, BrokerSettings, Settings};
+use toolgate_voice::{Input, Mode};
+
+use crate::alone::{alone, resident};
+use crate::model::Say;
+use crate::stage::{SPOKEN, Stage};
+
+const MANY: usize = 120;
+/// The doubles keep all they hear until they are told to forget it.
+const FORGET: usize = 10;
+
+#[test]
+fn many_files_through_the_whole_gateway_leave_nothing_behind() {
+    alone("endurance::many_files");
+}
+
+#[tokio::test]
+#[ignore = "run alone, by the test above"]
+async fn many_files() {
+    let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+    let texts = ["hello there", "[BLANK_AUDIO]", "never mind"];
+    let asr = FakeAsr::start(texts.into_iter().cycle().take(MANY)).await;
+    let stage = Stage::new([Say::Words("It is noon.")]).await;
+    let stage = stage.with(|parts, _| {
+        parts.input = Some(Input::Wav(vec![SPOKEN.into(); MANY]));
+        parts.mode = Mode::Always;
+        parts.mqtt = Some(Settings::new(&broker.url()).unwrap());
+        parts.settings.asr = asr.address();
+        // A conversation grows until it fills the model's window.
+        parts.settings.forget_after = Duration::ZERO;
+    });
+    stage.watch.is_brief.store(true, Ordering::Relaxed);
+    let mut stage = stage.start();
+    let mut seen = Vec::new();
+    for count in (FORGET..MANY).step_by(FORGET) {
+        let ended = |watch: &crate::watch::Watch| watch.ends.load(Ordering::Relaxed) >= count;
+        stage.watch.until("the next files", ended).await;
+        asr.forget();
+        stage.tts.forget();
+        let tasks = Handle::current().metrics().num_alive_tasks();
+        seen.push((tasks, resident()));
+    }
+    let summary = stage.over().await.unwrap();
+    let third = MANY as u64 / 3;
+    assert_eq!((summary.turns, summary.dropped), (third, 2 * third));
+    let half = seen.len() / 2;
+    let most = |part: &[(usize, usize)]| {
+        let tasks = part.iter().map(|(tasks, _)| *tasks).max();
+        let bytes = part.iter().map(|(_, bytes)| *bytes).max();
+        (tasks.unwrap(), bytes.unwrap())
+    };
+    let (before, after) = (most(&seen[..half]), most(&seen[half..]));
+    assert!(after.0 <= before.0 + 4, "tasks: {seen:?}");
+    // The sound of sixteen of them would be more.
+    assert!(after.1 < before.1 + (1 << 20), "memory: {seen:?}");
+    broker.stop().await;
+}
