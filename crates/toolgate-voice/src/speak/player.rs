@@ -7,7 +7,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::loudness::Gain;
-use super::worker::{Mouth, Prepared};
+use super::worker::{Length, Mouth, Prepared};
 use super::{Playing, Spoken};
 use crate::Problem;
 use crate::audio::{Format, Sound};
@@ -41,7 +41,26 @@ struct Open {
 struct Sentence {
     words: String,
     begins: Duration,
+    length: Length,
     sounds: bool,
+}
+
+impl Sentence {
+    /// Keeps the words that were heard to their end, if it was heard for so long.
+    fn cut(&mut self, heard: Duration) {
+        let length = self.length.get();
+        if heard >= length {
+            return;
+        }
+        let share = heard.as_secs_f64() / length.as_secs_f64();
+        let end = (self.words.trim_end().len() as f64 * share) as usize;
+        let end = self.words.floor_char_boundary(end);
+        let end = match self.words[end..].starts_with(char::is_whitespace) {
+            true => Some(end),
+            false => self.words[..end].rfind(char::is_whitespace),
+        };
+        self.words.truncate(end.unwrap_or(0));
+    }
 }
 
 impl Player {
@@ -79,6 +98,19 @@ impl Player {
     pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), Problem> {
         self.sound(sound, &mut true).await?;
         self.end().await
+    }
+
+    /// Somebody stops it in the middle of a sentence: only the words that were heard count.
+    pub(super) fn cut_short(&mut self) {
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        let heard = open.playing.heard();
+        let mut sentences = open.sentences.iter_mut().rev();
+        let last = sentences.find(|sentence| sentence.sounds && sentence.begins < heard);
+        if let Some(last) = last {
+            last.cut(heard - last.begins);
+        }
     }
 
     /// Stops what sounds. Nothing happens if everything was heard.
@@ -128,22 +160,25 @@ impl Player {
             self.pass_over(sentence.words);
             return Ok(());
         };
-        let mut words = Some(sentence.words);
+        let mut words = Some((sentence.words, sentence.length));
         let mut again = true;
         while let Some(slice) = sound.recv().await {
             let slice = slice.map_err(Problem::of_speech)?;
             self.open(slice.format).await?;
-            if let (Some(words), Some(open)) = (words.take(), &mut self.open) {
+            if let (Some((words, length)), Some(open)) = (words.take(), &mut self.open) {
                 open.sentences.push(Sentence {
                     words,
                     begins: open.given,
+                    length,
                     sounds: true,
                 });
             }
             self.sound(slice, &mut again).await?;
         }
         // An engine that has no sound for it said it in silence.
-        words.into_iter().for_each(|words| self.pass_over(words));
+        words
+            .into_iter()
+            .for_each(|(words, _)| self.pass_over(words));
         Ok(())
     }
 
@@ -152,6 +187,7 @@ impl Player {
             Some(open) => open.sentences.push(Sentence {
                 words,
                 begins: open.given,
+                length: Length::default(),
                 sounds: false,
             }),
             None => self.said.push_str(&words),

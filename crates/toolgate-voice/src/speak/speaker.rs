@@ -165,8 +165,8 @@ impl Speech {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spoken {
-    /// The words as they were given, up to and with the sentence whose sound was last heard. What was passed over in silence, for
-    /// it cannot be said or the voice was muted, counts in its place.
+    /// The words as they were given, up to and with the word whose sound was last heard to its end. What was passed over in
+    /// silence, for it cannot be said or the voice was muted, counts in its place.
     pub text: String,
     /// True if it was said to its end.
     pub complete: bool,

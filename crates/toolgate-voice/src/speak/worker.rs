@@ -1,6 +1,7 @@
 //! Says one speech: prepares a sentence while the one before it is played.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -62,7 +63,25 @@ impl Mouth {
 /// A sentence on its way from the engine to the player. Without sound it is passed over in silence.
 pub(super) struct Prepared {
     pub(super) words: String,
+    /// How long it sounds, as far as the engine has come.
+    pub(super) length: Length,
     pub(super) sound: Option<mpsc::Receiver<Result<Sound, EngineError>>>,
+}
+
+/// A length that grows while a sentence is synthesised. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Length(Arc<AtomicU64>);
+
+impl Length {
+    pub(super) fn get(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, slice: &Sound) {
+        let sounds = slice.format.duration(slice.bytes.len());
+        let sounds = u64::try_from(sounds.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_add(sounds, Ordering::Relaxed);
+    }
 }
 
 /// Says everything in the script, until it ends or is stopped.
@@ -84,6 +103,9 @@ pub(super) async fn speak(
         () = stop.cancelled() => None,
         result = work => Some(result),
     };
+    if result.is_none() {
+        player.cut_short();
+    }
     player.fall_silent().await;
     let problem = result
         .as_ref()
@@ -119,28 +141,23 @@ pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationT
 async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared>) {
     while let Some(piece) = script.next().await {
         let text = text_of(&piece, &mouth.loudness);
-        if text.is_empty() {
-            let words = piece.words;
-            if prepared
-                .send(Prepared { words, sound: None })
-                .await
-                .is_err()
-            {
-                return;
-            }
-            continue;
-        }
+        let length = Length::default();
         let (slices, sound) = mpsc::channel(AHEAD);
         let sentence = Prepared {
             words: piece.words,
-            sound: Some(sound),
+            length: length.clone(),
+            sound: (!text.is_empty()).then_some(sound),
         };
         if prepared.send(sentence).await.is_err() {
             return;
         }
-        if let Err(problem) = synthesize(mouth, &text, &slices).await {
+        if text.is_empty() {
+            continue;
+        }
+        let made = Made { slices, length };
+        if let Err(problem) = synthesize(mouth, &text, &made).await {
             // The player goes away with the news.
-            let _told = slices.send(Err(problem)).await.is_ok();
+            let _told = made.slices.send(Err(problem)).await.is_ok();
             return;
         }
     }
@@ -154,24 +171,30 @@ fn text_of(piece: &Piece, loudness: &Loudness) -> String {
 }
 
 /// Once more if it fails: half a sentence and then the whole of it is better than half of it.
-async fn synthesize(
-    mouth: &Mouth,
-    text: &str,
-    slices: &mpsc::Sender<Result<Sound, EngineError>>,
-) -> Result<(), EngineError> {
-    let Err(problem) = attempt(mouth, text, slices).await else {
+async fn synthesize(mouth: &Mouth, text: &str, made: &Made) -> Result<(), EngineError> {
+    let Err(problem) = attempt(mouth, text, made).await else {
         return Ok(());
     };
     debug!(%problem, "the speech engine failed; once more");
     sleep(BREATH).await;
-    attempt(mouth, text, slices).await
+    attempt(mouth, text, made).await
 }
 
-async fn attempt(
-    mouth: &Mouth,
-    text: &str,
-    slices: &mpsc::Sender<Result<Sound, EngineError>>,
-) -> Result<(), EngineError> {
+/// Where the sound of a sentence goes.
+struct Made {
+    slices: mpsc::Sender<Result<Sound, EngineError>>,
+    length: Length,
+}
+
+impl Made {
+    /// False if nobody listens any more.
+    async fn send(&self, slice: Sound) -> bool {
+        self.length.add(&slice);
+        self.slices.send(Ok(slice)).await.is_ok()
+    }
+}
+
+async fn attempt(mouth: &Mouth, text: &str, made: &Made) -> Result<(), EngineError> {
     let mut stream = mouth.engine.synthesize(text).await?;
     let unplayable = |why: String| EngineError::Program {
         program: "the speech engine".to_owned(),
@@ -187,14 +210,14 @@ async fn attempt(
                     "a sentence takes more than two minutes".to_owned(),
                 ));
             }
-            if slices.send(Ok(slice)).await.is_err() {
+            if !made.send(slice).await {
                 return Ok(());
             }
         }
     }
     if let Some(rest) = cut.rest() {
         // Nobody listens any more: then there is nothing left to do.
-        let _heard = slices.send(Ok(rest)).await.is_ok();
+        let _heard = made.send(rest).await;
     }
     Ok(())
 }

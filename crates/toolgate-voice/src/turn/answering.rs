@@ -68,7 +68,9 @@ impl Shared {
         }
         let mut spoken = speech.finish().await;
         if done.filled {
-            spoken.text = spoken.text.replacen(sorry::MOMENT, "", 1);
+            // It comes first, and perhaps it broke off.
+            let rest = spoken.text.trim_start().strip_prefix(sorry::MOMENT);
+            spoken.text = rest.unwrap_or_default().to_owned();
         }
         // Perhaps silence came only after the last word that there was.
         spoken.complete &= verdict.is_some();

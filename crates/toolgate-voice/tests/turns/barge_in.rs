@@ -156,7 +156,7 @@ async fn while_speaking_it_falls_silent_and_remembers_what_was_said() {
     expect_silence(&house).await;
     let turn = house.watch.turn(0).await;
     assert_eq!(turn.outcome, TurnOutcome::Interrupted);
-    let said = "Bees sleep at night in their hive. Ants never sleep at all.";
+    let said = "Bees sleep at night in their hive. Ants";
     assert_eq!(turn.answer, said);
     house.turn().await;
     assert_eq!(house.model.has_said(), [said]);
@@ -178,16 +178,10 @@ async fn while_the_model_still_streams_both_stop() {
     sleep(Duration::from_millis(500)).await;
     house.ears.interrupt();
     expect_silence(&house).await;
-    assert_eq!(
-        house.watch.turn(0).await.answer,
-        "Bees sleep at night in their hive."
-    );
+    assert_eq!(house.watch.turn(0).await.answer, "Bees sleep");
     assert_eq!(house.watch.count("words never sleep at all. "), 0);
     house.turn().await;
-    assert_eq!(
-        house.model.has_said(),
-        ["Bees sleep at night in their hive."]
-    );
+    assert_eq!(house.model.has_said(), ["Bees sleep"]);
 }
 
 #[tokio::test(start_paused = true)]
