@@ -57,12 +57,14 @@ pub enum Event<'a> {
     State(&'a State),
     /// How loud it is, from 0 to 1, a few times a second.
     Level(f32),
-    /// Somebody said this.
+    /// Somebody said this, or wrote it.
     Heard {
-        /// Where, such as `microphone`; `handle` if it was in writing.
+        /// Where, such as `microphone` or `handle`.
         source: &'a str,
         /// The words.
         text: &'a str,
+        /// How long it took to make text of it; none if it came as text.
+        took: Option<Duration>,
     },
     /// What is heard from now on is in this file.
     File(&'a Path),

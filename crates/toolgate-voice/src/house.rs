@@ -2,6 +2,7 @@
 //!
 //! Nothing waits for the broker: one that is away costs the messages of that time, and the status is told once it is back.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,6 @@ use toolgate_journal::VoiceTurn;
 use toolgate_mqtt::{Client, Mqtt, Settings, Will};
 use tracing::debug;
 
-use crate::turn::HANDLE;
 use crate::{Event, Role, State, Watcher};
 
 /// What was heard.
@@ -29,6 +29,8 @@ const STATUS: &str = "voice/status";
 const SOURCE: &str = "toolgate-voice";
 /// Messages that wait while the broker is slow; more are dropped.
 const WAITING: usize = 64;
+/// Places whose turns are counted. No house has more rooms: who names so many makes them up.
+const MOST_TALKS: usize = 64;
 /// How long the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -54,8 +56,13 @@ struct Status {
 /// What a message needs besides the event it tells of.
 #[derive(Default)]
 struct Memory {
-    transcribing: Option<Instant>,
-    last_turn: Option<Instant>,
+    /// By where somebody talks: the source, and the room if that is known.
+    talks: HashMap<(String, Option<String>), Talk>,
+}
+
+/// Where a conversation stands.
+struct Talk {
+    last_turn: Instant,
     turns: usize,
 }
 
@@ -102,50 +109,58 @@ impl House {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn heard(&self, source: &str, text: &str) {
-        // What came in writing was not transcribed.
-        let since = match source {
-            HANDLE => None,
-            _ => self.memory().transcribing.take(),
-        };
-        let took = since.map(|since| since.elapsed().as_millis());
+    fn heard(&self, input: &str, text: &str, took: Duration) {
         let message = json!({
             "text": text,
             "timestamp": now(),
             "source": SOURCE,
-            "duration": took,
+            "input": input,
+            "duration": took.as_millis() as u64,
         });
         self.send(TRANSCRIPTION, message);
     }
 
     fn answered(&self, turn: &VoiceTurn) {
-        let turns = self.memory().count(self.forget_after);
-        let (provider, model) = turn.model.split_once(' ').unwrap_or(("", &turn.model));
+        let turns = self.memory().count(turn, self.forget_after);
+        // The sentences in front of a model have no name of their own.
+        let (provider, model) = turn.model.split_once(' ').unwrap_or((&turn.model, ""));
         let stages = &turn.stages;
-        let thinking = stages.ended_ms.zip(stages.transcribed_ms);
+        // What is written begins with its words.
+        let thinking = stages
+            .ended_ms
+            .map(|ended| ended - stages.transcribed_ms.unwrap_or(0.0));
         let message = json!({
             "question": turn.heard,
             "answer": turn.answer,
             "timestamp": now(),
             "source": SOURCE,
+            "input": turn.source,
             "model": model,
             "provider": provider,
             "conversationTurns": turns,
-            "duration": thinking.map(|(end, start)| (end - start).round().max(0.0) as u64),
+            "duration": thinking.map(|took| took.round() as u64),
         });
         self.send(RESPONSE, message);
     }
 }
 
 impl Memory {
-    /// Which turn of a conversation this is.
-    fn count(&mut self, forget_after: Duration) -> usize {
-        let is_new = self
-            .last_turn
-            .is_none_or(|last| last.elapsed() > forget_after);
-        self.turns = if is_new { 1 } else { self.turns + 1 };
-        self.last_turn = Some(Instant::now());
-        self.turns
+    /// Which turn of its conversation this is.
+    fn count(&mut self, turn: &VoiceTurn, forget_after: Duration) -> usize {
+        self.talks
+            .retain(|_, talk| talk.last_turn.elapsed() <= forget_after);
+        if self.talks.len() >= MOST_TALKS {
+            self.talks.clear();
+        }
+        let place = (turn.source.clone(), turn.room.clone());
+        let last_turn = Instant::now();
+        let talk = self.talks.entry(place).or_insert(Talk {
+            last_turn,
+            turns: 0,
+        });
+        talk.last_turn = last_turn;
+        talk.turns += 1;
+        talk.turns
     }
 }
 
@@ -153,9 +168,6 @@ impl Watcher for House {
     fn event(&self, event: Event<'_>) {
         match event {
             Event::State(state) => {
-                if *state == State::Transcribing {
-                    self.memory().transcribing = Some(Instant::now());
-                }
                 self.status.send_if_modified(|status| {
                     let old = std::mem::replace(&mut status.state, word(state));
                     old != status.state
@@ -173,7 +185,12 @@ impl Watcher for House {
             Event::Back(role) => self
                 .status
                 .send_modify(|status| status.lost.retain(|lost| *lost != role)),
-            Event::Heard { source, text } => self.heard(source, text),
+            // What came in writing was not transcribed: it is told with its answer.
+            Event::Heard {
+                source,
+                text,
+                took: Some(took),
+            } => self.heard(source, text, took),
             Event::Turn(turn) => self.answered(turn),
             _ => {}
         }

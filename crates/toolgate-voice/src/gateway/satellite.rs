@@ -72,11 +72,14 @@ impl Connected {
 impl Watcher for Satellite {
     fn event(&self, event: Event<'_>) {
         match event {
-            // Who asks in writing did not ask the satellite.
+            // Who asks in writing is somebody else.
             Event::Heard { source: HANDLE, .. } => {}
-            Event::Turn(turn) if turn.source == HANDLE => {}
             Event::Heard { text, .. } => self.lock().answer(text),
-            Event::Dropped { .. } | Event::Turn(_) => self.lock().answer(""),
+            Event::Dropped { .. } => self.lock().answer(""),
+            // It could not be understood; the words of all others were told.
+            Event::Turn(turn) if turn.source != HANDLE && turn.heard.is_empty() => {
+                self.lock().answer("");
+            }
             _ => {}
         }
     }

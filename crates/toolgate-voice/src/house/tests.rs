@@ -24,6 +24,15 @@ fn turn() -> VoiceTurn {
     }
 }
 
+/// By a voice, or in writing.
+fn heard(took: Option<Duration>) -> Event<'static> {
+    Event::Heard {
+        source: if took.is_some() { "wav" } else { "handle" },
+        text: "what time is it",
+        took,
+    }
+}
+
 /// The next message that the predicate likes.
 async fn until(
     messages: &mut toolgate_mqtt::Subscription,
@@ -73,22 +82,13 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
         assert_eq!(told["reason"].as_str().unwrap_or_default(), expected);
     }
 
-    house.event(Event::State(&State::Transcribing));
-    let text = "what time is it";
-    house.event(Event::Heard {
-        source: HANDLE,
-        text: "beside it",
-    });
-    house.event(Event::Heard {
-        source: "microphone",
-        text,
-    });
-    let (_, written) = until(&mut messages, |topic, _| topic == TRANSCRIPTION).await;
-    assert_eq!(written["duration"], Value::Null);
-    let (_, heard) = until(&mut messages, |topic, _| topic == TRANSCRIPTION).await;
+    // What is written meanwhile is nobody's speech, and takes nothing away from what is spoken.
+    house.event(heard(None));
+    house.event(heard(Some(Duration::from_micros(900_400))));
+    let (_, told) = until(&mut messages, |topic, _| topic == TRANSCRIPTION).await;
     assert_eq!(
-        (&heard["text"], heard["duration"].is_u64()),
-        (&json!("what time is it"), true)
+        [&told["text"], &told["input"], &told["duration"]],
+        [&json!("what time is it"), &json!("wav"), &json!(900)]
     );
 
     for turns in 1..=2 {
@@ -99,7 +99,25 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
             (&answer["provider"], &answer["model"]),
             (&json!("intents"), &json!("en"))
         );
-        assert_eq!(answer["duration"], 334);
+        assert_eq!(
+            (&answer["input"], &answer["duration"]),
+            (&json!("wav"), &json!(334))
+        );
+    }
+    let mut written = turn();
+    written.source = "handle".to_owned();
+    written.model = "intents".to_owned();
+    written.stages.transcribed_ms = None;
+    house.event(Event::Turn(&written));
+    let (_, answer) = until(&mut messages, |topic, _| topic == RESPONSE).await;
+    for (key, expected) in [
+        ("input", json!("handle")),
+        ("duration", json!(1234)),
+        ("conversationTurns", json!(1)),
+        ("provider", json!("intents")),
+        ("model", json!("")),
+    ] {
+        assert_eq!(answer[key], expected, "{key}");
     }
 
     stop.cancel();
@@ -112,12 +130,28 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_is_new_after_a_while() {
+async fn turns_are_counted_for_each_place_and_anew_after_a_while() {
     let mut memory = Memory::default();
-    let forget = Duration::from_secs(120);
-    assert_eq!((memory.count(forget), memory.count(forget)), (1, 2));
+    let mut count = |source: &str, room: Option<&str>| {
+        let turn = VoiceTurn {
+            source: source.to_owned(),
+            room: room.map(str::to_owned),
+            ..turn()
+        };
+        memory.count(&turn, Duration::from_secs(120))
+    };
+    for (source, room, expected) in [
+        ("satellite", Some("Kitchen"), 1),
+        ("satellite", Some("Kitchen"), 2),
+        ("handle", None, 1),
+        ("handle", Some("Kitchen"), 1),
+        ("satellite", Some("Kitchen"), 3),
+    ] {
+        assert_eq!(count(source, room), expected, "{source} {room:?}");
+    }
     tokio::time::advance(Duration::from_secs(121)).await;
-    assert_eq!(memory.count(forget), 1);
+    assert_eq!(count("satellite", Some("Kitchen")), 1);
+    assert_eq!(memory.talks.len(), 1, "what is forgotten is not kept");
 }
 
 #[tokio::test]
@@ -126,10 +160,7 @@ async fn a_broker_that_is_away_costs_nothing() {
     let stop = CancellationToken::new();
     let (house, _, telling) = House::open(settings, Duration::from_secs(1), stop.clone());
     for _ in 0..10_000 {
-        house.event(Event::Heard {
-            source: "microphone",
-            text: "hello",
-        });
+        house.event(heard(Some(Duration::ZERO)));
     }
     stop.cancel();
     timeout(Duration::from_secs(20), telling)

@@ -175,6 +175,7 @@ impl Shared {
         self.watcher.event(Event::Heard {
             source: &asked.source,
             text: &asked.heard,
+            took: None,
         });
         let mut place = format!(
             "{} {}",

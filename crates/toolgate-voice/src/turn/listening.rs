@@ -102,6 +102,7 @@ impl Shared {
         if self.answering().is_none() {
             self.state(&State::Transcribing);
         }
+        let begun = Instant::now();
         let text = tokio::select! {
             biased;
             () = self.until_given_up(number) => return Err(Reason::GivenUp.into()),
@@ -120,7 +121,7 @@ impl Shared {
                     let reason = Reason::Imagined;
                     return Err(Dropped { reason, heard });
                 }
-                if let Err(reason) = self.understood(number, &heard) {
+                if let Err(reason) = self.understood(number, &heard, transcribed - begun) {
                     return Err(Dropped { reason, heard });
                 }
                 (heard, None)
@@ -154,10 +155,13 @@ impl Shared {
     }
 
     /// Words are told. A request to stop is obeyed here: whatever came before it is given up.
-    fn understood(&self, number: u64, text: &str) -> Result<(), Reason> {
-        let source = &self.source;
-        self.watcher.event(Event::Heard { source, text });
-        if is_cancel(text) {
+    fn understood(&self, number: u64, heard: &str, took: Duration) -> Result<(), Reason> {
+        self.watcher.event(Event::Heard {
+            source: &self.source,
+            text: heard,
+            took: Some(took),
+        });
+        if is_cancel(heard) {
             self.give_up(number + 1);
             return Err(Reason::Cancel);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fakewyoming::FakeSatellite;
+use fakewyoming::{FakeSatellite, Fault};
 use toolgate_journal::TurnOutcome;
 use toolgate_voice::wyoming::{Address, Connection, Event};
 use toolgate_voice::{Input, Mode};
@@ -141,6 +141,38 @@ async fn a_satellite_hears_its_answer() {
         (Some("Kitchen"), Some("hey_jarvis"))
     );
     assert!(satellite.heard().iter().any(|sound| !sound.is_empty()));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
+    let satellite = FakeSatellite::start("Kitchen").await;
+    let handle = free();
+    let stage = Stage::new([Say::Words("Done.")]).await.with(|parts, _| {
+        parts.mode = Mode::Wake;
+        parts.input = Some(Input::parse(&satellite.address()).unwrap());
+        parts.settings.handle = handle.clone();
+    });
+    let stage = stage.ready().await;
+    stage.asr.fault(Fault::Delay(Duration::from_secs(2)));
+    satellite.wake("hey_jarvis");
+    satellite.hear(&speech());
+    stage.sees("state transcribing", 1).await;
+    let question = Event::Transcript {
+        text: "what is two plus two".to_owned(),
+        language: None,
+        context: None,
+    };
+    ask(&handle, &question, |event| match event {
+        Event::Handled { text, .. } => text.clone(),
+        _ => None,
+    })
+    .await;
+    stage.sees("turn answered", 2).await;
+    satellite.until("transcript", 1).await;
+    let told = satellite.got_of("transcript");
+    let told: Vec<_> = told.iter().map(|event| &event.data["text"]).collect();
+    assert_eq!(told, ["hello there"]);
     stage.end().await;
 }
 

@@ -54,8 +54,11 @@ fn turn(outcome: TurnOutcome, error: Option<&str>) -> VoiceTurn {
 }
 
 fn heard(text: &str) -> Event<'_> {
-    let source = "microphone";
-    Event::Heard { source, text }
+    Event::Heard {
+        source: "wav",
+        text,
+        took: None,
+    }
 }
 
 /// One request from its start to its answer.
