@@ -100,6 +100,7 @@ fn utterance() -> Utterance {
         samples: samples.collect(),
         began: now,
         wake_word: None,
+        in_one_breath: false,
         ended: now,
         room: None,
     }

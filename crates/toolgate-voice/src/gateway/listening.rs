@@ -192,15 +192,20 @@ impl Ear<'_> {
 
     /// Its name, or a key: whatever is said now is cut short, and the next words count.
     async fn woken(&mut self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) {
+        if self.speaker.sounds() {
+            segmenter.forget_until(at);
+        }
         self.transcriber.interrupt();
         self.speaker.stop();
-        if self.settings.tones {
+        let notices = segmenter.arm(name, at);
+        // Whoever goes on speaking knows that it listens.
+        if self.settings.tones && !segmenter.goes_on() {
             self.speaker.tone(Tone::Wake);
         }
         self.memory.called = Some(Instant::now());
         self.memory.deaf_until = None;
         self.hub.ear(hub::Ear::Listening);
-        self.take(segmenter.arm(name, at)).await;
+        self.take(notices).await;
     }
 
     /// Something came to nothing.

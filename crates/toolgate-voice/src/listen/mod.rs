@@ -21,6 +21,8 @@ pub struct Utterance {
     pub began: Instant,
     /// Which wake word, if one was heard.
     pub wake_word: Option<String>,
+    /// True if the sound has the wake word in it, with the request behind it in the same breath.
+    pub in_one_breath: bool,
     /// When speech was found to be over.
     pub ended: Instant,
     /// Where it was said, if that is known.

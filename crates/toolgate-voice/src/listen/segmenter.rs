@@ -14,6 +14,8 @@ use super::rules::{FRAME, Rules};
 use crate::VoiceSettings;
 use crate::audio::{RATE, level};
 
+/// How long a frame lasts.
+const FRAME_TIME: Duration = Duration::from_millis(16);
 /// The level is told once for this many frames, about eight times a second.
 const METER: usize = 8;
 const NOTHING_SAID: &str = "it was called, and nothing was said";
@@ -28,8 +30,11 @@ pub enum Listening {
     WhenWoken,
 }
 
-/// How long it must be quiet between what was missed and a request, in frames of 16 ms: a third of a second.
+/// How long it must be quiet between what was missed and a request, in frames of 16 ms: a third of a second. Whoever goes on
+/// sooner speaks in one breath.
 const BREATH: usize = 20;
+/// The pauses within words, before a plosive for example, in frames: a fifth of a second.
+const WITHIN_WORDS: usize = 12;
 
 /// What the segmenter found.
 #[derive(Debug, Clone)]
@@ -61,6 +66,10 @@ pub struct Segmenter {
     rest: Vec<i16>,
     /// What was heard last.
     recent: VecDeque<Frame>,
+    /// How much of `recent`, at its end, was heard since the wake word.
+    since_woken: usize,
+    /// The wake word is part of what is being said.
+    in_one_breath: bool,
     /// What is being said. Kept between requests, so that it grows only once.
     samples: Vec<i16>,
     meter: Vec<i16>,
@@ -124,6 +133,8 @@ impl Segmenter {
             woken: None,
             rest: Vec::with_capacity(FRAME),
             recent: VecDeque::with_capacity(rules.recent),
+            since_woken: 0,
+            in_one_breath: false,
             samples: Vec::new(),
             meter: Vec::with_capacity(METER * FRAME),
         };
@@ -154,7 +165,8 @@ impl Segmenter {
     }
 
     /// A wake word, or a key: what is said after `heard` counts, if it begins soon. What was said before is forgotten, even a
-    /// request that has begun.
+    /// request that has begun; but a wake word is kept with what is said behind it in the same breath, for a service reports it
+    /// when the first word of the request was said already.
     pub fn arm(&mut self, wake_word: Option<String>, heard: Instant) -> Vec<Notice> {
         self.woken = Some((wake_word, heard));
         self.phase = Phase::Waiting {
@@ -162,18 +174,46 @@ impl Segmenter {
             start: None,
         };
         // The news may be late, and whoever speaks does not wait for it.
-        let behind: Vec<Frame> = self
-            .recent
-            .iter()
-            .filter(|frame| frame.at > heard)
-            .copied()
-            .collect();
-        self.recent.clear();
+        let before = self.recent.iter().rposition(|frame| frame.at <= heard);
+        let first = before.map_or(0, |last| last + 1);
+        let behind: Vec<Frame> = self.recent.drain(first..).collect();
+        let named = self.woken.as_ref().is_some_and(|(name, _)| name.is_some());
+        let kept = if named { self.breath() } else { 0 };
+        self.recent.drain(..first - kept);
+        self.since_woken = 0;
         let mut notices = Vec::new();
         for frame in &behind {
             self.step_quietly(frame, &mut notices);
         }
         notices
+    }
+
+    /// What was heard until then is no part of a request, whatever is said behind it: it was the gateway's own voice.
+    pub fn forget_until(&mut self, then: Instant) {
+        self.recent.retain(|frame| frame.at > then);
+    }
+
+    /// True if somebody was speaking when the wake word was reported, and still may be.
+    pub fn goes_on(&self) -> bool {
+        self.recent.len() > self.since_woken
+    }
+
+    /// How many of the frames heard last are speech without a pause, up to a name and a word or two.
+    fn breath(&self) -> usize {
+        let (mut breath, mut next) = (0, None);
+        let frames = self.recent.iter().rev().take(self.rules.name);
+        for (index, frame) in frames.enumerate() {
+            // Sound that is missing is a pause too.
+            let is_missing = next.is_some_and(|next| frame.at + 4 * FRAME_TIME < next);
+            if is_missing || index - breath >= WITHIN_WORDS {
+                break;
+            }
+            next = Some(frame.at);
+            if frame.score > self.sensitivity {
+                breath = index + 1;
+            }
+        }
+        breath
     }
 
     /// Whatever is being said is over now: the key was released, or no more sound will come.
@@ -218,6 +258,7 @@ impl Segmenter {
             self.recent.pop_front();
         }
         self.recent.push_back(*frame);
+        self.since_woken = (self.since_woken + 1).min(self.recent.len());
         let speech = frame.score > self.sensitivity;
         match self.phase {
             Phase::Asleep => {}
@@ -259,7 +300,16 @@ impl Segmenter {
     }
 
     fn begin(&mut self, start: Start, notices: &mut Vec<Notice>) {
-        let kept = start.length + self.rules.pre_roll;
+        let mut kept = start.length + self.rules.pre_roll;
+        if self.woken.is_some() {
+            let paused = self.since_woken.saturating_sub(start.length);
+            self.in_one_breath = paused <= BREATH && self.goes_on();
+            kept = match self.in_one_breath {
+                // The name and all that was said behind it.
+                true => self.recent.len(),
+                false => kept.min(self.since_woken),
+            };
+        }
         let first = self.recent.len().saturating_sub(kept);
         self.samples.clear();
         for frame in self.recent.range(first..) {
@@ -305,11 +355,13 @@ impl Segmenter {
     }
 
     fn over(&mut self, began: Instant, ended: Instant, notices: &mut Vec<Notice>) {
+        let in_one_breath = std::mem::take(&mut self.in_one_breath);
         let (wake_word, began) = self.woken.take().unwrap_or((None, began));
         notices.push(Notice::Over(Utterance {
             samples: Arc::from(self.samples.as_slice()),
             began,
             wake_word,
+            in_one_breath,
             ended,
             room: self.room.clone(),
         }));
@@ -352,6 +404,7 @@ impl Segmenter {
     /// As it is without a wake word and before anything is said.
     fn sleep(&mut self) {
         self.woken = None;
+        self.in_one_breath = false;
         self.samples.clear();
         self.phase = match self.listening {
             Listening::Always => Phase::Waiting {

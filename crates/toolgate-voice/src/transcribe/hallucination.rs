@@ -115,6 +115,7 @@ mod tests {
             samples: Arc::from(samples),
             began: now,
             wake_word: None,
+            in_one_breath: false,
             ended: now,
             room: None,
         }

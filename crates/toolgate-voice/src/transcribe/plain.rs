@@ -64,24 +64,62 @@ pub fn plain(transcript: &str) -> String {
     text
 }
 
-/// What was said after the wake word, if it is still there: engines of wake words call it `hey_jarvis` or `hey_jarvis_v0.1`.
-pub(crate) fn without_wake_word<'a>(text: &'a str, wake_word: &str) -> &'a str {
-    let is_between = |letter: char| !letter.is_alphanumeric();
-    let mut rest = text;
+/// What was said after the wake word, if that is still there: engines of wake words call it `hey_jarvis` or `hey_jarvis_v0.1`.
+/// `in_one_breath`: it is in the sound, however it was understood, and before it perhaps words that were not meant.
+pub(crate) fn without_wake_word<'a>(
+    text: &'a str,
+    wake_word: &str,
+    in_one_breath: bool,
+) -> &'a str {
     let is_version = |word: &&str| {
         let number = word.strip_prefix('v').unwrap_or(word);
         number.starts_with(|letter: char| letter.is_ascii_digit())
     };
-    let names = wake_word.split(is_between).filter(|word| !word.is_empty());
-    for name in names.take_while(|word| !is_version(word)) {
-        let here = rest.trim_start_matches(is_between);
-        let end = here.find(is_between).unwrap_or(here.len());
-        if words(&here[..end]) != words(name) {
-            return text;
-        }
-        rest = here[end..].trim_start_matches(is_between);
+    let name = wake_word.split(is_between).filter(|word| !word.is_empty());
+    let name = words(
+        &name
+            .take_while(|word| !is_version(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+    );
+    let Some(last) = name.last() else {
+        return text;
+    };
+    let said = said(text);
+    let is_name = |from: &usize| {
+        let here = said.iter().skip(*from).map(|(word, _)| word);
+        here.take(name.len()).eq(&name)
+    };
+    let end = if in_one_breath {
+        let exact = (0..said.len()).rev().find(is_name);
+        let exact = exact.map(|from| from + name.len());
+        // Perhaps not as it is written: "hey, Travis".
+        let first = said.iter().take(name.len() + 1);
+        let almost = |(word, _): &(String, &str)| {
+            strsim::osa_distance(word, last) <= last.chars().count().div_ceil(3)
+        };
+        exact.or_else(|| Some(first.clone().position(almost)? + 1))
+    } else {
+        is_name(&0).then_some(name.len())
+    };
+    let rest = end.map(|end| said[end - 1].1.trim_start_matches(is_between));
+    rest.unwrap_or(text)
+}
+
+/// The words of a text, folded, each with what comes behind it.
+fn said(text: &str) -> Vec<(String, &str)> {
+    let mut said = Vec::new();
+    let mut rest = text.trim_start_matches(is_between);
+    while !rest.is_empty() {
+        let end = rest.find(is_between).unwrap_or(rest.len());
+        said.push((words(&rest[..end]).concat(), &rest[end..]));
+        rest = rest[end..].trim_start_matches(is_between);
     }
-    rest
+    said
+}
+
+fn is_between(letter: char) -> bool {
+    !letter.is_alphanumeric()
 }
 
 /// The words of a text, folded, without punctuation and apostrophes.
@@ -152,9 +190,33 @@ mod tests {
             ("Hey, Jarvis!", "hey_jarvis", ""),
             ("Jarvis is a butler", "hey_jarvis", "Jarvis is a butler"),
             ("Hey Jarvisson", "hey_jarvis", "Hey Jarvisson"),
+            ("turn off the computer", "computer", "turn off the computer"),
             ("-5 degrees", "", "-5 degrees"),
         ] {
-            assert_eq!(without_wake_word(text, wake_word), expected, "{text}");
+            let heard = without_wake_word(text, wake_word, false);
+            assert_eq!(heard, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wake_word_in_the_same_breath_is_taken_off_however_it_is_written() {
+        for (text, wake_word, expected) in [
+            ("Hey Jarvis turn it on.", "hey_jarvis_v0.1", "turn it on."),
+            ("Hey, Travis, turn it on.", "hey_jarvis", "turn it on."),
+            ("A Jarvis turn it on", "hey_jarvis", "turn it on"),
+            ("OK, Nabu, stop", "okay nabu", "stop"),
+            ("the news at nine, hey Jarvis stop", "hey_jarvis", "stop"),
+            (
+                "Turn off the computer",
+                "hey_jarvis",
+                "Turn off the computer",
+            ),
+            ("Hey Jarvis", "hey_jarvis", ""),
+            ("", "hey_jarvis", ""),
+            ("Stop.", "", "Stop."),
+        ] {
+            let heard = without_wake_word(text, wake_word, true);
+            assert_eq!(heard, expected, "{text}");
         }
     }
 

@@ -26,7 +26,8 @@ const FRAME: usize = RATE as usize / 50;
 ///
 /// let now = Instant::now();
 /// let utterance = |samples: Vec<i16>| Utterance {
-///     samples: Arc::from(samples), began: now, wake_word: None, ended: now, room: None,
+///     samples: Arc::from(samples), began: now, wake_word: None, in_one_breath: false, ended: now,
+///     room: None,
 /// };
 /// assert_eq!(worth(&utterance(vec![9_000; 160])), Err(Reason::TooShort));
 /// assert_eq!(worth(&utterance(vec![3; 16_000])), Err(Reason::TooQuiet));

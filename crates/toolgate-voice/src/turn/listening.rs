@@ -113,7 +113,7 @@ impl Shared {
             Ok(text) => {
                 self.engines.worked(Role::Transcription);
                 let name = utterance.wake_word.as_deref().unwrap_or_default();
-                let heard = plain(without_wake_word(&text, name));
+                let heard = plain(without_wake_word(&text, name, utterance.in_one_breath));
                 if heard.is_empty() {
                     return Err(Reason::NoWords.into());
                 }

@@ -37,6 +37,7 @@ pub(crate) fn utterance() -> Utterance {
         samples: samples.collect(),
         began: ended.checked_sub(Duration::from_secs(1)).unwrap_or(ended),
         wake_word: Some("hey_jarvis".to_owned()),
+        in_one_breath: false,
         ended,
         room: Some("Kitchen".to_owned()),
     }

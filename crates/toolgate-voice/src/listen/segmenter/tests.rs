@@ -201,6 +201,55 @@ fn the_end_of_the_wake_word_is_not_part_of_the_request() {
 }
 
 #[test]
+fn whoever_goes_on_behind_the_wake_word_in_one_breath_loses_no_word() {
+    // Silence and speech before the news of the wake word, and silence behind it, in milliseconds.
+    for (name, silence, speech, paused, expected, with_name) in [
+        ("in one breath", 2_000, 1_120, 0, "over 2624", true),
+        ("a short pause behind", 2_000, 1_120, 160, "over 2784", true),
+        ("a pause within", 2_000, 160, 0, "over 1664", true),
+        ("a pause behind", 2_000, 1_120, 480, "over 1808", false),
+        ("long talk before", 0, 8_000, 0, "over 4016", true),
+    ] {
+        let mut script = Script::new(when_woken());
+        script.play(true, 320);
+        script.play(false, silence);
+        script.play(true, speech);
+        script
+            .segmenter
+            .arm(Some("hey_jarvis".to_owned()), script.now);
+        assert!(script.segmenter.goes_on(), "{name}");
+        script.play(false, paused);
+        script.play(true, 800);
+        script.play(false, 2_000);
+        assert_eq!(story(&script.notices), ["began", expected], "{name}");
+        assert_eq!(script.utterance().in_one_breath, with_name, "{name}");
+    }
+}
+
+#[test]
+fn what_was_said_before_a_key_or_by_the_gateway_or_long_ago_is_no_part_of_a_request() {
+    let name = || Some("hey_jarvis".to_owned());
+    for (case, wake_word, silence) in [
+        ("a key", None, 0),
+        ("own voice", name(), 0),
+        ("a pause", name(), 240),
+    ] {
+        let mut script = Script::new(when_woken());
+        script.play(true, 1_120);
+        script.play(false, silence);
+        if case == "own voice" {
+            script.segmenter.forget_until(script.now);
+        }
+        script.segmenter.arm(wake_word, script.now);
+        assert!(!script.segmenter.goes_on(), "{case}");
+        script.play(true, 800);
+        script.play(false, 2_000);
+        assert_eq!(story(&script.notices), ["began", "over 1504"], "{case}");
+        assert!(!script.utterance().in_one_breath, "{case}");
+    }
+}
+
+#[test]
 fn what_was_said_while_the_news_of_the_wake_word_was_under_way_counts() {
     let mut script = Script::new(when_woken());
     script.play(true, 800);
@@ -242,7 +291,8 @@ fn a_second_wake_word_begins_the_request_anew() {
     script.segmenter.arm(Some("two".to_owned()), script.now);
     script.play(true, 800);
     script.play(false, 2_000);
-    assert_eq!(story(&script.notices), ["began", "began", "over 1504"]);
+    // Both names are in one breath with it; what counts is behind the last of them.
+    assert_eq!(story(&script.notices), ["began", "began", "over 3104"]);
     assert_eq!(script.utterance().wake_word.as_deref(), Some("two"));
 }
 
@@ -322,7 +372,8 @@ proptest::proptest! {
                 3..5 => script.play(false, milliseconds),
                 5 => {
                     let heard = script.now.checked_sub(Duration::from_millis(milliseconds as u64));
-                    let notices = script.segmenter.arm(None, heard.unwrap_or(script.now));
+                    let name = (milliseconds % 2 == 0).then(|| "hey_jarvis".to_owned());
+                    let notices = script.segmenter.arm(name, heard.unwrap_or(script.now));
                     script.notices.extend(notices);
                 }
                 6 => script.notices.extend(script.segmenter.end(script.now)),
@@ -336,7 +387,7 @@ proptest::proptest! {
                 Notice::Over(utterance) => {
                     proptest::prop_assert!(begun, "it ended before it began");
                     begun = false;
-                    let longest = (938 + 19 + 125 + 2 * 19) * FRAME;
+                    let longest = (938 + script.segmenter.rules.recent) * FRAME;
                     proptest::prop_assert!(utterance.samples.len() <= longest);
                     proptest::prop_assert!(utterance.began <= utterance.ended);
                 }
