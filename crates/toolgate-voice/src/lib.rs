@@ -33,7 +33,7 @@ pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};
 pub use settings::VoiceSettings;
 pub use speak::{
-    CommandTts, Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Program, Sentences,
+    CommandTts, Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Program, Script, Sentences,
     SoundStream, Speaker, Speech, Spoken, Synthesize, Tone, WavFile, WyomingSnd, WyomingTts,
     engine, output, speakable,
 };

@@ -9,8 +9,8 @@ use serde_json::Value;
 use tracing::debug;
 
 use super::{artifact, or_english};
-use crate::EngineError;
 use crate::wyoming::{Context, Event, Guest, HandleProgram, Info, Model, Service};
+use crate::{EngineError, Script};
 
 /// The longest request, in bytes. Nobody says more in one breath.
 const LONGEST: usize = 4096;
@@ -59,8 +59,9 @@ impl Answered {
 
 /// Answers requests. It bounds its own time.
 pub trait Respond: Send + Sync {
-    /// The answer; a failure is told in words. Dropped if nobody waits for it any more.
-    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered>;
+    /// The answer; a failure is told in words. Words that go into the script are told at once, the rest with the answer.
+    /// Dropped if nobody waits for it any more.
+    fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered>;
 }
 
 /// The Wyoming service `handle`.
@@ -93,19 +94,22 @@ impl HandleService {
             return guest.send(&Event::Error { text, code }).await;
         }
         let asked = request.asked(inbox.connection);
+        let mut reply = Reply::to(request);
+        let script = Arc::<Script>::default();
         if asked.text.is_empty() {
             let answered = Answered::failed("I did not hear anything.");
-            return request.reply(guest, answered).await;
+            return reply.end(guest, &script, answered).await;
         }
-        let mut answered = self.respond.respond(asked);
+        let mut answered = self.respond.respond(asked, Arc::clone(&script));
         loop {
             tokio::select! {
                 biased;
-                answered = &mut answered => return request.reply(guest, answered).await,
+                answered = &mut answered => return reply.end(guest, &script, answered).await,
+                Some(piece) = script.next(), if reply.streaming => reply.tell(guest, &piece.words).await?,
                 event = guest.receive_while_busy(), if inbox.next.is_none() => match event? {
                     Some(event) => {
                         if let Some(event) = guest.sift(event).await? {
-                            inbox.take(event);
+                            inbox.take(guest, event).await?;
                         }
                     }
                     None => {
@@ -146,22 +150,72 @@ impl Request {
             _ => None,
         }
     }
+}
 
-    async fn reply(self, guest: &mut Guest, answered: Answered) -> Result<(), EngineError> {
-        let (text, context) = (Some(answered.text.clone()), self.context.clone());
+/// An answer on its way.
+struct Reply {
+    context: Option<Context>,
+    streaming: bool,
+    /// What was sent already.
+    told: String,
+}
+
+impl Reply {
+    fn to(request: Request) -> Self {
+        Self {
+            context: request.context,
+            streaming: request.streaming,
+            told: String::new(),
+        }
+    }
+
+    /// Sends a piece of the answer.
+    async fn tell(&mut self, guest: &mut Guest, words: &str) -> Result<(), EngineError> {
+        let is_apart = |text: &str| text.is_empty() || text.ends_with(char::is_whitespace);
+        let mut text = words.to_owned();
+        if self.told.is_empty() {
+            let context = self.context.clone();
+            guest.send(&Event::HandledStart { context }).await?;
+        } else if !is_apart(&self.told) && !words.starts_with(char::is_whitespace) {
+            text.insert(0, ' ');
+        }
+        self.told.push_str(&text);
+        guest.send(&Event::HandledChunk { text }).await
+    }
+
+    /// Sends the rest, and the whole of it.
+    async fn end(
+        mut self,
+        guest: &mut Guest,
+        script: &Script,
+        answered: Answered,
+    ) -> Result<(), EngineError> {
+        let mut text = answered.text;
+        if self.streaming {
+            script.end();
+            while let Some(piece) = script.next().await {
+                self.tell(guest, &piece.words).await?;
+            }
+            // What was taken back was told, and so is what stands.
+            let is_news = !self.told.trim_end().ends_with(text.trim());
+            if is_news && (answered.ok || !self.told.is_empty()) {
+                self.tell(guest, &text).await?;
+            }
+        }
+        let is_told = !self.told.is_empty();
+        if is_told {
+            text = self.told.trim().to_owned();
+        }
+        let (text, context) = (Some(text), self.context);
         let whole = match answered.ok {
             true => Event::Handled { text, context },
             false => Event::NotHandled { text, context },
         };
-        if !(self.streaming && answered.ok) {
-            return guest.send(&whole).await;
-        }
-        let context = self.context;
-        guest.send(&Event::HandledStart { context }).await?;
-        let text = answered.text;
-        guest.send(&Event::HandledChunk { text }).await?;
         guest.send(&whole).await?;
-        guest.send(&Event::HandledStop).await
+        match is_told {
+            true => guest.send(&Event::HandledStop).await,
+            false => Ok(()),
+        }
     }
 }
 
@@ -175,7 +229,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    fn take(&mut self, event: Event) {
+    async fn take(&mut self, guest: &mut Guest, event: Event) -> Result<(), EngineError> {
         match event {
             Event::TranscriptStart { language, context } => {
                 self.pieces = Some(Request {
@@ -207,9 +261,28 @@ impl Inbox {
             }
             // The whole text did not come: the pieces are it.
             Event::TranscriptStop => self.next = self.pieces.take(),
-            // Servers ignore what is not for them.
-            _ => {}
+            // Servers ignore what is not for them; but whoever waits for an answer is told that there is none.
+            event => {
+                if let Some(other) = elsewhere(&event) {
+                    let text =
+                        format!("this service answers text ('transcript'), and offers no {other}");
+                    let code = Some("not-offered".to_owned());
+                    return guest.send(&Event::Error { text, code }).await;
+                }
+            }
         }
+        Ok(())
+    }
+}
+
+/// The service that would answer this.
+fn elsewhere(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Synthesize { .. } | Event::SynthesizeStart { .. } => Some("speech"),
+        Event::Transcribe { .. } => Some("transcription"),
+        Event::Detect { .. } => Some("wake words"),
+        Event::Recognize { .. } => Some("intents"),
+        _ => None,
     }
 }
 
@@ -241,7 +314,7 @@ impl Service for HandleService {
                 ..Inbox::default()
             };
             while let Some(event) = guest.receive().await? {
-                inbox.take(event);
+                inbox.take(guest, event).await?;
                 while let Some(request) = inbox.next.take() {
                     self.answer(guest, request, &mut inbox).await?;
                 }

@@ -25,6 +25,7 @@ mod worker;
 pub use engine::{CommandTts, WyomingTts, engine};
 pub use loudness::Loudness;
 pub use output::{Program, WavFile, WyomingSnd, output};
+pub use script::Script;
 pub use sentences::{Piece, Sentences};
 pub use sound::{NoOutput, NoSpeech, Output, Playing, SoundStream, Synthesize};
 pub use speakable::speakable;

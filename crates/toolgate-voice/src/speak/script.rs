@@ -1,4 +1,4 @@
-//! The words of one speech that nobody has said yet.
+//! The words of one answer that nobody has said yet.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use super::sentences::{Piece, Sentences};
 /// An answer that is longer is nothing to listen to. In bytes that wait.
 const LONGEST: usize = 64 << 10;
 
-/// Filled by whoever has the words, emptied by the worker.
+/// The words of an answer as they come: filled by whoever has them, and emptied by whoever says or sends them.
 #[derive(Debug, Default)]
-pub(super) struct Script {
+pub struct Script {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -30,7 +30,8 @@ struct State {
 }
 
 impl Script {
-    pub(super) fn push(&self, words: &str) {
+    /// More words. They are a piece as soon as they are a sentence.
+    pub fn push(&self, words: &str) {
         let mut state = self.lock();
         if state.ended {
             return;
@@ -44,7 +45,8 @@ impl Script {
         self.changed.notify_one();
     }
 
-    pub(super) fn void(&self) {
+    /// Takes back the words since the last [`flush`](Self::flush) that nobody has taken yet.
+    pub fn void(&self) {
         let mut state = self.lock();
         let round = state.round;
         state.sentences.clear();
@@ -56,7 +58,8 @@ impl Script {
             .sum();
     }
 
-    pub(super) fn flush(&self) {
+    /// What is there is a piece, be it a sentence or not. The next words are a new round.
+    pub fn flush(&self) {
         let mut state = self.lock();
         let rest = state.sentences.rest();
         state.add(rest);
@@ -66,14 +69,14 @@ impl Script {
     }
 
     /// Nothing comes after this.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.flush();
         self.lock().ended = true;
         self.changed.notify_one();
     }
 
     /// The next piece, as soon as there is one; none once everything was taken. For one reader.
-    pub(super) async fn next(&self) -> Option<Piece> {
+    pub(crate) async fn next(&self) -> Option<Piece> {
         loop {
             {
                 let mut state = self.lock();
@@ -87,6 +90,11 @@ impl Script {
             }
             self.changed.notified().await;
         }
+    }
+
+    /// True if there is a piece that nobody has taken yet.
+    pub fn has_words(&self) -> bool {
+        !self.lock().waiting.is_empty()
     }
 
     /// True if nothing was left out for its length.

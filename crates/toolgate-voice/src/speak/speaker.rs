@@ -145,6 +145,11 @@ impl Speech {
         self.script.flush();
     }
 
+    /// Where its words wait.
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
+    }
+
     /// When its first sound left, once it did. None if it ended without one.
     pub async fn first_audio(&self) -> Option<Instant> {
         let mut first_audio = self.first_audio.clone();

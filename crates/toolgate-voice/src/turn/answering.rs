@@ -9,13 +9,13 @@ use toolgate_models::{
 };
 use tracing::warn;
 
-use super::converse::{Aloud, converse};
+use super::converse::{Aloud, To, converse};
 use super::listening::Deaf;
 use super::progress::{Progress, Way};
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
 use crate::transcribe::{is_cancel, plain};
-use crate::{Answered, Event, Speech, Spoken, State, Tone};
+use crate::{Answered, Event, Script, Speech, Spoken, State, Tone};
 
 /// The name of a conversation is a key, not a text, in bytes.
 const LONGEST_PLACE: usize = 200;
@@ -54,13 +54,13 @@ impl Shared {
         let progress = self.progress(Way::Aloud);
         self.state(&State::Thinking);
         let speech = self.speech(number);
-        let aloud = Aloud {
+        let to = To::Room(Aloud {
             speaker: &self.speaker,
             speech: &speech,
             filler: self.filler,
-        };
+        });
         let stop = self.until_given_up(number);
-        let done = converse(&mut conversation, text, &progress, Some(aloud), stop).await;
+        let done = converse(&mut conversation, text, &progress, to, stop).await;
         let verdict = done.result.map(verdict);
         if let Some(sorry) = verdict.as_ref().and_then(|verdict| verdict.sorry) {
             self.watcher.event(Event::Words(sorry));
@@ -161,8 +161,13 @@ impl Shared {
         speech
     }
 
-    /// One turn for somebody who reads.
-    pub(super) async fn reply(&self, question: Question, stop: &CancellationToken) -> Answered {
+    /// One turn for somebody who reads; its words go into the script as they come.
+    pub(super) async fn reply(
+        &self,
+        question: Question,
+        script: &Script,
+        stop: &CancellationToken,
+    ) -> Answered {
         let Ok(_permit) = self.asks.try_acquire() else {
             warn!("a request is refused: too many ask at the same time");
             return Answered::failed(sorry::BUSY);
@@ -187,7 +192,8 @@ impl Shared {
         let mut conversation = talk.lock().await;
         let progress = self.progress(Way::InWriting);
         let stop = stop.cancelled();
-        let done = converse(&mut conversation, &asked.heard, &progress, None, stop).await;
+        let to = To::Reader(script);
+        let done = converse(&mut conversation, &asked.heard, &progress, to, stop).await;
         let verdict = done.result.map(verdict);
         let is_refusal = verdict.as_ref().is_some_and(|verdict| verdict.is_refusal);
         let model = who(self.conversations.client(), &conversation);

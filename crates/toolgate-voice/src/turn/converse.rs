@@ -10,7 +10,7 @@ use toolgate_models::{Conversation, ModelError, Turn};
 
 use super::progress::Progress;
 use super::sorry;
-use crate::{Speaker, Speech, Tone};
+use crate::{Script, Speaker, Speech, Tone};
 
 /// How a tool that takes long is bridged.
 #[derive(Clone, Copy)]
@@ -29,6 +29,30 @@ pub(super) struct Aloud<'a> {
     pub(super) filler: Filler,
 }
 
+/// Where an answer goes.
+pub(super) enum To<'a> {
+    /// It is spoken.
+    Room(Aloud<'a>),
+    /// It is read.
+    Reader(&'a Script),
+}
+
+impl<'a> To<'a> {
+    fn script(&self) -> &'a Script {
+        match self {
+            Self::Room(aloud) => aloud.speech.script(),
+            Self::Reader(script) => script,
+        }
+    }
+
+    fn aloud(&self) -> Option<&Aloud<'a>> {
+        match self {
+            Self::Room(aloud) => Some(aloud),
+            Self::Reader(_) => None,
+        }
+    }
+}
+
 /// What became of a turn.
 pub(super) struct Conversed {
     /// None if it was broken off.
@@ -44,13 +68,13 @@ enum Step {
     Worked,
 }
 
-/// Asks the model and speaks while it answers, until it is done or `stop` comes. A call of a tool that must not be stopped goes on
+/// Asks the model and tells its words while it answers, until it is done or `stop` comes. A call of a tool that must not be stopped goes on
 /// to its end first; the model hears of it with the next request.
 pub(super) async fn converse(
     conversation: &mut Conversation,
     text: &str,
     progress: &Progress,
-    aloud: Option<Aloud<'_>>,
+    to: To<'_>,
     stop: impl Future<Output = ()>,
 ) -> Conversed {
     let mut listener = progress.clone();
@@ -59,16 +83,16 @@ pub(super) async fn converse(
     let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, false, false);
     loop {
         let working = progress.working();
-        let filler = aloud.as_ref().filter(|_| !bridged && !stopped);
+        let filler = to.aloud().filter(|_| !bridged && !stopped);
         let filler_at = filler.and_then(|aloud| Some(working? + aloud.filler.after));
         let step = poll_fn(|context| {
             let polled = turn.as_mut().poll(context);
-            let speech = aloud.as_ref().filter(|_| !stopped);
+            let script = (!stopped).then(|| to.script());
             let ended = match &polled {
                 Poll::Ready(Ok(turn)) => Some(turn),
                 _ => None,
             };
-            has_said |= progress.say(speech.map(|aloud| aloud.speech), ended);
+            has_said |= progress.say(script, ended);
             match polled {
                 Poll::Ready(result) => Poll::Ready(Step::Over(result)),
                 Poll::Pending if stopped && !progress.must_go_on() => Poll::Ready(Step::BrokenOff),

@@ -46,7 +46,9 @@ use line::Line;
 use reason::Counts;
 
 use crate::transcribe::Transcribe;
-use crate::{Answered, Asked, Event, Respond, Speaker, State, Utterance, VoiceSettings, Watcher};
+use crate::{
+    Answered, Asked, Event, Respond, Script, Speaker, State, Utterance, VoiceSettings, Watcher,
+};
 
 /// Where requests in writing come from, for the record.
 pub(crate) const HANDLE: &str = "handle";
@@ -188,10 +190,15 @@ impl BackgroundTranscriber {
     /// Answers somebody who reads, beside everything that is spoken. Dropping it breaks the answer off, but a call of a tool that
     /// must not be stopped goes on to its end.
     pub async fn ask(&self, question: Question) -> Answered {
+        self.ask_into(question, Arc::default()).await
+    }
+
+    /// The same, and the words go into the script as they come. Those of a call that failed afterwards may be among them.
+    pub async fn ask_into(&self, question: Question, script: Arc<Script>) -> Answered {
         let stop = self.shared.closed.child_token();
         let _guard = stop.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
-        let reply = async move { shared.reply(question, &stop).await };
+        let reply = async move { shared.reply(question, &script, &stop).await };
         let work = self
             .tasks
             .spawn(self.cut.clone().run_until_cancelled_owned(reply));
@@ -233,7 +240,7 @@ impl BackgroundTranscriber {
 
 /// What Home Assistant asks.
 impl Respond for BackgroundTranscriber {
-    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
+    fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered> {
         let place = asked.satellite_id.or(asked.device_id);
         // Two who do not say who they are must not mean each other's "it".
         let connection = || format!("connection {}", asked.connection);
@@ -244,7 +251,7 @@ impl Respond for BackgroundTranscriber {
             conversation: Some(conversation.unwrap_or_else(connection)),
             room: place,
         };
-        self.ask(question).boxed()
+        self.ask_into(question, script).boxed()
     }
 }
 

@@ -8,7 +8,7 @@ use toolgate_core::{CallId, ToolExecutor};
 use toolgate_models::{CallArguments, Event as ModelEvent, Listener, ModelCall, Turn, TurnEnd};
 
 use super::brief::{brief, reason};
-use crate::{Event, Speech, State, Watcher};
+use crate::{Event, Script, State, Watcher};
 
 /// Hears the model, and is asked by whoever runs the turn. Clones are the same.
 #[derive(Clone)]
@@ -95,8 +95,8 @@ impl Progress {
         self.lock().running.iter().any(|running| !running.may_stop)
     }
 
-    /// Gives the words that came to the speech, in view of how the turn ended, if it did. True if anything was said.
-    pub(super) fn say(&self, speech: Option<&Speech>, ended: Option<&Turn>) -> bool {
+    /// Gives the words that came to whoever says or sends them, in view of how the turn ended, if it did. True if there were any.
+    pub(super) fn say(&self, script: Option<&Script>, ended: Option<&Turn>) -> bool {
         let mut words = std::mem::take(&mut self.lock().words);
         let mut refusal = None;
         if let (Some(Words::Said(last)), Some(turn)) = (words.last(), ended)
@@ -109,7 +109,7 @@ impl Progress {
                 refusal = Some(last.clone());
             }
         }
-        let Some(speech) = speech else {
+        let Some(script) = script else {
             return false;
         };
         let mut has_said = false;
@@ -117,23 +117,22 @@ impl Progress {
             match words {
                 Words::Said(text) => {
                     has_said |= !text.trim().is_empty();
-                    self.speaking();
-                    self.lock().has_told = true;
-                    self.watcher.event(Event::Words(&text));
-                    speech.push(&match refusal.as_deref() == Some(&text) {
-                        true => reason(&text),
-                        false => brief(&text),
+                    self.speaking(&text);
+                    script.push(&match (self.way, refusal.as_deref() == Some(&text)) {
+                        (Way::InWriting, _) => text.as_str().into(),
+                        (Way::Aloud, true) => reason(&text),
+                        (Way::Aloud, false) => brief(&text),
                     });
                 }
                 Words::TakenBack => {
-                    speech.void();
+                    script.void();
                     let has_told = std::mem::take(&mut self.lock().has_told);
                     if has_told {
                         self.watcher.event(Event::TakenBack);
                     }
                 }
                 Words::Round => {
-                    speech.flush();
+                    script.flush();
                     self.lock().has_told = false;
                 }
             }
@@ -141,11 +140,17 @@ impl Progress {
         has_said
     }
 
-    fn speaking(&self) {
+    /// Words are told as they are said. Whoever reads them elsewhere is not looked over the shoulder.
+    fn speaking(&self, words: &str) {
+        if self.way == Way::InWriting {
+            return;
+        }
+        self.lock().has_told = true;
         let was = std::mem::replace(&mut self.lock().is_speaking, true);
         if !was {
             self.state(&State::Speaking);
         }
+        self.watcher.event(Event::Words(words));
     }
 
     fn state(&self, state: &State) {

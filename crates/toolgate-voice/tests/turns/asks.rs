@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{IntentsClient, ModelError, Pack, Provider};
-use toolgate_voice::{Asked, Question, Respond};
+use toolgate_voice::{Asked, Question, Respond, Script};
 
 use crate::support::{Plan, Say, Text, Work, utterance};
 
@@ -71,7 +71,7 @@ async fn what_comes_over_wyoming_belongs_to_its_satellite() {
         (asked("hall", Some("1")), 1),
         (asked("kitchen", Some("1")), 3),
     ] {
-        let answered = house.ears.respond(asked.clone()).await;
+        let answered = house.ears.respond(asked.clone(), Arc::default()).await;
         assert_eq!((answered.text.as_str(), answered.ok), ("Hi.", true));
         assert_eq!(
             house.model.asked().pop().unwrap().len(),
@@ -80,6 +80,31 @@ async fn what_comes_over_wyoming_belongs_to_its_satellite() {
         );
     }
     assert_eq!(house.watch.turn(4).await.room.as_deref(), Some("hall"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_reads_sees_the_words_as_they_come() {
+    let pieces = &["It is", " noon. ", "Or so.", " Yes."];
+    let says = [Say::Slowly(Duration::from_secs(5), pieces)];
+    let house = Plan::new([Text::Never], says).build();
+    let script = Arc::new(Script::default());
+    let asking = house
+        .ears
+        .ask_into(question("When?", "a"), Arc::clone(&script));
+    let begun = Instant::now();
+    let (answer, first) = tokio::join!(asking, async {
+        while !script.has_words() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        begun.elapsed()
+    });
+    assert_eq!(answer.text, pieces.concat());
+    assert!((10..20).contains(&first.as_secs()), "{first:?}");
+    assert_eq!(
+        house.watch.count("words It is"),
+        0,
+        "nobody else reads them"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Parrot(Mutex<Vec<Asked>>);
 
 impl Respond for Parrot {
-    fn respond(&self, asked: Asked) -> BoxFuture<'_, Answered> {
+    fn respond(&self, asked: Asked, _: Arc<Script>) -> BoxFuture<'_, Answered> {
         let ok = !asked.text.starts_with("do not");
         let text = format!("You said: {}", asked.text);
         self.0.lock().unwrap().push(asked);
@@ -209,11 +209,99 @@ async fn a_client_that_sends_pieces_gets_pieces() {
     stop.cancel();
 }
 
+/// Says these words at once, and comes to this answer once it is told to.
+struct Teller(&'static [&'static str], Answered, Arc<tokio::sync::Notify>);
+
+impl Respond for Teller {
+    fn respond(&self, _: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered> {
+        async move {
+            for words in self.0 {
+                script.push(words);
+                script.flush();
+            }
+            self.2.notified().await;
+            self.1.clone()
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn words_are_sent_before_there_is_an_answer() {
+    let said = |text: &str| Event::HandledChunk {
+        text: text.to_owned(),
+    };
+    let not_handled = |text: &str| Event::NotHandled {
+        text: Some(text.to_owned()),
+        context: None,
+    };
+    // What is told, what it comes to, and the events after the first chunk.
+    for (words, answered, rest) in [
+        (
+            &["Let me see.", "It is noon."][..],
+            Answered::done("It is noon."),
+            vec![
+                said(" It is noon."),
+                handled("Let me see. It is noon.", None),
+            ],
+        ),
+        (
+            &["It is "],
+            Answered::done("It is noon."),
+            vec![said("It is noon."), handled("It is It is noon.", None)],
+        ),
+        (
+            &["It is"],
+            Answered::failed("Sorry."),
+            vec![said(" Sorry."), not_handled("It is Sorry.")],
+        ),
+        (
+            &["I did not get that."],
+            Answered::failed("I did not get that."),
+            vec![not_handled("I did not get that.")],
+        ),
+    ] {
+        let answer = Arc::new(tokio::sync::Notify::new());
+        let teller = Teller(words, answered, Arc::clone(&answer));
+        let (address, stop) = serve(Arc::new(teller)).await;
+        let mut connection = Connection::connect(&address, PATIENCE).await.unwrap();
+        for event in [BEGIN, chunk("when is it"), Event::TranscriptStop] {
+            connection.send(&event).await.unwrap();
+        }
+        let mut next = async || timeout(PATIENCE, connection.receive()).await.unwrap();
+        let start = Event::HandledStart { context: None };
+        for expected in [start, said(words[0])] {
+            assert_eq!(next().await, Ok(Some(expected)));
+        }
+        answer.notify_one();
+        for expected in rest.into_iter().chain([Event::HandledStop]) {
+            assert_eq!(next().await, Ok(Some(expected)));
+        }
+        stop.cancel();
+    }
+}
+
+#[tokio::test]
+async fn whoever_wants_another_service_is_told_that_it_is_not_here() {
+    let (address, stop) = start(&Arc::default()).await;
+    let text = Event::Synthesize {
+        text: "Hello.".to_owned(),
+        voice: None,
+        text_format: None,
+    };
+    let answers = talk(&address, &[text], 1).await;
+    let Event::Error { text, .. } = &answers[0] else {
+        panic!("{answers:?}");
+    };
+    assert!(text.contains("no speech"), "{text}");
+    stop.cancel();
+}
+
 /// Never has an answer; tells when it was asked, and when nobody waits any more.
 struct Slow(mpsc::UnboundedSender<&'static str>);
 
 impl Respond for Slow {
-    fn respond(&self, _: Asked) -> BoxFuture<'_, Answered> {
+    fn respond(&self, _: Asked, _: Arc<Script>) -> BoxFuture<'_, Answered> {
         self.0.send("asked").unwrap();
         let gone = Gone(self.0.clone());
         async move {
