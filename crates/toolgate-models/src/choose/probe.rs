@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::http::{self, Http};
-use crate::ollama::{ModelInfo, OllamaClient};
+use crate::ollama::{ModelInfo, OllamaClient, ToolUse};
 use crate::{ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
@@ -20,7 +20,8 @@ pub(super) struct Models(Vec<ModelInfo>);
 impl Models {
     /// The one of this name if it can use tools; with an empty name the table's own, else a Qwen, else the first.
     pub(super) fn usable(&self, name: &str) -> Option<String> {
-        let mut with_tools = self.0.iter().filter(|model| model.tools);
+        let can = |model: &&ModelInfo| model.tools == ToolUse::Can;
+        let mut with_tools = self.0.iter().filter(can);
         let found = match name {
             "" => best(with_tools),
             name => with_tools.find(|model| is_same(&model.name, name)),
@@ -37,12 +38,24 @@ impl Models {
     pub(super) fn none_usable(&self, name: &str) -> String {
         let usual = Provider::Ollama.default_model();
         let shown = toolgate_core::escape(name);
-        let is_there = self.0.iter().any(|model| is_same(&model.name, name));
+        let is_meant = |model: &&ModelInfo| name.is_empty() || is_same(&model.name, name);
+        let meant: Vec<&ModelInfo> = self.0.iter().filter(is_meant).collect();
+        let any = |what| meant.iter().any(|model| model.tools == what);
         match self.0.len() {
-            _ if is_there => format!("its model '{shown}' can not use tools"),
-            _ if !name.is_empty() => {
+            _ if any(ToolUse::NotTold) => {
+                "it does not tell which models can use tools, as an old Ollama does not: update \
+                it, or take one all the same with --provider ollama"
+                    .to_owned()
+            }
+            _ if any(ToolUse::Late) => {
+                "it did not tell in time which models can use tools; take one all the same with \
+                --provider ollama"
+                    .to_owned()
+            }
+            _ if !name.is_empty() && meant.is_empty() => {
                 format!("it has no model '{shown}'; 'ollama pull {shown}' gets it")
             }
+            _ if !name.is_empty() => format!("its model '{shown}' can not use tools"),
             0 => format!("it has no model yet; 'ollama pull {usual}' gets one"),
             1 => {
                 format!("its only model can not use tools; 'ollama pull {usual}' gets one that can")
@@ -155,4 +168,47 @@ fn hasty(settings: &ModelSettings, patience: Duration) -> Result<(Http, HeaderMa
         headers.insert(AUTHORIZATION, key);
     }
     Ok((Http::new(provider, &settings.url, &hasty)?, headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::loopback::{Loopback, Step, answer};
+
+    fn json(body: &str) -> Vec<Step> {
+        vec![Step::Send(answer(200, "", body).into_bytes())]
+    }
+
+    #[tokio::test]
+    async fn what_an_ollama_does_not_tell_is_not_taken_for_a_no() {
+        let silent = "it does not tell which models can use tools, as an old Ollama does not: update it, or take one all \
+                      the same with --provider ollama";
+        let slow = "it did not tell in time which models can use tools; take one all the same with --provider ollama";
+        for (show, name, expected) in [
+            (json("{}"), "", silent),
+            (json("{}"), "a:1b", silent),
+            (vec![Step::Hang], "", slow),
+            (vec![Step::Hang], "a:1b", slow),
+            (
+                vec![Step::Hang],
+                "b",
+                "it has no model 'b'; 'ollama pull b' gets it",
+            ),
+            (
+                json(r#"{"capabilities":["completion"]}"#),
+                "a:1b",
+                "its model 'a:1b' can not use tools",
+            ),
+        ] {
+            let list = json(r#"{"models":[{"name":"a:1b"}]}"#);
+            let server = Loopback::start(vec![list, show]).await;
+            let settings = ModelSettings {
+                url: server.url.clone(),
+                ..ModelSettings::default()
+            };
+            let models = ollama(&settings, Duration::from_secs(1)).await.unwrap();
+            assert_eq!(models.usable(name), None);
+            assert_eq!(models.none_usable(name), expected);
+        }
+    }
 }

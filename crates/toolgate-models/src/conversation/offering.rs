@@ -28,6 +28,12 @@ pub(super) fn choose(
     text: &str,
     listener: &mut dyn Listener,
 ) -> Offer {
+    let offer = offered(conversation, catalog, text);
+    tell_once(conversation, catalog, &offer, listener);
+    offer
+}
+
+fn offered(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> Offer {
     let settings = &conversation.settings;
     let tokens = match settings.max_tool_tokens {
         0 => conversation.client.window() / 2,
@@ -40,12 +46,18 @@ pub(super) fn choose(
         pinned: &settings.pinned_tools,
         remembered: &conversation.used_tools,
     };
-    let offer = match ranking::choose(catalog, text, &choice) {
+    match ranking::choose(catalog, text, &choice) {
         Some(best) => Offer::some(Arc::clone(catalog), best),
         None => Offer::all(Arc::clone(catalog)),
-    };
-    tell_once(conversation, catalog, &offer, listener);
-    offer
+    }
+}
+
+impl Conversation {
+    /// The tools that a question would go out with.
+    pub fn offer(&self, text: &str) -> Offer {
+        let catalog = self.client.catalog(&self.toolbox.current());
+        offered(self, &catalog, text)
+    }
 }
 
 /// A model that used a tool should find it again in the next turn, where the person may say no more than "and the other one".

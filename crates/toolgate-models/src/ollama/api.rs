@@ -27,11 +27,25 @@ pub struct ModelInfo {
     /// As it is chosen, with its tag: `qwen3:4b-instruct`.
     pub name: String,
     /// Whether it can use tools.
-    pub tools: bool,
+    pub tools: ToolUse,
     /// Whether it can think before it answers.
     pub thinking: bool,
     /// How many tokens it was trained to hold, where that is told.
     pub context: Option<usize>,
+}
+
+/// Whether a model can use tools, as far as its server tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolUse {
+    /// It can.
+    Can,
+    /// It can not: its template has no place for them.
+    CanNot,
+    /// The server does not say what its models can do, as old ones do not.
+    NotTold,
+    /// The server did not say so in time.
+    Late,
 }
 
 /// What `/api/show` tells of a model.
@@ -128,15 +142,22 @@ impl Api {
         Ok(models.find(|loaded| is_same(&loaded.name, model) || is_same(&loaded.model, model)))
     }
 
-    /// What models can do. Those that the server tells nothing of in time can do nothing.
+    /// What models can do, as far as the server tells in time.
     pub(super) async fn infos(&self, models: Vec<Listed>, deadline: Instant) -> Vec<ModelInfo> {
         let infos = stream::iter(models).map(|Listed { name, shown }| async move {
             let shown = match shown {
-                Some(shown) => shown,
-                None => self.show(&name, deadline).await.unwrap_or_default(),
+                Some(shown) => Ok(shown),
+                None => self.show(&name, deadline).await,
             };
+            let is_late = matches!(shown, Err(ModelError::TimedOut { .. }));
+            let shown = shown.unwrap_or_default();
             ModelInfo {
-                tools: shown.can("tools"),
+                tools: match shown.capabilities {
+                    Some(_) if shown.can("tools") => ToolUse::Can,
+                    Some(_) => ToolUse::CanNot,
+                    None if is_late => ToolUse::Late,
+                    None => ToolUse::NotTold,
+                },
                 thinking: shown.can("thinking"),
                 context: shown.context,
                 name,

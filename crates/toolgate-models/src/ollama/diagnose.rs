@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::escape;
 
-use super::api::{Api, Listed, Loaded, Shown, is_same, within};
+use super::api::{Api, Listed, Loaded, Shown, ToolUse, is_same, within};
 use super::model_of;
 use super::window::Window;
 use crate::{ModelError, ModelSettings, Provider};
@@ -52,8 +52,8 @@ impl Finding {
     }
 }
 
-/// Looks for every known cause of tools that the model does not see. `tool_tokens`: what the tools at hand take, by
-/// [`Offer::tokens`](crate::Offer::tokens). It ends at the first cause that hides all others.
+/// Looks for every known cause of tools that the model does not see. `tool_tokens`: what the tools take that a question
+/// goes out with, by [`Conversation::offer`](crate::Conversation::offer). It ends at the first cause that hides all others.
 ///
 /// ```no_run
 /// # async fn example() {
@@ -151,10 +151,13 @@ async fn is_there(
     let infos = api.infos(there, deadline).await;
     let useful: Vec<String> = infos
         .iter()
-        .filter(|info| info.tools)
+        .filter(|info| info.tools == ToolUse::Can)
         .map(|info| escape(&info.name))
         .collect();
     let text = match useful.len() {
+        0 if infos.iter().any(|info| info.tools != ToolUse::CanNot) => format!(
+            "the model '{shown}' is not there, and this Ollama does not tell which of its others can use tools"
+        ),
         0 => format!("the model '{shown}' is not there, and none that is can use tools"),
         more => {
             let some = useful[..more.min(MOST_NAMES)].join(", ");
@@ -199,18 +202,23 @@ fn thinking(settings: &ModelSettings, shown: &Shown) -> Option<Finding> {
     }
 }
 
-/// What a question, the tools and an answer take.
-fn needed(settings: &ModelSettings, tool_tokens: usize) -> usize {
-    QUESTION + tool_tokens + settings.max_tokens
+/// What a question, the tools and an answer take at least in a window: a longer answer ends earlier in a small one, as a
+/// conversation sees to.
+fn needed(settings: &ModelSettings, tool_tokens: usize, window: usize) -> usize {
+    QUESTION + tool_tokens + settings.max_tokens.min(window / 4)
 }
 
 fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Finding> {
-    let needed = needed(settings, tool_tokens);
+    let needed = |window| needed(settings, tool_tokens, window);
     let mut findings = Vec::new();
     match shown.context {
-        Some(context) if context < needed => findings.push(Finding::bad(
-            format!("the model holds {context} tokens; with about {tool_tokens} of tools and an answer it needs {needed}"),
-            "set \"maxTools\" so that fewer tools are offered, or take a model with a larger window",
+        Some(context) if context < needed(context) => findings.push(Finding::bad(
+            format!(
+                "the model holds {context} tokens; with about {tool_tokens} of tools and an answer it needs {}",
+                needed(context)
+            ),
+            "set \"maxTools\" or \"maxToolTokens\" so that fewer tools are offered, pin fewer, or take a model with a \
+             larger window",
         )),
         Some(context) => findings.push(Finding::good(format!(
             "the model holds {context} tokens; the tools take about {tool_tokens}"
@@ -218,9 +226,12 @@ fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Find
         None => {}
     }
     match settings.context_tokens {
-        Some(fixed) if fixed < needed => findings.push(Finding::bad(
+        Some(fixed) if fixed < needed(fixed) => findings.push(Finding::bad(
             format!("\"contextTokens\" is {fixed}: the beginning of a prompt, where the tools are, would be cut"),
-            format!("set \"contextTokens\": {}, or remove it", needed.next_power_of_two()),
+            format!(
+                "set \"contextTokens\": {}, or remove it",
+                needed(usize::MAX).next_power_of_two()
+            ),
         )),
         _ => {}
     }

@@ -21,8 +21,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-pub use self::api::ModelInfo;
 use self::api::{Api, Shown, within};
+pub use self::api::{ModelInfo, ToolUse};
 pub use self::diagnose::{Finding, diagnose};
 use self::request::{Prompt, Wanted};
 use self::stream::{Answer, Stream, Trouble};

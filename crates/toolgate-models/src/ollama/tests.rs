@@ -357,13 +357,13 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
     let expected = [
         ModelInfo {
             name: "a:latest".to_owned(),
-            tools: true,
+            tools: ToolUse::Can,
             thinking: true,
             context: Some(40_960),
         },
         ModelInfo {
             name: "b:1b".to_owned(),
-            tools: false,
+            tools: ToolUse::CanNot,
             thinking: false,
             context: None,
         },
@@ -374,7 +374,7 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
     let found = OllamaClient::probe(&settings(&server), HANG).await.unwrap();
     assert_eq!(
         (found.len(), found[0].tools, found[0].context),
-        (1, true, Some(40_960))
+        (1, ToolUse::Can, Some(40_960))
     );
     assert!(server.request().await.starts_with("GET /api/tags "));
 }

@@ -254,3 +254,26 @@ fn doctor_tells_of_the_model() {
         "{done:?}"
     );
 }
+
+#[test]
+fn doctor_looks_at_the_tools_as_they_would_be_offered() {
+    let properties: serde_json::Map<_, _> = (0..3000)
+        .map(|n| (format!("property_{n}"), json!({ "type": "string" })))
+        .collect();
+    let tool = |name: &str, parameters| json!({ "name": name, "description": "d", "parameters": parameters, "implementation": { "type": "mock", "mock_response": {} } });
+    let huge = tool(
+        "huge",
+        json!({ "type": "object", "properties": properties }),
+    );
+    let llm = Llm::new([]);
+    let config = json!({
+        "search": { "url": "http://127.0.0.1:1" },
+        "tools": [huge],
+        "model": { "provider": "ollama", "url": llm.url(), "name": "qwen3:0.6b", "contextTokens": 4096 },
+    });
+    let done = Run::new(["doctor"]).config(&config.to_string()).done();
+    let expected = "warning  model          it can not be offered the tool 'huge': its parameters take more than 64 KiB";
+    assert!(done.stdout.contains(expected), "{done:?}");
+    assert!(!done.stdout.contains("would be cut"), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}

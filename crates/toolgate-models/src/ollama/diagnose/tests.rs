@@ -102,12 +102,17 @@ async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
             "none that is can use tools",
         ),
         (
+            json!([{ "name": "gemma:2b" }]),
+            "this Ollama does not tell which of its others can use tools",
+        ),
+        (
             json!([{ "name": "gemma:2b", "capabilities": [] }, { "name": "llama3.2:3b", "capabilities": ["tools"] }]),
             "these can use tools: llama3.2:3b",
         ),
     ] {
         let server = Server {
             tags: json!({ "models": models }),
+            show: json!({}),
             ..Server::default()
         };
         let findings = server.diagnose(ModelSettings::default(), 0).await;
@@ -195,6 +200,22 @@ async fn tools_that_do_not_fit_are_told_with_numbers() {
         bad(&findings).1,
         "set \"contextTokens\": 16384, or remove it"
     );
+}
+
+#[tokio::test]
+async fn a_small_window_that_holds_the_tools_and_a_short_answer_is_well() {
+    let small = ModelSettings {
+        context_tokens: Some(4096),
+        ..ModelSettings::default()
+    };
+    for (settings, tool_tokens) in [(small, 1008), (ModelSettings::default(), 2048)] {
+        let server = Server {
+            show: json!({ "capabilities": ["tools"], "model_info": { "tiny.context_length": 4096 } }),
+            ..Server::default()
+        };
+        let findings = server.diagnose(settings, tool_tokens).await;
+        assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
+    }
 }
 
 #[tokio::test]

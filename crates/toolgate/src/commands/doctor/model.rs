@@ -1,13 +1,21 @@
 //! The model that `ask` and `chat` would use.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 use toolgate_core::{escape, nearest};
-use toolgate_models::{Choice, ChooseError, Chosen, Offer, Provider, Toolbox, ollama};
+use toolgate_models::{
+    Choice, ChooseError, Chosen, Conversation, LeftOut, Provider, Toolbox, ollama,
+};
 
 use super::{Finding, Report, detail};
 use crate::config::Config;
 use crate::talk;
 use crate::wiring::{self, Tools};
 
+/// How long an Ollama may take to tell of its model.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How many models are told where the one that is meant is missing.
 const NEAREST: usize = 3;
 
@@ -46,6 +54,12 @@ impl Report {
         let who = talk::described(chosen);
         self.add("model", &Finding::Good(format!("{who}: {}", chosen.why)));
         detail("passed over", &chosen.passed_over);
+        let catalog = chosen.client.catalog(&toolbox.current());
+        for LeftOut { name, reason } in catalog.left_out() {
+            let (name, reason) = (escape(name), escape(reason));
+            let text = format!("it can not be offered the tool '{name}': {reason}");
+            self.add("model", &Finding::Warning(text));
+        }
         match choice.provider {
             Provider::Ollama => self.on_ollama(config, choice, chosen, toolbox).await,
             Provider::Intents => {}
@@ -72,8 +86,12 @@ impl Report {
         chosen: &Chosen,
         toolbox: &Toolbox,
     ) {
-        let offer = Offer::all(chosen.client.catalog(&toolbox.current()));
-        for found in ollama::diagnose(&choice.settings, offer.tokens()).await {
+        // It learns how much the model holds: a small one is offered fewer tools.
+        let client = Arc::clone(&chosen.client);
+        client.prepare(Instant::now() + PATIENCE).await;
+        let question = Conversation::new(client, toolbox.clone(), choice.settings.clone());
+        let tool_tokens = question.offer("").tokens();
+        for found in ollama::diagnose(&choice.settings, tool_tokens).await {
             let finding = match found.ok {
                 true => Finding::Good(found.text),
                 false => missed(config, found.text),
