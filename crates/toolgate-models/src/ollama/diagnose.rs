@@ -268,9 +268,20 @@ fn memory(
         return Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\"");
     }
     match loaded.context_length {
-        Some(now) if now != asked => Finding::good(format!(
-            "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
-        )),
+        Some(now) if now != asked => {
+            let text = format!(
+                "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
+            );
+            let fix = format!(
+                "if it stays at {now} after a question, start Ollama with OLLAMA_CONTEXT_LENGTH={asked}"
+            );
+            let finding = Finding::good(text);
+            if now < asked {
+                finding.with(fix)
+            } else {
+                finding
+            }
+        }
         _ => Finding::good(format!("'{model}' is loaded")),
     }
 }

@@ -28,7 +28,7 @@ use self::request::{Prompt, Wanted};
 use self::stream::{Answer, Stream, Trouble};
 pub use self::tools::to_qwen;
 use self::tools::{QWEN, log_converted};
-use self::window::Window;
+use self::window::{Read, Window};
 use crate::catalog::CatalogCache;
 use crate::http::Failure;
 use crate::retry::{Attempts, retrying};
@@ -153,7 +153,16 @@ impl OllamaClient {
         let estimate = prompt.tokens;
         drop(prompt);
         let (answer, first_token) = self.answer(request, body, listener).await?;
-        if let Some(notice) = self.window.check(estimate, window, answer.usage.input) {
+        let read = Read {
+            estimate,
+            window,
+            read: answer.usage.input,
+        };
+        let held = match self.window.is_doubtful(read) {
+            true => self.held(request.deadline).await,
+            false => None,
+        };
+        if let Some(notice) = self.window.check(read, held) {
             listener.event(Event::Notice(&notice));
         }
         Ok(Reply {
@@ -162,6 +171,13 @@ impl OllamaClient {
             usage: answer.usage,
             first_token,
         })
+    }
+
+    /// The window that the server holds the model with now, where it tells.
+    async fn held(&self, deadline: Instant) -> Option<usize> {
+        let deadline = deadline.min(within(PATIENCE));
+        let loaded = self.api.loaded(&self.model, deadline).await;
+        loaded.ok().flatten()?.context_length
     }
 
     async fn answer(

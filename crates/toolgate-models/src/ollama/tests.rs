@@ -1,5 +1,7 @@
 //! The client against a scripted server on a real socket.
 
+mod reading;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -252,24 +254,6 @@ async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() 
         sent.push(read(&request).1["think"].clone());
     }
     assert_eq!(sent, [json!(true), Value::Null, Value::Null]);
-}
-
-#[tokio::test]
-async fn a_prompt_that_the_server_cut_is_told() {
-    let many: Vec<Arc<dyn Tool>> = (0..200)
-        .map(|n| remote(&format!("tool_{n}"), "house", &format!("tool_{n}")))
-        .collect();
-    let offer = offer_of(&many);
-    let cut =
-        json!({ "message": { "content": "Hello." }, "done": true, "prompt_eval_count": 1024 });
-    let server = Loopback::start(vec![show(), lines(&[cut])]).await;
-    let asked = ask(&settings(&server), &offer).await;
-    assert!(asked.reply.is_ok());
-    let notice = &asked.heard[1];
-    assert!(
-        notice.contains("read only 1024 of about") && notice.contains("OLLAMA_CONTEXT_LENGTH"),
-        "{notice}"
-    );
 }
 
 #[tokio::test]

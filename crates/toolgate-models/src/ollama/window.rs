@@ -29,7 +29,20 @@ pub(super) struct Window {
 struct Reading {
     /// Of the request before, which the server may keep in its cache.
     before: usize,
+    /// A prompt of this many tokens was not cut, as the server said.
+    safe: usize,
     warned: bool,
+}
+
+/// What is known of a prompt and its reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Read {
+    /// About how many tokens the prompt has.
+    pub(super) estimate: usize,
+    /// The window that was asked for.
+    pub(super) window: usize,
+    /// What the server says it read.
+    pub(super) read: u64,
 }
 
 impl Window {
@@ -68,19 +81,40 @@ impl Window {
         self.asked.fetch_max(wanted, Ordering::Relaxed).max(wanted)
     }
 
-    /// Compares what the server says it read with what was sent; a sentence for the person where most of it is missing.
+    /// True if the server read less than was sent, as far as that can be told: then it is worth asking which window it
+    /// holds the model with. No server has one so small that a short prompt is cut.
+    pub(super) fn is_doubtful(&self, Read { estimate, read, .. }: Read) -> bool {
+        const SHORT: usize = 2048;
+        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = usize::try_from(read).unwrap_or(usize::MAX);
+        !reading.warned && read < estimate && estimate > SHORT.max(reading.safe)
+    }
+
+    /// Compares what the server says it read with what was sent; a sentence for the person where it was cut. `held` is the
+    /// window that the server holds the model with, where it told: then there is nothing to guess.
     ///
-    /// The estimate is no count, so only a gap of more than half is one. Some versions count only what their cache does not
-    /// hold: what they read for the request before is given to them. The first request of a program may still meet a cache
-    /// that another one filled, and the sentence says so. It is said once.
-    pub(super) fn check(&self, estimate: usize, window: usize, read: u64) -> Option<String> {
+    /// The estimate is no count, so where the server tells nothing only a gap of more than half is one. Some versions count
+    /// only what their cache does not hold: what they read for the request before is given to them. The first request of a
+    /// program may still meet a cache that another one filled, and the sentence says so. It is said once.
+    pub(super) fn check(&self, prompt: Read, held: Option<usize>) -> Option<String> {
         const SMALL: usize = 1024;
+        let Read {
+            estimate,
+            window,
+            read,
+        } = prompt;
         let read = usize::try_from(read).unwrap_or(usize::MAX);
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let with_cache = read.saturating_add(reading.before);
         reading.before = with_cache.min(estimate).max(read);
         let missing = estimate.saturating_sub(with_cache);
-        let cut = read > 0 && missing > SMALL && missing > estimate / 5 * 3;
+        let seems_cut = read > 0 && missing > SMALL && missing > estimate / 5 * 3;
+        let held = held.map(|held| held.min(window));
+        reading.safe = reading.safe.max(held.unwrap_or(0));
+        let cut = match held {
+            Some(held) => held < estimate.min(window),
+            None => seems_cut && estimate > reading.safe,
+        };
         if !(cut || estimate > window) || std::mem::replace(&mut reading.warned, true) {
             return None;
         }
@@ -89,6 +123,13 @@ impl Window {
                 "The prompt takes about {estimate} tokens and the model's window is {window}: Ollama may cut its beginning, \
                  where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise model.contextTokens if the model \
                  can hold more."
+            ));
+        }
+        if let Some(held) = held {
+            return Some(format!(
+                "Ollama holds the model with a window of {held} tokens, though it was asked for {window}: of about {estimate} \
+                 tokens it cut the beginning, where the tools are. Start it with OLLAMA_CONTEXT_LENGTH={window}, or offer \
+                 fewer tools ('maxTools' of the model)."
             ));
         }
         Some(format!(
@@ -103,6 +144,14 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(estimate: usize, window: usize, read: u64) -> Read {
+        Read {
+            estimate,
+            window,
+            read,
+        }
+    }
 
     #[test]
     fn a_window_fits_prompt_and_answer_in_few_steps() {
@@ -152,7 +201,7 @@ mod tests {
     #[test]
     fn a_prompt_that_was_cut_is_told_once_with_numbers() {
         let window = Window::new(None);
-        let told = window.check(15_700, 16_384, 2048).unwrap();
+        let told = window.check(read(15_700, 16_384, 2048), None).unwrap();
         for part in [
             "only 2048 of about 15700",
             "window of 16384",
@@ -160,19 +209,19 @@ mod tests {
         ] {
             assert!(told.contains(part), "{told}");
         }
-        assert_eq!(window.check(15_900, 16_384, 2048), None);
+        assert_eq!(window.check(read(15_900, 16_384, 2048), None), None);
     }
 
     #[test]
     fn a_prompt_larger_than_the_window_is_told_once_whatever_was_read() {
-        for read in [0, 4096, 9000] {
+        for count in [0, 4096, 9000] {
             let window = Window::new(Some(4096));
-            let told = window.check(9000, 4096, read).unwrap();
+            let told = window.check(read(9000, 4096, count), None).unwrap();
             assert!(
                 told.contains("about 9000") && told.contains("4096"),
                 "{told}"
             );
-            assert_eq!(window.check(9000, 4096, read), None);
+            assert_eq!(window.check(read(9000, 4096, count), None), None);
         }
     }
 
@@ -187,13 +236,35 @@ mod tests {
         ];
         for rounds in rounds {
             let window = Window::new(None);
-            for (estimate, read) in rounds {
+            for (estimate, count) in rounds {
                 assert_eq!(
-                    window.check(*estimate, 16_384, *read),
+                    window.check(read(*estimate, 16_384, *count), None),
                     None,
-                    "{estimate} {read}"
+                    "{estimate} {count}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_the_server_says_of_its_window_goes_before_any_guess() {
+        for (estimate, count, held, is_cut) in [
+            (9300, 4096, 4096, true),
+            (15_700, 2048, 16_384, false),
+            (15_700, 2048, 32_768, false),
+            (3000, 2500, 4096, false),
+        ] {
+            let window = Window::new(None);
+            let prompt = read(estimate, 16_384, count);
+            assert!(window.is_doubtful(prompt));
+            let told = window.check(prompt, Some(held));
+            assert_eq!(told.is_some(), is_cut, "{estimate} {held}: {told:?}");
+            assert!(!window.is_doubtful(prompt), "one answer is enough");
+            assert_eq!(window.check(prompt, None), None);
+        }
+        let window = Window::new(None);
+        for (estimate, count) in [(900, 10), (2048, 100), (9000, 9500)] {
+            assert!(!window.is_doubtful(read(estimate, 16_384, count)));
         }
     }
 }
