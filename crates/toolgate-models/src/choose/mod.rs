@@ -146,9 +146,7 @@ impl Chooser<'_> {
                 "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
             )));
         }
-        if settings.name.is_empty() {
-            self.set_usual_model(&mut settings).await;
-        }
+        self.complete(&mut settings).await;
         Ok(Choice {
             provider,
             settings,
@@ -157,11 +155,18 @@ impl Chooser<'_> {
         })
     }
 
-    /// What the provider has, else the table's; whether that can be reached is found out when it is asked.
-    async fn set_usual_model(&self, settings: &mut ModelSettings) {
+    /// Where no model is named it is one the provider has, else the table's; whether that can be reached is found out when
+    /// it is asked. A server of one's own is asked how much the model holds, be it named or not.
+    async fn complete(&self, settings: &mut ModelSettings) {
         let provider = settings.provider.unwrap_or(Provider::Intents);
         let is_usual = settings.url == address::usual(provider);
+        let is_named = !settings.name.is_empty();
         let there = match provider {
+            _ if is_named
+                && (provider != Provider::OpenAi || settings.context_tokens.is_some()) =>
+            {
+                return;
+            }
             Provider::Ollama => {
                 let models = probe::ollama(settings, PATIENCE).await.ok();
                 models.and_then(|models| models.usable("").or_else(|| models.any()))
@@ -175,7 +180,9 @@ impl Chooser<'_> {
             }
             _ => None,
         };
-        settings.name = there.unwrap_or_else(|| provider.default_model().to_owned());
+        if !is_named {
+            settings.name = there.unwrap_or_else(|| provider.default_model().to_owned());
+        }
     }
 
     async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
@@ -202,9 +209,7 @@ impl Chooser<'_> {
             };
             match found {
                 Ok((mut settings, why)) => {
-                    if settings.name.is_empty() {
-                        self.set_usual_model(&mut settings).await;
-                    }
+                    self.complete(&mut settings).await;
                     return Ok(Choice {
                         provider,
                         settings,

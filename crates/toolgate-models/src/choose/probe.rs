@@ -96,7 +96,8 @@ pub(super) async fn ollama(
     })
 }
 
-/// The first model of a server that speaks OpenAI's language, and how many tokens it holds, where that is said.
+/// The model that is named of a server that speaks OpenAI's language, else its first one, and how many tokens it holds,
+/// where that is said.
 pub(super) async fn openai(
     settings: &ModelSettings,
     patience: Duration,
@@ -107,7 +108,10 @@ pub(super) async fn openai(
     let answer = get.await.ok()?;
     let models = answer["data"].as_array()?.iter();
     let mut named = models.filter_map(|model| Some((model["id"].as_str()?, window(model))));
-    let (name, window) = named.find(|(name, _)| !name.is_empty() && name.len() <= LONGEST_NAME)?;
+    let (name, window) = named.find(|(name, _)| match settings.name.as_str() {
+        "" => !name.is_empty() && name.len() <= LONGEST_NAME,
+        meant => *name == meant,
+    })?;
     Some((name.to_owned(), window))
 }
 
@@ -177,6 +181,27 @@ mod tests {
 
     fn json(body: &str) -> Vec<Step> {
         vec![Step::Send(answer(200, "", body).into_bytes())]
+    }
+
+    #[tokio::test]
+    async fn a_model_of_an_own_server_that_is_named_tells_how_much_it_holds() {
+        for (meant, expected) in [
+            ("b", Some(("b".to_owned(), Some(131_072)))),
+            ("", Some(("a".to_owned(), Some(4096)))),
+            ("c", None),
+        ] {
+            let list =
+                r#"{"data":[{"id":"a","max_model_len":4096},{"id":"b","max_model_len":131072}]}"#;
+            let server = Loopback::start(vec![json(list)]).await;
+            let settings = ModelSettings {
+                provider: Some(Provider::OpenAi),
+                url: server.url.clone(),
+                name: meant.to_owned(),
+                ..ModelSettings::default()
+            };
+            let found = openai(&settings, Duration::from_secs(5)).await;
+            assert_eq!(found, expected, "{meant}");
+        }
     }
 
     #[tokio::test]

@@ -114,9 +114,19 @@ fn tell_once(
     }
     let (offered, all) = (offer.len(), catalog.tools().len());
     if offered < all {
+        let settings = &conversation.settings;
+        let why = match conversation.client.most_tools() {
+            Some(most) if offered == most => format!("{provider} takes no more at once"),
+            _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
+            _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
+            _ => format!(
+                "more would take over half of the {} tokens that the model holds (model.contextTokens, \
+                 model.maxToolTokens)",
+                conversation.client.window()
+            ),
+        };
         listener.event(Event::Notice(&format!(
-            "Of {all} tools, each question goes out with the {offered} that suit it best: more would not leave the model \
-             enough room (model.maxTools, model.maxToolTokens)."
+            "Of {all} tools, each question goes out with the {offered} that suit it best: {why}."
         )));
     }
 }

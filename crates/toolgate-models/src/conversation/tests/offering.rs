@@ -81,7 +81,8 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
         "told once for a list of tools: {notices:?}"
     );
     assert!(
-        notices[0].starts_with("Of 4 tools, each question goes out with the 3 that suit it best"),
+        notices[0]
+            == "Of 4 tools, each question goes out with the 3 that suit it best: model.maxTools says so.",
         "{notices:?}"
     );
 }
@@ -113,6 +114,8 @@ async fn pinned_tools_that_the_provider_does_not_take_are_named() {
         heard.notices()[0],
         "openai takes no more tools at once than 1: though pinned, 'set_lamp' can not be offered (model.pinnedTools)."
     );
+    let last = heard.notices().pop().unwrap();
+    assert!(last.ends_with("openai takes no more at once."), "{last}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,5 +153,9 @@ async fn tools_take_at_most_half_of_the_window() {
         .unwrap();
     let offered = script.last_asked().tools.len();
     assert!((5..100).contains(&offered), "{offered}");
-    assert_eq!(heard.notices().len(), 1);
+    let notices = heard.notices();
+    assert!(
+        notices.len() == 1 && notices[0].contains("over half of the 4000 tokens"),
+        "{notices:?}"
+    );
 }
