@@ -113,8 +113,12 @@ pub enum CallArguments {
     Unusable(String),
 }
 
+/// How many JSON strings an object may be wrapped in.
+const MOST_STRINGS: usize = 2;
+
 impl CallArguments {
-    /// Reads what came as JSON text. Nothing at all means no arguments; an object inside a JSON string is that object.
+    /// Reads what came as JSON text. Nothing at all means no arguments; an object inside a JSON string is that object, also
+    /// where that was done twice.
     pub fn read(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
@@ -123,9 +127,17 @@ impl CallArguments {
         if let Ok(object) = parse_object(trimmed.as_bytes()) {
             return Self::Object(object);
         }
-        let inner = serde_json::from_str::<String>(trimmed).ok();
-        let object = inner.and_then(|inner| parse_object(inner.trim().as_bytes()).ok());
-        object.map_or_else(|| Self::Unusable(text.to_owned()), Self::Object)
+        let mut inner = trimmed.to_owned();
+        for _ in 0..MOST_STRINGS {
+            let Ok(unwrapped) = serde_json::from_str::<String>(inner.trim()) else {
+                break;
+            };
+            inner = unwrapped;
+            if let Ok(object) = parse_object(inner.trim().as_bytes()) {
+                return Self::Object(object);
+            }
+        }
+        Self::Unusable(text.to_owned())
     }
 
     /// As a JSON object, which some providers insist on when history is replayed; unusable ones are an empty one there.

@@ -35,7 +35,8 @@ async fn arguments_may_be_an_object_a_string_or_a_string_in_a_string() {
     for api in APIS {
         let object = json!({ "city": "Oslo" });
         let string = json!(object.to_string());
-        for arguments in [object.clone(), string.clone()] {
+        let in_a_string = json!(string.to_string());
+        for arguments in [object.clone(), string, in_a_string] {
             let (ran, told) = with_arguments(api, "get_weather", &arguments.to_string()).await;
             assert_eq!(
                 ran,
