@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::history::History;
 use super::running::{Running, millis};
-use super::window::Fit;
-use super::{Round, TurnEnd};
+use super::window::{Fit, Keep};
+use super::{Conversation, Round, TurnEnd};
 use crate::retry::Told;
 use crate::{Event, ModelError, Reply, Request, tokens};
 
@@ -31,7 +32,7 @@ impl Running<'_> {
         let reply = match self.ask_once(words_only).await {
             // The model counts in another way than we do.
             Err(error @ ModelError::TooLong { .. }) => {
-                let fit = self.conversation.history.halve();
+                let fit = self.shortening(|history, keep| history.halve(keep));
                 if fit.turns + fit.results == 0 {
                     return Err(error);
                 }
@@ -112,14 +113,15 @@ impl Running<'_> {
 
     /// Keeps what is sent within the model's window, with room for the answer.
     fn fit(&mut self) -> Result<(), ModelError> {
-        let conversation = &mut *self.conversation;
+        let conversation = &*self.conversation;
         let window = conversation.client.window();
         let tools = self.offer.tokens();
         let room = conversation.settings.max_tokens.min(window / 4);
         let around = room + tools + tokens::estimate(conversation.system());
-        let fit = conversation.history.fit(window.saturating_sub(around));
+        let budget = window.saturating_sub(around);
+        let fit = self.shortening(|history, keep| history.fit(budget, keep));
         if fit.tokens + around > window {
-            let model = conversation.client.model().to_owned();
+            let model = self.conversation.client.model().to_owned();
             let needed = fit.tokens + around;
             let reason = format!(
                 "it takes about {needed} tokens, {tools} of them for tools, and the model holds {window}. Ask for less at \
@@ -129,6 +131,20 @@ impl Running<'_> {
         }
         self.tell_left_out(&fit);
         Ok(())
+    }
+
+    /// What is shortened of this turn's results is kept whole for the person.
+    fn shortening(&mut self, shorten: impl FnOnce(&mut History, Keep<'_>) -> Fit) -> Fit {
+        let Conversation {
+            history,
+            full_results,
+            ..
+        } = &mut *self.conversation;
+        let used = || self.rounds.iter().flat_map(|round| &round.calls);
+        shorten(history, &mut |id| {
+            let outcome = used().find(|used| used.outcome.call_id.to_string() == id);
+            outcome.is_some_and(|used| full_results.keep(&used.outcome))
+        })
     }
 
     fn tell_left_out(&mut self, fit: &Fit) {

@@ -26,19 +26,24 @@ impl FullResults {
     const MOST: usize = 100;
     const MOST_BYTES: usize = 64 << 20;
 
-    fn fits(bytes: usize) -> bool {
-        bytes <= Self::MOST_BYTES
-    }
-
-    fn keep(&mut self, bytes: usize, outcome: &Arc<ToolOutcome>) {
+    /// True if it is kept: one that is larger than all room is not.
+    pub(super) fn keep(&mut self, outcome: &Arc<ToolOutcome>) -> bool {
+        let bytes = whole_size(outcome);
+        if bytes > Self::MOST_BYTES {
+            return false;
+        }
+        if self.kept.iter().any(|(_, kept)| Arc::ptr_eq(kept, outcome)) {
+            return true;
+        }
         self.kept.push_back((bytes, Arc::clone(outcome)));
         self.bytes += bytes;
         while self.kept.len() > Self::MOST || self.bytes > Self::MOST_BYTES {
             let Some((bytes, _)) = self.kept.pop_front() else {
-                return;
+                break;
             };
             self.bytes -= bytes;
         }
+        true
     }
 
     /// The oldest first.
@@ -66,11 +71,7 @@ pub(super) fn result(
         Err(error) => (error_text(outcome, error, wire_name), Vec::new()),
     };
     let text = if text.len() > most {
-        let bytes = text.len().max(whole_size(outcome));
-        let kept = FullResults::fits(bytes);
-        if kept {
-            full.keep(bytes, outcome);
-        }
+        let kept = full.keep(outcome);
         cut(&text, most, kept.then_some(id.as_str()))
     } else {
         match clean(&text) {
@@ -90,8 +91,9 @@ pub(super) fn result(
 
 /// All that an outcome holds, pictures and the like too.
 fn whole_size(outcome: &ToolOutcome) -> usize {
-    let Ok(output) = &outcome.result else {
-        return 0;
+    let output = match &outcome.result {
+        Ok(output) => output,
+        Err(error) => return error.to_string().len(),
     };
     let blocks = output.content.iter().map(Content::as_value);
     let values = blocks.chain(&output.structured);
@@ -184,16 +186,11 @@ fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> Stri
 }
 
 /// The beginning of a text with a mark that says what is missing, together `most` bytes.
-fn cut(text: &str, most: usize, kept_as: Option<&str>) -> String {
-    let whole = size(text.len());
+fn cut(text: &str, most: usize, id: Option<&str>) -> String {
+    let (whole, kept_as) = (size(text.len()), kept_as(id));
     let mark = |left_out: usize| {
         let left_out = size(left_out);
-        match kept_as {
-            Some(id) => format!(
-                "\n… [cut: {left_out} of {whole} left out; the full result is kept under call id {id}]"
-            ),
-            None => format!("\n… [cut: {left_out} of {whole} left out]"),
-        }
+        format!("\n… [cut: {left_out} of {whole} left out{kept_as}]")
     };
     // A few bytes more for a number that may become longer.
     let room = most.saturating_sub(mark(text.len()).len() + 4);
@@ -201,6 +198,12 @@ fn cut(text: &str, most: usize, kept_as: Option<&str>) -> String {
     let mut out = clean(&text[..end]).into_owned();
     out.push_str(&mark(text.len() - end));
     out
+}
+
+/// How a mark says where the whole result is.
+pub(super) fn kept_as(id: Option<&str>) -> String {
+    let said = |id| format!("; the full result is kept under call id {id}");
+    id.map(said).unwrap_or_default()
 }
 
 /// As people read sizes.

@@ -25,6 +25,9 @@ pub(super) struct Fit {
     pub(super) tokens: usize,
 }
 
+/// Keeps the whole result of a call, by the executor's id, and says whether it did.
+pub(super) type Keep<'a> = &'a mut dyn FnMut(&str) -> bool;
+
 impl History {
     /// Everything is sent again: another model may hold more.
     pub(super) fn send_all(&mut self) {
@@ -35,7 +38,9 @@ impl History {
     ///
     /// More is left out than is needed at the moment, so that not every turn begins with another prompt: the model's cache
     /// of it would never serve.
-    pub(super) fn fit(&mut self, budget: usize) -> Fit {
+    ///
+    /// `keep` is asked to keep the whole result of a call before it is shortened, by the executor's id, and says if it did.
+    pub(super) fn fit(&mut self, budget: usize, keep: Keep<'_>) -> Fit {
         let mut fit = Fit {
             tokens: self.tokens(),
             ..Fit::default()
@@ -44,7 +49,7 @@ impl History {
             fit.turns = self.leave_out(&mut fit.tokens, budget / 4 * 3);
             for index in self.turn()..self.messages.len() {
                 if fit.tokens > budget {
-                    fit.results += self.shorten(index);
+                    fit.results += self.shorten(index, keep);
                     fit.tokens = self.tokens();
                 }
             }
@@ -53,13 +58,13 @@ impl History {
     }
 
     /// Sends only the newer half, or only the beginning of each result: the model counts in another way than we do.
-    pub(super) fn halve(&mut self) -> Fit {
+    pub(super) fn halve(&mut self, keep: Keep<'_>) -> Fit {
         let mut tokens = self.tokens();
         let goal = tokens / 2;
         let turns = self.leave_out(&mut tokens, goal);
         let results = match turns {
             0 => (self.turn()..self.messages.len())
-                .map(|index| self.shorten(index))
+                .map(|index| self.shorten(index, keep))
                 .sum(),
             _ => 0,
         };
@@ -81,7 +86,7 @@ impl History {
         turns
     }
 
-    fn shorten(&mut self, index: usize) -> usize {
+    fn shorten(&mut self, index: usize, keep: Keep<'_>) -> usize {
         const KEPT: usize = 300;
         let Message::Tool { results } = &mut self.messages[index] else {
             return 0;
@@ -92,7 +97,10 @@ impl History {
                 let kept = result.text.floor_char_boundary(KEPT);
                 let left_out = cut::size(result.text.len() - kept);
                 result.text.truncate(kept);
-                let mark = format!("… [shortened to make room for others: {left_out} left out]");
+                let id = result.call_id.as_deref().filter(|id| keep(id));
+                let kept_as = cut::kept_as(id);
+                let mark =
+                    format!("… [shortened to make room for others: {left_out} left out{kept_as}]");
                 result.text.push_str(&mark);
                 result.images.clear();
                 shortened += 1;

@@ -211,3 +211,35 @@ async fn d4_an_error_hides_nothing_either() {
     say(&mut conversation, "?").await;
     assert_eq!(last_results(&conversation)[0].text, "nope ");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_was_shortened_to_make_room_is_kept_whole() {
+    let read = tool("read", async |_| Ok(ToolOutput::text("long ".repeat(480))));
+    let script = Script::with_window(
+        2600,
+        (0..4).map(|n| {
+            let id = format!("call_{n}");
+            calls([call(&id, "read", json!({ "page": n }))])
+        }),
+    );
+    let mut conversation = conversation(&script, [read]);
+    say(&mut conversation, "Read it all.").await;
+    let first = match &conversation.history()[2] {
+        Message::Tool { results } => &results[0],
+        other => panic!("{other:?}"),
+    };
+    let id = first.call_id.as_deref().unwrap();
+    let mark = format!("left out; the full result is kept under call id {id}]");
+    assert!(
+        first.text.contains("shortened to make room") && first.text.ends_with(&mark),
+        "{}",
+        first.text
+    );
+    let whole = conversation.full_result(id).unwrap();
+    assert_eq!(whole.to_model_text(), "long ".repeat(480));
+    let ids: HashSet<String> = conversation
+        .full_results()
+        .map(|outcome| outcome.call_id.to_string())
+        .collect();
+    assert_eq!(ids.len(), conversation.full_results().count(), "each once");
+}
