@@ -225,14 +225,19 @@ impl<'a> Running<'a> {
         let is_missing = answer.is_none();
         let answer = answer.unwrap_or_else(|| {
             let answer = match end {
-                TurnEnd::Refusal => "The model declined to answer.",
+                TurnEnd::Refusal => "The model declined to answer.".to_owned(),
                 TurnEnd::Length => {
                     "The model used up its tokens before it said anything: raise model.maxTokens."
+                        .to_owned()
                 }
-                _ => "The model gave no answer, also when it was asked again.",
+                _ if self.tool_rounds > 0 => format!(
+                    "There is no answer: {}, and when it was asked for one, it gave none.",
+                    so_far(end)
+                ),
+                _ => "The model gave no answer, also when it was asked again.".to_owned(),
             };
-            self.listener.event(Event::Text(answer));
-            answer.to_owned()
+            self.listener.event(Event::Text(&answer));
+            answer
         });
         let error = is_missing.then(|| answer.clone());
         self.record(answer, end, error)
@@ -248,12 +253,7 @@ impl<'a> Running<'a> {
             return Err(error);
         }
         let end = limit.unwrap_or(TurnEnd::Failed);
-        let why = match end {
-            TurnEnd::RoundLimit => "the model used tools as often as it may",
-            TurnEnd::Repetition => "the model made the same call again and again",
-            TurnEnd::Deadline => "the time of this turn was used up",
-            _ => "the model used tools",
-        };
+        let why = so_far(end);
         let answer = format!(
             "There is no answer: {why}, and when it was asked for one, this happened: {error}."
         );
@@ -270,6 +270,16 @@ impl<'a> Running<'a> {
             usage: self.usage,
             took_ms: millis(self.started.elapsed()),
         }
+    }
+}
+
+/// What happened in a turn that used tools and came to no answer.
+fn so_far(end: TurnEnd) -> &'static str {
+    match end {
+        TurnEnd::RoundLimit => "the model used tools as often as it may",
+        TurnEnd::Repetition => "the model made the same call again and again",
+        TurnEnd::Deadline => "the time of this turn was used up",
+        _ => "the model used tools",
     }
 }
 

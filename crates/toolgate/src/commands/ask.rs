@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use toolgate_models::{ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
+use toolgate_models::{ChooseError, Chosen, Conversation, Message, ModelError, Turn, TurnEnd};
 
 use super::{rendered, runtime};
 use crate::clean::clean;
@@ -112,6 +112,7 @@ async fn ask(
         thinking: chosen.settings.keep_thinking,
     });
     let mut listener = display.clone();
+    let before = conversation.history().len();
     let turn = conversation.turn(text, &mut listener);
     let answered = tokio::select! {
         answered = talk::beside(&display, turn) => Some(answered),
@@ -119,7 +120,10 @@ async fn ask(
     };
     display.end();
     let exit = match answered {
-        None => Exit::Interrupted,
+        None => {
+            let turn = conversation.history().get(before..);
+            stopped(&chosen, options.json, turn.unwrap_or_default())
+        }
         Some(Ok(turn)) => answer(&chosen, &turn, options.json, streams),
         Some(Err(error)) => failed(&chosen, options.json, &error),
     };
@@ -178,6 +182,18 @@ fn record(chosen: &Chosen, turn: Value) -> Value {
         object.extend(turn);
     }
     object
+}
+
+/// A person left; tools may have run, and a program is told so.
+fn stopped(chosen: &Chosen, as_json: bool, turn: &[Message]) -> Exit {
+    if as_json {
+        let record = record(
+            chosen,
+            json!({ "error": "stopped before there was an answer", "messages": turn }),
+        );
+        say::result(&rendered(&record));
+    }
+    Exit::Interrupted
 }
 
 fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {

@@ -1,11 +1,13 @@
 use std::io::Read;
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
+use fakellm::Answer;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::llm::{Llm, weekday_call};
 use crate::run::{Done, Run};
 
 /// A server that takes connections and says nothing.
@@ -14,6 +16,13 @@ fn silent() -> (TcpListener, String) {
     let config =
         json!({ "search": { "url": format!("http://{}/", listener.local_addr().unwrap()) } });
     (listener, config.to_string())
+}
+
+/// What Ctrl-C does.
+fn interrupt(child: &Child) {
+    let mut kill = Command::new("kill");
+    let status = kill.args(["-INT", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
 }
 
 #[test]
@@ -38,13 +47,7 @@ fn ctrl_c_cancels_the_call_and_says_so() {
     let (mut connection, _) = server.accept().unwrap();
     assert!(connection.read(&mut [0; 64]).unwrap() > 0);
     let started = Instant::now();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    interrupt(&child);
     let done = Done::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     assert_eq!(
@@ -106,12 +109,23 @@ fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
         .unwrap()
         .read_exact(&mut first)
         .unwrap();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_question_that_is_stopped_tells_programs_what_was_done() {
+    let llm = Llm::new([weekday_call(), Answer::black_hole()]);
+    let (child, _folder) = llm.ask("openai", &["--json", "which day"]).start();
+    llm.asked(2);
+    interrupt(&child);
+    let done = Done::from(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{done:?}");
+    let record = done.json();
+    assert_eq!(record["error"], "stopped before there was an answer");
+    assert_eq!(record["provider"], "openai");
+    let messages = record["messages"].to_string();
+    for part in ["which day", "datetime", "Saturday"] {
+        assert!(messages.contains(part), "{part}: {messages}");
+    }
 }
