@@ -1,6 +1,7 @@
 //! The line a person edits, with history and completion.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fs::DirBuilder;
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
@@ -45,6 +46,7 @@ impl Editor {
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
         editor.set_helper(Some(Assistant {
             colours: say::colours(),
+            went_on: RefCell::default(),
         }));
         editor.bind_sequence(
             KeyEvent(KeyCode::Enter, Modifiers::ALT),
@@ -74,7 +76,8 @@ impl Editor {
             Ok(line) => {
                 self.cleared = false;
                 self.remember(&line);
-                Ok(Line::Text(joined(&line)))
+                let went_on = self.editor.helper().map(|helper| helper.went_on.take());
+                Ok(Line::Text(joined(&line, &went_on.unwrap_or_default())))
             }
             Err(ReadlineError::Interrupted) => {
                 let again = std::mem::replace(&mut self.cleared, true);
@@ -118,22 +121,50 @@ fn history() -> Option<PathBuf> {
     made.ok().map(|()| folder.join("chat_history"))
 }
 
-/// A backslash at the end of a line only said that it goes on.
-fn joined(text: &str) -> String {
-    text.replace("\\\n", "\n")
+/// Without the backslashes that only said that a line goes on: those that stood at the end when Enter was pressed. One that
+/// was pasted, or stands between fences, is a part of the text.
+fn joined(text: &str, went_on: &[String]) -> String {
+    let mut joined = text.to_owned();
+    // From the end, so that what is taken away moves nothing that is looked for.
+    for typed in went_on.iter().rev() {
+        let rest = text.strip_prefix(typed.as_str());
+        if rest.is_some_and(|rest| rest.starts_with('\n')) {
+            joined.remove(typed.len() - 1);
+        }
+    }
+    joined
 }
 
-/// True if a text wants another line: it ends in a backslash, or a fence is open.
-fn goes_on(text: &str) -> bool {
+/// True if a fence is open.
+fn is_fenced(text: &str) -> bool {
     let fences = text
         .lines()
         .filter(|line| line.trim_start().starts_with("```"))
         .count();
-    text.ends_with('\\') || fences % 2 == 1
+    fences % 2 == 1
 }
 
 struct Assistant {
     colours: bool,
+    /// What was there each time a backslash asked for another line.
+    went_on: RefCell<Vec<String>>,
+}
+
+impl Assistant {
+    /// True if a text wants another line: it ends in a backslash, or a fence is open.
+    fn goes_on(&self, text: &str) -> bool {
+        let mut went_on = self.went_on.borrow_mut();
+        // One that was given up, or changed, is another text.
+        went_on.retain(|typed| typed.len() < text.len() && text.starts_with(typed.as_str()));
+        if is_fenced(text) {
+            return true;
+        }
+        let ends_in_backslash = text.ends_with('\\');
+        if ends_in_backslash {
+            went_on.push(text.to_owned());
+        }
+        ends_in_backslash
+    }
 }
 
 impl Helper for Assistant {}
@@ -157,7 +188,7 @@ impl Highlighter for Assistant {
 
 impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match goes_on(context.input()) {
+        Ok(match self.goes_on(context.input()) {
             true => ValidationResult::Incomplete,
             false => ValidationResult::Valid(None),
         })
@@ -208,9 +239,36 @@ mod tests {
             ("a ``` b", false),
             ("", false),
         ] {
-            assert_eq!(goes_on(text), expected, "{text:?}");
+            assert_eq!(assistant().goes_on(text), expected, "{text:?}");
         }
-        assert_eq!(joined("a \\\nb"), "a \nb");
+    }
+
+    fn assistant() -> Assistant {
+        Assistant {
+            colours: false,
+            went_on: RefCell::default(),
+        }
+    }
+
+    #[test]
+    fn only_a_backslash_that_asked_for_another_line_is_taken_away() {
+        for (entered, expected) in [
+            (&["a \\", "a \\\nb \\", "a \\\nb \\\nc"][..], "a \nb \nc"),
+            (&["run \\\n-p 1 \\\nimg"], "run \\\n-p 1 \\\nimg"),
+            (
+                &["```\ngcc \\", "```\ngcc \\\n-o a\n```"],
+                "```\ngcc \\\n-o a\n```",
+            ),
+            // The first was given up with Ctrl-C, the second was pasted.
+            (&["a \\", "x", "a \\\nb"], "a \\\nb"),
+        ] {
+            let assistant = assistant();
+            for text in entered {
+                assistant.goes_on(text);
+            }
+            let typed = entered[entered.len() - 1];
+            assert_eq!(joined(typed, &assistant.went_on.take()), expected);
+        }
     }
 
     #[test]
