@@ -145,6 +145,26 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
 }
 
 #[test]
+fn what_a_model_said_before_ctrl_c_stays_in_the_conversation() {
+    let words: Vec<String> = (0..200).map(|n| format!("word{n}")).collect();
+    let stalled = Answer::text(&words.join(" ")).stall_after(1200);
+    let llm = Llm::scripted(Script::new([stalled]).then_always(Answer::text("and so on")));
+    let Some(terminal) = open(&llm, "{}") else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.line("tell me");
+    terminal.shows("word0 word1 ");
+    terminal.keys(&["C-c"]);
+    terminal.shows("stopped; what was said so far stays");
+    terminal.line("go on");
+    terminal.shows("and so on");
+    let sent = llm.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(sent.contains("word0 word1 "), "{sent}");
+    assert!(!sent.contains("ended before there was an answer"), "{sent}");
+}
+
+#[test]
 fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let llm = Llm::scripted(Script::always(Answer::text("ok")));

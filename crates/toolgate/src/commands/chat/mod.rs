@@ -1,6 +1,7 @@
 //! `toolgate chat`: a conversation, turn by turn.
 
 mod editor;
+mod heard;
 mod input;
 mod orders;
 mod result;
@@ -27,6 +28,7 @@ use crate::say;
 use crate::servers::{Admitted, Fleet};
 use crate::talk::{self, Occasion, Setting};
 use crate::terminal::Terminal;
+use heard::Heard;
 use input::{Input, Line};
 use orders::Next;
 
@@ -252,7 +254,7 @@ impl Chat<'_> {
 
     /// One turn. Ctrl-C stops it; false if that is the end of the program too, because nobody sits there.
     async fn turn(&mut self, text: &str) -> bool {
-        let mut listener = self.display.clone();
+        let mut listener = Heard::new(self.display.clone());
         let turn = self.conversation.turn(text, &mut listener);
         let answered = tokio::select! {
             answered = talk::beside(&self.display, turn) => Some(answered),
@@ -269,6 +271,9 @@ impl Chat<'_> {
             }
             Some(Err(error)) => self.complain(&anyhow::anyhow!(error.to_string())),
             None => {
+                if let Some(words) = listener.words() {
+                    self.conversation.keep_spoken(words);
+                }
                 say::note("stopped; what was said so far stays in the conversation");
                 return self.is_live;
             }
