@@ -211,6 +211,9 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
     ) {
         say::note(DOCTOR);
     }
+    if matches!(error, ModelError::Unreachable { .. }) {
+        say::note("'--provider intents' needs no model, and answers the sentences it knows");
+    }
     Exit::Failure
 }
 

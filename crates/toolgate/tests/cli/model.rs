@@ -160,7 +160,8 @@ fn a_file_in_the_working_folder_sends_nothing_elsewhere() {
         .env("ANTHROPIC_API_KEY", KEY)
         .done();
     assert!(
-        done.stderr.contains("anthropic can not be reached"),
+        done.stderr.contains("anthropic can not be reached")
+            && done.stderr.contains("'--provider intents' needs no model"),
         "{done:?}"
     );
 }

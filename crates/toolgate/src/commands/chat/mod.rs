@@ -15,7 +15,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolgate_models::{Choice, ChooseError, Chosen, Conversation, Turn};
+use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn};
 
 use super::runtime;
 use crate::clean::clean;
@@ -269,7 +269,14 @@ impl Chat<'_> {
                 }
                 self.tell_cost(&turn);
             }
-            Some(Err(error)) => self.complain(&anyhow::anyhow!(error.to_string())),
+            Some(Err(error)) => {
+                self.complain(&anyhow::anyhow!(error.to_string()));
+                if matches!(error, ModelError::Unreachable { .. }) {
+                    say::note(
+                        "'/model intents' goes on without a model, with the sentences it knows",
+                    );
+                }
+            }
             None => {
                 if let Some(words) = listener.words() {
                     self.conversation.keep_spoken(words);
