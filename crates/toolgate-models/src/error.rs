@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::Provider;
 
+/// What a model did not do that was silent up to its limit.
+pub(crate) const NOT_BEGUN: &str = "begin to answer";
+
 /// A model could not answer.
 ///
 /// Texts of providers are bounded and escaped before they get here, and keys are taken out.

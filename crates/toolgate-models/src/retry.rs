@@ -1,27 +1,60 @@
 //! Asking again: how often, when, and within which deadline.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
+use crate::error::NOT_BEGUN;
 use crate::{Event, Listener, ModelError};
 
-/// How often a model is asked, and how long each attempt may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempts {
-    pub(crate) most: u32,
-    pub(crate) deadline: Instant,
+/// How often a client asks again. In the long run that is once in five questions: many who ask again at once keep a provider
+/// in trouble that would else recover.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    /// Attempts of one question.
+    most: u32,
+    /// How many retries are saved up.
+    saved: Mutex<f64>,
+}
+
+impl Retries {
+    pub(crate) fn new(most: u32) -> Self {
+        let saved = Mutex::new(Self::most_saved(most));
+        Self { most, saved }
+    }
+
+    /// Enough for a person who meets two bad moments.
+    fn most_saved(attempts: u32) -> f64 {
+        f64::from(attempts) * 2.0
+    }
+
+    fn save(&self) {
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        *saved = (*saved + 0.2).min(Self::most_saved(self.most));
+    }
+
+    fn spend(&self) -> bool {
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_one = *saved >= 1.0;
+        if has_one {
+            *saved -= 1.0;
+        }
+        has_one
+    }
 }
 
 /// Until the first attempt that succeeds, fails for good, or would begin after the deadline. Words that an attempt told before
 /// it failed are declared void before the next one.
 pub(crate) async fn retrying<'a, T>(
-    attempts: Attempts,
+    retries: &Retries,
+    deadline: Instant,
     listener: &'a mut dyn Listener,
     // Boxed, and for the listener's lifetime: an async closure that borrows its client is not known to be `Send`.
     mut ask: impl for<'t> FnMut(&'t mut Told<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
+    retries.save();
     let mut told = Told::new(listener);
     let mut attempt = 1;
     loop {
@@ -30,9 +63,10 @@ pub(crate) async fn retrying<'a, T>(
             Err(error) => error,
         };
         let pause = error.retry_after().unwrap_or_else(|| pause(attempt));
-        let left = attempts.deadline.saturating_duration_since(Instant::now());
-        let in_time = pause < left;
-        if attempt >= attempts.most || !error.is_retryable() || !in_time {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = left.saturating_sub(pause);
+        let may_help = error.is_retryable() || attempt == 1 && is_silent(&error, left);
+        if attempt >= retries.most || !may_help || left.is_zero() || !retries.spend() {
             return Err(error);
         }
         told.take_back();
@@ -43,6 +77,11 @@ pub(crate) async fn retrying<'a, T>(
         tokio::time::sleep(pause).await;
         attempt += 1;
     }
+}
+
+/// Nothing came at all, and there is as much time again: another connection cures one that died unseen.
+fn is_silent(error: &ModelError, left: Duration) -> bool {
+    matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
 }
 
 /// A listener that remembers whether it was told any words.
@@ -130,11 +169,9 @@ mod tests {
         let mut events = Vec::new();
         let mut listener = |event: Event<'_>| events.push(format!("{event:?}"));
         let mut attempts = 0;
-        let limits = Attempts {
-            most,
-            deadline: started + Duration::from_secs(seconds),
-        };
-        let result = retrying(limits, &mut listener, |told| {
+        let retries = Retries::new(most);
+        let deadline = started + Duration::from_secs(seconds);
+        let result = retrying(&retries, deadline, &mut listener, |told| {
             attempts += 1;
             let answer = answers.get(attempts as usize - 1);
             Box::pin(async move {
@@ -235,6 +272,41 @@ mod tests {
         let seen = ask(5, 3, &[("", failed(Some(u64::MAX)))]).await;
         assert_eq!(seen.result, Err(failed(Some(u64::MAX))));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_tried_once_more_if_there_is_as_much_time_again() {
+        let silent = |seconds| ModelError::TimedOut {
+            provider: PROVIDER,
+            what: NOT_BEGUN,
+            after: Duration::from_secs(seconds),
+        };
+        let endless = ModelError::TimedOut {
+            provider: PROVIDER,
+            what: "finish",
+            after: Duration::from_secs(1),
+        };
+        for (error, attempts) in [(silent(50), 2), (silent(60), 1), (endless, 1)] {
+            let seen = ask(60, 3, &[("", error.clone()), ("", error.clone())]).await;
+            assert_eq!((seen.result, seen.attempts), (Err(error), attempts));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_provider_in_trouble_is_asked_again_once_in_five_questions() {
+        const QUESTIONS: usize = 100;
+        let (retries, mut asked) = (Retries::new(3), 0);
+        for _ in 0..QUESTIONS {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let mut listener = |_: Event<'_>| {};
+            let result = retrying(&retries, deadline, &mut listener, |_| {
+                asked += 1;
+                Box::pin(async { Err::<(), _>(failed(None)) })
+            });
+            assert!(result.await.is_err());
+        }
+        let expected = QUESTIONS + 6 + QUESTIONS / 5;
+        assert!((expected - 1..=expected).contains(&asked), "{asked}");
     }
 
     #[tokio::test(start_paused = true)]

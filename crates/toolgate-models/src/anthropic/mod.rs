@@ -19,7 +19,7 @@ use self::request::Options;
 use self::stream::{Stream, Trouble};
 use crate::catalog::CatalogCache;
 use crate::http::{Failure, Http, secret};
-use crate::retry::{Attempts, Told, retrying};
+use crate::retry::{Retries, Told, retrying};
 use crate::{
     Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
 };
@@ -48,7 +48,7 @@ pub struct AnthropicClient {
     http: Http,
     headers: HeaderMap,
     options: Options,
-    attempts: u32,
+    retries: Retries,
     catalogs: CatalogCache,
 }
 
@@ -74,7 +74,7 @@ impl AnthropicClient {
                 think: settings.think == Some(true),
                 temperature: settings.temperature,
             },
-            attempts: settings.attempts,
+            retries: Retries::new(settings.attempts),
             catalogs: CatalogCache::default(),
         })
     }
@@ -180,11 +180,7 @@ impl ModelClient for AnthropicClient {
                 provider: PROVIDER,
                 reason,
             })?);
-            let attempts = Attempts {
-                most: self.attempts,
-                deadline: request.deadline,
-            };
-            retrying(attempts, listener, move |told| {
+            retrying(&self.retries, request.deadline, listener, move |told| {
                 Box::pin(self.ask(body.clone(), request, told))
             })
             .await

@@ -10,6 +10,7 @@ use toolgate_core::Redactor;
 
 use super::SHOWN;
 use super::failure::root;
+use crate::error::NOT_BEGUN;
 use crate::error::seconds;
 use crate::{ModelError, Provider};
 
@@ -39,7 +40,7 @@ impl Limit {
     }
 
     pub(super) fn not_begun(&self) -> ModelError {
-        self.timed_out("begin to answer", self.first_byte())
+        self.timed_out(NOT_BEGUN, self.first_byte())
     }
 
     fn not_finished(&self) -> ModelError {

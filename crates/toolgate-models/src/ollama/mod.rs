@@ -31,7 +31,7 @@ use self::tools::{QWEN, log_converted};
 use self::window::{Read, Window};
 use crate::catalog::CatalogCache;
 use crate::http::Failure;
-use crate::retry::{Attempts, retrying};
+use crate::retry::{Retries, retrying};
 use crate::{
     Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
     ToolList,
@@ -62,6 +62,7 @@ pub struct OllamaClient {
     api: Api,
     model: String,
     settings: ModelSettings,
+    retries: Retries,
     catalogs: CatalogCache,
     /// The catalog that was logged last.
     converted: Mutex<Weak<Catalog>>,
@@ -79,6 +80,7 @@ impl OllamaClient {
             api: Api::new(settings)?,
             model: model_of(settings).to_owned(),
             settings: settings.clone(),
+            retries: Retries::new(settings.attempts),
             catalogs: CatalogCache::default(),
             converted: Mutex::default(),
             window: Window::new(settings.context_tokens),
@@ -287,11 +289,7 @@ impl ModelClient for OllamaClient {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             self.prepare(request.deadline).await;
-            let attempts = Attempts {
-                most: self.settings.attempts,
-                deadline: request.deadline,
-            };
-            retrying(attempts, listener, move |told| {
+            retrying(&self.retries, request.deadline, listener, move |told| {
                 Box::pin(self.ask(request, told))
             })
             .await

@@ -20,7 +20,7 @@ use self::request::{Habits, Options};
 use self::stream::{Stream, Trouble};
 use crate::catalog::CatalogCache;
 use crate::http::{Failure, Http, Lines, ServerEvent, secret};
-use crate::retry::{Attempts, Told, retrying};
+use crate::retry::{Retries, Told, retrying};
 use crate::{
     Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
 };
@@ -58,7 +58,7 @@ pub struct OpenAiClient {
     rescue: bool,
     /// What was found out about the server.
     habits: Mutex<Habits>,
-    attempts: u32,
+    retries: Retries,
     most_tools: Option<usize>,
     catalogs: CatalogCache,
 }
@@ -91,7 +91,7 @@ impl OpenAiClient {
             // Its own models never write a call as text: what looks like one is an example.
             rescue: settings.rescue && !official,
             habits: Mutex::new(Habits::new(official)),
-            attempts: settings.attempts,
+            retries: Retries::new(settings.attempts),
             most_tools: official.then_some(MOST_TOOLS),
             catalogs: CatalogCache::default(),
         })
@@ -213,11 +213,8 @@ impl ModelClient for OpenAiClient {
         request: Request<'a>,
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        let attempts = Attempts {
-            most: self.attempts,
-            deadline: request.deadline,
-        };
-        Box::pin(retrying(attempts, listener, move |told| {
+        let deadline = request.deadline;
+        Box::pin(retrying(&self.retries, deadline, listener, move |told| {
             Box::pin(self.ask(request, told))
         }))
     }
