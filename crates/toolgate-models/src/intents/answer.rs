@@ -81,6 +81,8 @@ impl From<Case> for FullCase {
 /// The words of a language that are needed to make a sentence.
 pub(crate) struct Joining<'a> {
     pub(crate) and: &'a str,
+    /// Said before a number that is not told in full.
+    pub(crate) about: &'a str,
     /// Said where a tool has nothing to say.
     pub(crate) done: &'a str,
     /// How units are written for people.
@@ -205,7 +207,7 @@ pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
 fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
     let and = joining.and;
     if pointer.contains("/*") {
-        let items = super::items::items(result, pointer, None, &[]);
+        let items = super::items::items(result, pointer, None, &[], |_, _| true);
         let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
         return (!names.is_empty()).then(|| listed(&names, and));
     }
@@ -222,14 +224,27 @@ fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<Str
         return Some(quantity);
     }
     let is_something = !found.is_null() && found.as_str() != Some("");
-    is_something.then(|| spoken(found, and))
+    is_something.then(|| match is_cut(found) {
+        true => format!("{} {}", joining.about, spoken(found, and)),
+        false => spoken(found, and),
+    })
+}
+
+/// From here on not all digits of a whole number are told.
+const LONG: f64 = 1e15;
+
+/// True if a number has digits before its point that are not told.
+fn is_cut(value: &Value) -> bool {
+    let told = |float: f64| if float.fract() == 0.0 { LONG } else { 1e12 };
+    let is_long = |float: f64| float.abs() >= told(float);
+    value.is_f64() && value.as_f64().is_some_and(is_long)
 }
 
 pub(crate) fn spoken(value: &Value, and: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_f64() {
-            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => format!("{float:.0}"),
+            Some(float) if float.fract() == 0.0 && float.abs() < LONG => format!("{float:.0}"),
             // The noise of binary fractions is of no use to anybody.
             Some(float) if number.is_f64() => rounded(float, 12),
             _ => number.to_string(),
@@ -246,7 +261,7 @@ pub(crate) fn spoken(value: &Value, and: &str) -> String {
 fn rounded(value: f64, digits: usize) -> String {
     let short = format!("{value:.*e}", digits.saturating_sub(1)).parse::<f64>();
     match short {
-        Ok(short) if (1e-6..1e15).contains(&short.abs()) || short == 0.0 => short.to_string(),
+        Ok(short) if (1e-6..LONG).contains(&short.abs()) || short == 0.0 => short.to_string(),
         Ok(short) => format!("{short:e}"),
         Err(_) => value.to_string(),
     }
@@ -334,6 +349,7 @@ mod tests {
     fn english(units: &HashMap<String, String>) -> Joining<'_> {
         Joining {
             and: "and",
+            about: "about",
             done: "Done.",
             units,
         }
@@ -350,7 +366,7 @@ mod tests {
     #[test]
     fn an_answer_is_the_first_that_fits_the_result() {
         let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [],
-            "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "days": 39 });
+            "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "long": 1_234_567_890_123.75, "days": 39 });
         for (answer, expected) in [
             (
                 json!("{device} is {/state} at {/level} %."),
@@ -371,8 +387,8 @@ mod tests {
             (json!("{/warm}"), "37.78 °C"),
             (json!("{/far}"), "1609.34 °C"),
             (
-                json!("{/noise} {/tiny} {/many}"),
-                "0.3 1.5e-9 1.23456789012e20",
+                json!("{/noise} {/tiny} {/many} {/long}"),
+                "0.3 1.5e-9 about 1.23456789012e20 about 1234567890120",
             ),
             (json!("{/days div 7} and {/days mod 7}"), "5 and 4"),
             (json!([{ "failed": "on", "say": "never" }, "fine"]), "fine"),

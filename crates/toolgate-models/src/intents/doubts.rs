@@ -2,16 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde_json::Value;
-
 use super::answer::listed;
 use super::engine::{Engine, Filling};
-use super::items::Item;
-use super::lists::{Found, Names};
 use super::matcher::{Fill, How, ListState, Match};
-use super::meaning::{Choice, Meaning, Moment, Presence};
-use super::spelling::NearWords;
-use super::talk::MOST_TOGETHER;
+use super::meaning::{Meaning, Moment, Presence};
 use super::words::{Sentence, plain_words};
 
 const MOST_EXAMPLES: usize = 3;
@@ -40,39 +34,40 @@ impl Engine {
         let is_unknown = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Unknown;
         let place = found.slots.iter().position(|slot| is_unknown(&slot))?;
         let (_, slot, fill) = &found.slots[place];
-        let (Filling::List(source), (_, said)) = (&self.slots[*slot], fill.values.first()?) else {
-            return None;
-        };
+        let (_, said) = fill.values.first()?;
         if self.pack.pronouns.contains(&said.to_lowercase()) {
             return Some(Meaning::Say(self.filled("what", &[("name", said)])));
         }
-        let noun = [
-            ("noun", source.noun.as_str()),
-            ("nouns", source.nouns.as_str()),
-        ];
-        Some(match moment.lists.get(slot)? {
+        let unknown = |noun: &str| self.filled("unknown", &[("noun", noun), ("name", said)]);
+        let source = match &self.slots[*slot] {
+            Filling::List(source) => source,
+            Filling::Values(_, noun) => return Some(Meaning::Fail(unknown(noun.as_deref()?))),
+            _ => return None,
+        };
+        let names = match moment.lists.get(slot)? {
+            ListState::Known(names) => names,
             ListState::Unreadable(reason) => {
-                Meaning::Fail(self.filled("no_list", &[noun[0], noun[1], ("reason", reason)]))
+                let about = [
+                    ("noun", source.noun.as_str()),
+                    ("nouns", &source.nouns),
+                    ("reason", reason),
+                ];
+                return Some(Meaning::Fail(self.filled("no_list", &about)));
             }
-            ListState::Known(names) => {
-                let near = names.suggestions(said, MOST_NAMES);
-                if near.is_empty() {
-                    let about = [noun[0], noun[1], ("name", said)];
-                    return Some(Meaning::Fail(self.filled("unknown", &about)));
-                }
-                let names = listed(&near, self.text("or"));
-                let about = [noun[0], noun[1], ("name", said), ("names", &names)];
-                let mut meant = found.clone();
-                meant.slots[place].2.values = near
-                    .iter()
-                    .map(|name| (Value::from(name.as_str()), name.clone()))
-                    .collect();
-                Meaning::Ask {
-                    question: self.filled("unknown_near", &about),
-                    choices: self.choices(&meant, false, name, careful),
-                }
-            }
-        })
+        };
+        let unknown = unknown(&source.noun);
+        let near = names.suggestions(said, MOST_NAMES, &self.spoken());
+        if near.is_empty() {
+            return Some(Meaning::Fail(unknown));
+        }
+        let mut meant = found.clone();
+        let near = near.into_iter();
+        meant.slots[place].2.values = near
+            .map(|name| (name.as_str().into(), name.clone()))
+            .collect();
+        let choices = self.choices(&meant, false, name, careful);
+        let question = format!("{unknown} {}", self.question(&choices, 0));
+        Some(Meaning::Ask { question, choices })
     }
 
     pub(super) fn not_understood(&self, sentence: &Sentence<'_>, moment: &Moment<'_>) -> String {
@@ -128,77 +123,5 @@ impl Engine {
             .enumerate()
             .filter(|(index, _)| moment.is_ready(*index));
         ready.filter_map(|(index, intent)| Some((index, intent.example.as_deref()?)))
-    }
-
-    /// What a sentence means as the answer to a question; `None` if it is something else.
-    pub(crate) fn answer_to(&self, text: &str, choices: &[Choice]) -> Option<Meaning> {
-        let sentence = Sentence::read(text, &self.replace)?;
-        let words: Vec<String> = sentence
-            .tokens
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
-        let replies = &self.pack.replies;
-        let is_one_of = |list: &[String]| list.iter().any(|one| plain_words(one) == words);
-        if is_one_of(&replies.no) {
-            return Some(Meaning::Say(self.text("cancelled").to_owned()));
-        }
-        if is_one_of(&replies.all) && choices.len() > 1 {
-            let choice = Choice {
-                label: String::new(),
-                calls: choices
-                    .iter()
-                    .flat_map(|choice| choice.calls.clone())
-                    .take(MOST_TOGETHER)
-                    .collect(),
-                careful: choices.iter().any(|choice| choice.careful),
-            };
-            return Some(Meaning::Act {
-                choice,
-                certain: true,
-            });
-        }
-        if is_one_of(&replies.yes) {
-            return match choices {
-                [only] => Some(Meaning::Act {
-                    choice: only.clone(),
-                    certain: true,
-                }),
-                _ => Some(self.ask(choices.to_vec())),
-            };
-        }
-        let telling: Vec<String> = words
-            .iter()
-            .filter(|word| !replies.small.contains(word))
-            .cloned()
-            .collect();
-        let telling = if telling.is_empty() { words } else { telling };
-        let labels = choices.iter().map(|choice| Item::named(&choice.label));
-        let names = Names::live(labels.collect(), &[], &self.spoken());
-        let careful = choices.iter().any(|choice| choice.careful);
-        let mut near = NearWords::default();
-        match names.find(&telling, &self.spoken(), (!careful).then_some(&mut near)) {
-            Some((Found::Whole | Found::Part | Found::Near(_), entries)) => {
-                let is_meant =
-                    |choice: &&Choice| entries.iter().any(|entry| entry.label == choice.label);
-                let meant: Vec<Choice> = choices.iter().filter(is_meant).cloned().collect();
-                match <[Choice; 1]>::try_from(meant) {
-                    Ok([choice]) => Some(Meaning::Act {
-                        choice,
-                        certain: true,
-                    }),
-                    Err(several) => Some(self.ask(several)),
-                }
-            }
-            None => {
-                let ordinal = *replies.ordinals.get(&telling.join(" "))?;
-                let index = if ordinal == 0 { choices.len() } else { ordinal }.checked_sub(1)?;
-                let choice = choices.get(index).filter(|_| choices.len() > 1)?;
-                Some(Meaning::Act {
-                    choice: choice.clone(),
-                    certain: true,
-                })
-            }
-        }
     }
 }

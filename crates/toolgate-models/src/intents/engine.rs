@@ -64,12 +64,14 @@ pub(crate) enum Filling {
     Expression,
     Date,
     Text,
-    Values(Box<Names>),
+    /// Perhaps with what one of them is called.
+    Values(Box<Names>, Option<String>),
     List(Box<ListSource>),
 }
 
 /// The texts that a pack must have.
 const TEXTS: [&str; 19] = [
+    "about",
     "absent",
     "again",
     "and",
@@ -86,7 +88,6 @@ const TEXTS: [&str; 19] = [
     "several",
     "too_long",
     "unknown",
-    "unknown_near",
     "what",
     "which",
 ];
@@ -151,6 +152,12 @@ impl Engine {
         matches!(self.slots[slot], Filling::Expression)
     }
 
+    /// The slot of this name, if it is filled with what a tool tells.
+    pub(crate) fn list_of(&self, name: &str) -> Option<usize> {
+        let slot = *self.by_name.get(name)?;
+        matches!(self.slots[slot], Filling::List(_)).then_some(slot)
+    }
+
     /// True if two slots are filled with things of the same kind.
     pub(crate) fn is_alike(&self, slot: usize, name: &str) -> bool {
         let other = self.by_name.get(name).map(|other| &self.slots[*other]);
@@ -204,7 +211,7 @@ impl Engine {
                 if names.len() == 0 {
                     return Err(PackError::whole(format!("the slot '{name}' has no values")));
                 }
-                Filling::Values(Box::new(names))
+                Filling::Values(Box::new(names), self.pack.nouns.get(name).cloned())
             }
         })
     }
@@ -284,7 +291,7 @@ impl Engine {
         }
         let values = slot.choices.iter().map(|value| (value.as_str(), &[][..]));
         let names = Names::fixed(values, &self.spoken());
-        self.slots.push(Filling::Values(Box::new(names)));
+        self.slots.push(Filling::Values(Box::new(names), None));
         Ok(self.slots.len() - 1)
     }
 }
@@ -329,7 +336,8 @@ impl Graph {
     }
 }
 
-fn phrases(texts: &[String]) -> Vec<Vec<String>> {
+/// Texts as words, but for those that have none.
+pub(super) fn phrases(texts: &[String]) -> Vec<Vec<String>> {
     let phrases = texts.iter().map(|text| plain_words(text));
     phrases.filter(|words| !words.is_empty()).collect()
 }

@@ -96,8 +96,9 @@ impl Reading<'_> {
                 });
                 spans.collect()
             }
-            Filling::Values(names) => {
-                let mut fills = self.names(slot, names, at, false);
+            Filling::Values(names, noun) => {
+                let or_unknown = noun.is_some() && self.mercy >= Mercy::Unknown;
+                let mut fills = self.names(slot, names, at, or_unknown);
                 let twice = self.twice(names, at, &fills);
                 fills.extend(twice);
                 fills

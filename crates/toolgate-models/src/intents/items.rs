@@ -26,12 +26,14 @@ impl Item {
     }
 }
 
-/// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item.
+/// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item. An item is wanted or
+/// not by what it is and the words of its name.
 pub(crate) fn items(
     result: &Value,
     pointer: &str,
     qualifier: Option<&str>,
     kinds: &[Kind],
+    is_wanted: impl Fn(&Value, &[String]) -> bool,
 ) -> Vec<Item> {
     let (before, after) = pointer.split_once("/*").unwrap_or((pointer, ""));
     let list = result.pointer(before).map_or(&[][..], |found| match found {
@@ -44,6 +46,9 @@ pub(crate) fn items(
             .and_then(|pointer| item.pointer(pointer))
             .and_then(text);
         let words = plain_words(&name);
+        if !is_wanted(item, &words) {
+            return None;
+        }
         let is_one = |(index, kind): (usize, &Kind)| kind.has(item, &words).then_some(index);
         let kinds = kinds.iter().enumerate().filter_map(is_one).collect();
         Some(Item { name, place, kinds })

@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) value: String,
     /// What a person is told.
     pub(crate) label: String,
+    /// Where it is.
+    pub(crate) place: Option<String>,
 }
 
 /// What a name was found by.
@@ -64,7 +66,7 @@ pub(crate) struct Spoken<'a> {
 }
 
 impl Spoken<'_> {
-    fn words(&self, text: &str) -> Vec<String> {
+    pub(super) fn words(&self, text: &str) -> Vec<String> {
         self.numbers.in_digits(&plain_words(text))
     }
 
@@ -91,6 +93,7 @@ impl Names {
             let entry = Entry {
                 value: value.to_owned(),
                 label: value.to_owned(),
+                place: None,
             };
             let index = names.push(entry);
             let own = forms.is_empty().then_some(value);
@@ -132,6 +135,7 @@ impl Names {
             let index = names.push(Entry {
                 value: label.clone(),
                 label,
+                place: place.map(str::to_owned),
             });
             names.add_form(index, words);
             let places = place.map(|place| spoken.words(place)).unwrap_or_default();
@@ -291,10 +295,21 @@ impl Names {
         found.iter().map(|index| &self.entries[*index]).collect()
     }
 
-    /// Names that look a little like this.
-    pub(crate) fn suggestions(&self, text: &str, most: usize) -> Vec<String> {
+    /// Where something is.
+    pub(crate) fn place_of(&self, value: &str) -> Option<&str> {
+        let entry = self.entries.iter().find(|entry| entry.value == value)?;
+        entry.place.as_deref()
+    }
+
+    /// Names that look a little like this. What has more words than a name says more than it: `the fan in 5 minutes` is not
+    /// `fan` misspelt.
+    pub(crate) fn suggestions(&self, text: &str, most: usize, spoken: &Spoken<'_>) -> Vec<String> {
+        let count = |text: &str| spoken.set(&spoken.words(text)).len();
+        let said = count(text);
         let labels = self.entries.iter().map(|entry| entry.label.as_str());
-        toolgate_core::nearest(text, labels, most)
+        let mut near = toolgate_core::nearest(text, labels, most);
+        near.retain(|label| said <= count(label) + self.place_of(label).map_or(0, count));
+        near
     }
 }
 
@@ -353,7 +368,13 @@ mod tests {
             { "name": "Switch 1" }, { "name": "Switch 2" }, { "name": "Fan Three" }, { "name": "Socket 21" }, { "name": "Light", "location": "Bedroom" },
             { "name": "Light", "location": "Bath" }, { "name": "Café Machine", "location": "" }, { "name": 7 }, { "id": 3 }, null,
         ] });
-        let items = items(&result, "/devices/*/name", Some("/location"), &[]);
+        let items = items(
+            &result,
+            "/devices/*/name",
+            Some("/location"),
+            &[],
+            |_, _| true,
+        );
         let names = Names::live(items, &[], &spoken);
         for (text, expected) in [
             ("kitchen light", "Whole Kitchen Light"),

@@ -15,7 +15,6 @@ use super::lists::Names;
 use super::matcher::ListState;
 use super::meaning::Presence;
 use super::pack::ListSource;
-use super::words::plain_words;
 use crate::{ToolList, Toolbox};
 
 /// How long a list is good.
@@ -161,10 +160,13 @@ impl Live {
 
 fn names(engine: &Engine, source: &ListSource, result: &Value) -> Names {
     let kinds = &engine.pack.groups.kinds;
-    let mut items = items(result, &source.pointer, source.qualifier.as_deref(), kinds);
-    items.retain(|item| {
-        let words = plain_words(&item.name);
-        let has_one = |list: &[String]| list.iter().any(|word| words.contains(word));
+    let qualifier = source.qualifier.as_deref();
+    let items = items(result, &source.pointer, qualifier, kinds, |item, name| {
+        let has_one = |list: &[String]| list.iter().any(|word| name.contains(word));
+        let has = |(pointer, value): (&String, &Value)| item.pointer(pointer) == Some(value);
+        if source.or.iter().any(has) {
+            return true;
+        }
         (source.only.is_empty() || has_one(&source.only)) && !has_one(&source.without)
     });
     Names::live(items, kinds, &engine.spoken())

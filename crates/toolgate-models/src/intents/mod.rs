@@ -19,6 +19,7 @@ mod maths;
 mod meaning;
 mod numbers;
 mod pack;
+mod replies;
 mod spelling;
 mod talk;
 mod template;
@@ -147,12 +148,20 @@ impl IntentsClient {
     async fn heard(&self, text: &str, before: &[Message]) -> Meaning {
         let memory = memory(before.last());
         if let Some(Memory::Asked(choices)) = &memory
-            && let Some(meaning) = self.engine.answer_to(text, choices)
+            && was_heard(before.last(), choices)
+            && let Some(Some(meaning)) = self
+                .with_lists(before, |moment| {
+                    self.engine.answer_to(text, choices, moment)
+                })
+                .await
         {
             return meaning;
         }
         let meaning = self.understood(text, before).await;
         match (memory, meaning) {
+            (Some(Memory::Begun(_)), Meaning::Fail(_)) if self.engine.is_no(text) => {
+                self.engine.cancelled()
+            }
             // `Turn on.` `What should I turn on?` `The lamp.`
             (Some(Memory::Begun(begun)), Meaning::Fail(why)) => {
                 match self.understood(&format!("{begun} {text}"), before).await {
@@ -206,6 +215,7 @@ impl IntentsClient {
         };
         let joining = Joining {
             and: self.engine.text("and"),
+            about: self.engine.text("about"),
             done: self.engine.text("done"),
             units: &self.engine.pack.maths.shown,
         };
@@ -350,4 +360,14 @@ fn memory(message: Option<&Message>) -> Option<Memory> {
         } => Memory::deserialize(value).ok(),
         _ => None,
     })
+}
+
+/// True if a question stands in a message as it was asked. Of one that broke off as it was spoken nobody knows what was heard,
+/// and nothing that must not be done by mistake comes of the answer.
+fn was_heard(question: Option<&Message>, choices: &[Choice]) -> bool {
+    let Some(Message::Assistant(message)) = question else {
+        return false;
+    };
+    let text = message.to_text();
+    replies::is_harmless(choices) || choices.iter().all(|choice| text.contains(&choice.label))
 }

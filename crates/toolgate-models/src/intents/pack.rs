@@ -51,6 +51,8 @@ pub struct Pack {
     pub(crate) groups: Groups,
     pub(crate) texts: HashMap<String, String>,
     pub(crate) slots: HashMap<String, SlotKind>,
+    /// What one of the values of a slot is called: `place`. Without it nothing is said of what is no value.
+    pub(crate) nouns: HashMap<String, String>,
     pub(crate) intents: Vec<Intent>,
 }
 
@@ -95,7 +97,7 @@ pub(crate) struct Replies {
     pub(crate) all: Vec<String>,
     /// `first` is 1, `last` is 0.
     pub(crate) ordinals: HashMap<String, usize>,
-    /// Words that mean nothing in an answer.
+    /// Phrases that mean nothing in an answer.
     pub(crate) small: Vec<String>,
 }
 
@@ -152,6 +154,9 @@ pub(crate) struct ListSource {
     /// Only names with one of these words.
     #[serde(default)]
     pub(crate) only: Vec<String>,
+    /// And items with these values at these pointers, whatever their names.
+    #[serde(default)]
+    pub(crate) or: Map<String, Value>,
     /// Only names with none of these words.
     #[serde(default)]
     pub(crate) without: Vec<String>,
@@ -298,6 +303,7 @@ impl Pack {
         self.replies.small.extend(more.replies.small);
         self.texts.extend(more.texts);
         self.slots.extend(more.slots);
+        self.nouns.extend(more.nouns);
         let top = self
             .intents
             .iter()

@@ -27,10 +27,8 @@ impl Engine {
             return Ok(Meaning::Fail(self.text("too_long").to_owned()));
         };
         for mercy in [Mercy::None, Mercy::Spelling] {
-            let matches =
-                self.matches(&sentence, moment, mercy, |intent| moment.is_ready(intent))?;
-            if !matches.is_empty() {
-                return Ok(self.meaning(&sentence, &matches, moment));
+            if let Some(meaning) = self.meant(&sentence, moment, mercy)? {
+                return Ok(meaning);
             }
         }
         let matches = self.matches(&sentence, moment, Mercy::Unknown, |intent| {
@@ -49,16 +47,26 @@ impl Engine {
         let Some(sentence) = Sentence::read(text, &self.replace) else {
             return Ok(None);
         };
-        let matches = self.matches(&sentence, moment, Mercy::None, |intent| {
-            moment.is_ready(intent)
-        })?;
-        Ok(match self.meaning(&sentence, &matches, moment) {
-            Meaning::Act {
+        Ok(match self.meant(&sentence, moment, Mercy::None)? {
+            Some(Meaning::Act {
                 choice,
                 certain: true,
-            } => Some(choice),
+            }) => Some(choice),
             _ => None,
         })
+    }
+
+    /// What a sentence means with the tools that are there, if it is one that is known.
+    pub(super) fn meant(
+        &self,
+        sentence: &Sentence<'_>,
+        moment: &Moment<'_>,
+        mercy: Mercy,
+    ) -> Result<Option<Meaning>, BTreeSet<usize>> {
+        let is_ready = |intent: usize| moment.is_ready(intent);
+        let matches = self.matches(sentence, moment, mercy, is_ready)?;
+        let first = matches.first();
+        Ok(first.map(|first| self.meaning(sentence, first, &matches, moment)))
     }
 
     fn matches(
@@ -80,10 +88,13 @@ impl Engine {
         Ok(matches)
     }
 
-    fn meaning(&self, sentence: &Sentence<'_>, matches: &[Match], moment: &Moment<'_>) -> Meaning {
-        let Some(first) = matches.first() else {
-            return Meaning::Fail(String::new());
-        };
+    fn meaning(
+        &self,
+        sentence: &Sentence<'_>,
+        first: &Match,
+        matches: &[Match],
+        moment: &Moment<'_>,
+    ) -> Meaning {
         if let Some(words) = self.out_of_range(first) {
             return Meaning::Fail(words);
         }
@@ -105,8 +116,9 @@ impl Engine {
         match <[Choice; 1]>::try_from(choices) {
             Ok([choice]) => {
                 let is_much = choice.calls.len() > 1;
-                let is_daring = choice.careful && (forgiven || is_much);
-                if is_daring || is_much && first.has(How::Everything) {
+                let is_everything = first.has(How::Everything);
+                let is_daring = choice.careful && (forgiven || is_much || is_everything);
+                if is_daring || is_much && is_everything {
                     let slots: Vec<_> = choice.calls.iter().map(|call| &call.slots).collect();
                     let label = self.rendered(first, &slots);
                     return self.ask(vec![Choice { label, ..choice }]);
@@ -161,16 +173,20 @@ impl Engine {
     pub(crate) fn ask(&self, mut choices: Vec<Choice>) -> Meaning {
         let more = choices.len().saturating_sub(MOST_CHOICES);
         choices.truncate(MOST_CHOICES);
+        Meaning::Ask {
+            question: self.question(&choices, more),
+            choices,
+        }
+    }
+
+    pub(super) fn question(&self, choices: &[Choice], more: usize) -> String {
         let mut labels: Vec<String> = choices.iter().map(|choice| choice.label.clone()).collect();
         let key = if labels.len() == 1 { "mean" } else { "which" };
         if more > 0 {
             labels.push("…".to_owned());
         }
         let names = listed(&labels, self.text("or"));
-        Meaning::Ask {
-            question: self.filled(key, &[("choices", &names)]),
-            choices,
-        }
+        self.filled(key, &[("choices", &names)])
     }
 
     /// All ways to fill the slots of a match, each with what a person calls it. One way fills them several times where

@@ -19,6 +19,7 @@ use super::*;
 use crate::Offer;
 
 mod asking_back;
+mod consent;
 mod english;
 mod fast_path;
 mod house;

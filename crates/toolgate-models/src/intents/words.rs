@@ -45,6 +45,10 @@ impl<'a> Sentence<'a> {
         (tokens.len() <= MOST_WORDS).then_some(Self { raw, tokens })
     }
 
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.tokens.iter().map(|token| token.text.clone()).collect()
+    }
+
     /// The text of some words as it was written, with what stands before the first and after the last of them.
     pub(crate) fn around(&self, from: usize, to: usize) -> &'a str {
         let start = match from {

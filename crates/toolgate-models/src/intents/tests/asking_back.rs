@@ -3,6 +3,17 @@
 use super::talking::with;
 use super::*;
 
+/// What comes of an answer to the question that a sentence leads to.
+pub(super) async fn answered(client: &IntentsClient, sentence: &str, answer: &str) -> String {
+    let history = vec![user(sentence)];
+    let asked = ask(client, &history).await;
+    assert_eq!(asked.message.calls().count(), 0, "{sentence}");
+    assert_eq!(asked.stop, Stop::End, "a question is no failure");
+    let mut history = with(history, &asked);
+    history.push(user(answer));
+    shown(&ask(client, &history).await)
+}
+
 #[tokio::test]
 async fn an_answer_to_a_question_back_is_understood() {
     let client = everything();
@@ -53,12 +64,7 @@ async fn an_answer_to_a_question_back_is_understood() {
         ),
         ("unlock the frnt door", "front", unlock),
     ] {
-        let history = vec![user(question)];
-        let asked = ask(&client, &history).await;
-        assert_eq!(asked.message.calls().count(), 0, "{question}");
-        let mut history = with(history, &asked);
-        history.push(user(answer));
-        let text = shown(&ask(&client, &history).await);
+        let text = answered(&client, question, answer).await;
         assert!(
             text == expected || answer == "frnt door" && !text.contains('{'),
             "{answer}: {text}"
@@ -89,12 +95,8 @@ async fn all_that_was_asked_about_may_be_meant() {
             r#"control_zwave_device {"deviceName":"Bedroom Light","action":"on"}"#,
         ),
     ] {
-        let history = vec![user(question)];
-        let asked = ask(&client, &history).await;
-        assert_eq!(asked.stop, Stop::End, "a question is no failure");
-        let mut history = with(history, &asked);
-        history.push(user(answer));
-        assert_eq!(shown(&ask(&client, &history).await), expected, "{answer}");
+        let text = answered(&client, question, answer).await;
+        assert_eq!(text, expected, "{answer}");
     }
 }
 

@@ -180,7 +180,7 @@ async fn what_could_mean_two_things_is_asked_back() {
         ),
         (
             "turn on the bathroom light",
-            "I know no device called “bathroom light”. Did you mean Bedroom Light?",
+            "I know no device called “bathroom light”. Do you mean “turn on Bedroom Light”?",
         ),
         (
             "turn on the garage fountain",

@@ -94,6 +94,7 @@ fn sample(slot: &template::Slot) -> String {
     let text = match slot.name.as_str() {
         "device" | "dimmer" => "kitchen light",
         "thermostat" => "living room thermostat",
+        "door" => "front door",
         "room" => "bedroom",
         "zone" => "tokyo",
         "state" => "on",
