@@ -28,9 +28,20 @@ impl Engine {
             Presence::Ready { name, careful } => (name, *careful),
             Presence::Words => return None,
         };
-        if let Some(words) = self.out_of_range(found) {
-            return Some(Meaning::Fail(words));
+        match self.out_of_range(found) {
+            Some(words) => Some(Meaning::Fail(words)),
+            None => self.unknown(found, name, careful, moment),
         }
+    }
+
+    /// What is said of a name that is not there, with the tool of this name.
+    fn unknown(
+        &self,
+        found: &Match,
+        tool: &str,
+        careful: bool,
+        moment: &Moment<'_>,
+    ) -> Option<Meaning> {
         let is_unknown = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Unknown;
         let place = found.slots.iter().position(|slot| is_unknown(&slot))?;
         let (_, slot, fill) = &found.slots[place];
@@ -65,7 +76,7 @@ impl Engine {
         meant.slots[place].2.values = near
             .map(|name| (name.as_str().into(), name.clone()))
             .collect();
-        let choices = self.choices(&meant, false, name, careful);
+        let choices = self.choices(&meant, false, tool, careful);
         let question = format!("{unknown} {}", self.question(&choices, 0));
         Some(Meaning::Ask { question, choices })
     }

@@ -1,5 +1,7 @@
 //! What is no yes counts as none, above all where a lock would move.
 
+use std::sync::LazyLock;
+
 use super::asking_back::answered;
 use super::talking::with;
 use super::*;
@@ -260,4 +262,21 @@ async fn everything_that_locks_is_what_a_tool_calls_so_or_has_a_name_for_it() {
         say(&client, "lock everything").await,
         "Do you mean “lock Back Door, Entrance and Front Door Light”?"
     );
+}
+
+static HOUSE: LazyLock<IntentsClient> = LazyLock::new(house);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_answer_moves_a_lock_that_neither_agrees_nor_names_it(answer in "((unlock|lock|the|front|door|a|is|it|that|one|no|not|yes|on|in|and|fan|hall|please)[ ,]){1,5}[?]?") {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let text = runtime.block_on(answered(&HOUSE, "unlock the front", &answer));
+        let words = words::plain_words(&answer);
+        let has = |word: &str| words.iter().any(|one| one == word);
+        let agrees = ["yes", "yes please", "that one", "yes that one"].contains(&words.join(" ").as_str());
+        let names = has("front") && has("door") && words[0] != "is" && !["no", "not", "fan", "hall"].iter().any(|word| has(word));
+        prop_assert!(agrees || names || !text.contains("control_lock"), "{}: {}", answer, text);
+    }
 }
