@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::hub::{self, Hub};
 use super::outlet::Outlet;
@@ -28,6 +28,8 @@ const RETRY: [Duration; 4] = [
 ];
 /// How long a room rings after a word: sound of the gateway's own voice.
 const ECHO: Duration = Duration::from_millis(300);
+/// How long sound may fail to come, besides the silence that ends a request.
+const STALLED: Duration = Duration::from_secs(1);
 /// What is told of a file in which nobody spoke, or nobody was called.
 const NO_REQUEST: &str = "no request in this file";
 /// How long a voice that was stopped may still be heard.
@@ -58,6 +60,8 @@ pub(super) struct Memory {
     looks: usize,
     /// The gateway's own voice is in the room until then.
     deaf_until: Option<Instant>,
+    /// When there was sound last.
+    sounded: Option<Instant>,
     /// Somebody is speaking.
     is_heard: bool,
     /// Nothing came of this file so far.
@@ -111,6 +115,7 @@ impl Ear<'_> {
             _ => opened.source,
         };
         loop {
+            let stall = self.stall();
             tokio::select! {
                 heard = source.next() => match heard? {
                     Some(Heard::Sound(samples)) => self.sound(&mut segmenter, &samples).await,
@@ -130,8 +135,18 @@ impl Ear<'_> {
                 key = news(self.keys.as_mut()) => match key {
                     Key::Talk => self.woken(&mut segmenter, None, Instant::now()).await,
                 },
+                () = sleep_until(stall.unwrap_or_else(Instant::now)), if stall.is_some() => {
+                    self.take(segmenter.end(Instant::now())).await;
+                }
             }
         }
+    }
+
+    /// When a request is over whose sound just stops: time is counted in sound, and nothing else would end it.
+    fn stall(&self) -> Option<Instant> {
+        let is_live = self.memory.is_heard && !can_wait(self.input);
+        let last = self.memory.sounded.filter(|_| is_live)?;
+        Some(last + self.settings.silence + STALLED)
     }
 
     fn connect(&self, link: Option<SatelliteLink>) {
@@ -153,6 +168,7 @@ impl Ear<'_> {
         // A recorder without a sound card starts well, and ends.
         self.engines.worked(Role::Microphone);
         self.memory.looks = 0;
+        self.memory.sounded = Some(Instant::now());
         if let Some((wake, _)) = &self.wake {
             wake.feed(samples);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fakewyoming::{FakeSatellite, Fault};
 use toolgate_journal::TurnOutcome;
 use toolgate_voice::wyoming::{Address, Connection, Event};
-use toolgate_voice::{Input, Mode};
+use toolgate_voice::{Input, Key, Mode};
 
 use crate::model::Say;
 use crate::stage::{HANG, SPOKEN, Stage, free, speech};
@@ -34,6 +34,18 @@ async fn a_request_is_heard_answered_and_spoken() {
     assert!(times.is_sorted() && times[0].is_some(), "{stages:?}");
     let summary = stage.end().await;
     assert_eq!((summary.turns, summary.failed), (1, 0));
+}
+
+#[tokio::test]
+async fn a_request_whose_sound_just_stops_is_answered() {
+    let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    stage.keys.send(Key::Talk).await.unwrap();
+    stage.sees("state listening", 1).await;
+    let request = speech();
+    // Without the silence behind it.
+    stage.mic.hear(&request[..request.len() - 20_000]);
+    stage.sees("turn answered", 1).await;
+    stage.end().await;
 }
 
 #[tokio::test]
