@@ -6,54 +6,73 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::GatewayError;
+use super::addresses::Addresses;
 use crate::services::{HandleService, TtsService};
 use crate::turn::BackgroundTranscriber;
 use crate::wyoming::{Address, Server, Service};
 use crate::{Synthesize, VoiceSettings};
 
-/// A service whose port is taken.
+/// Ports that are taken before anything starts: whoever connects early waits, and what is not to be had is told at once.
+pub(super) struct Ports {
+    handle: Option<Server>,
+    serve_tts: Option<Server>,
+}
+
+/// A service and where it is.
 pub(super) struct Offer {
     server: Server,
     service: Arc<dyn Service>,
 }
 
+impl Ports {
+    pub(super) async fn open(addresses: &Addresses) -> Result<Self, GatewayError> {
+        Ok(Self {
+            handle: open("handle", addresses.handle.as_ref()).await?,
+            serve_tts: open("serveTts", addresses.serve_tts.as_ref()).await?,
+        })
+    }
+
+    /// Everything that is to be offered.
+    pub(super) fn offers(
+        self,
+        transcriber: Arc<BackgroundTranscriber>,
+        engine: Arc<dyn Synthesize>,
+        settings: &VoiceSettings,
+    ) -> Vec<Offer> {
+        let language = Some(settings.language.clone()).filter(|language| !language.is_empty());
+        let languages: Vec<String> = language.into_iter().collect();
+        let handle = self.handle.map(|server| {
+            let service = HandleService::new(transcriber, languages.clone());
+            Offer::new("conversation", server, Arc::new(service))
+        });
+        let serve_tts = self.serve_tts.map(|server| {
+            let service = TtsService::new(engine, &settings.tts_voice, languages);
+            Offer::new("speech", server, Arc::new(service))
+        });
+        handle.into_iter().chain(serve_tts).collect()
+    }
+}
+
+async fn open(
+    key: &'static str,
+    address: Option<&Address>,
+) -> Result<Option<Server>, GatewayError> {
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let server = Server::bind(address).await;
+    let server = server.map_err(|error| GatewayError::Offer { key, error })?;
+    Ok(Some(server))
+}
+
 impl Offer {
-    async fn at(
-        address: &Address,
-        key: &'static str,
-        service: Arc<dyn Service>,
-    ) -> Result<Self, GatewayError> {
-        let server = Server::bind(address).await;
-        let server = server.map_err(|error| GatewayError::Offer { key, error })?;
+    fn new(what: &str, server: Server, service: Arc<dyn Service>) -> Self {
         let address = server.address();
-        info!(service = key, %address, "offered");
-        Ok(Self { server, service })
+        info!(%address, "{what} is offered");
+        Self { server, service }
     }
 
     pub(super) async fn serve(self, stop: CancellationToken) {
         self.server.serve(self.service, stop).await;
     }
-}
-
-/// Takes the ports of all that is to be offered.
-pub(super) async fn open(
-    [handle, tts]: [Option<&Address>; 2],
-    transcriber: Arc<BackgroundTranscriber>,
-    engine: Arc<dyn Synthesize>,
-    settings: &VoiceSettings,
-) -> Result<Vec<Offer>, GatewayError> {
-    let languages: Vec<String> = Some(settings.language.clone())
-        .filter(|language| !language.is_empty())
-        .into_iter()
-        .collect();
-    let mut offers = Vec::new();
-    if let Some(address) = handle {
-        let service = HandleService::new(transcriber, languages.clone());
-        offers.push(Offer::at(address, "handle", Arc::new(service)).await?);
-    }
-    if let Some(address) = tts {
-        let service = TtsService::new(engine, &settings.tts_voice, languages);
-        offers.push(Offer::at(address, "serveTts", Arc::new(service)).await?);
-    }
-    Ok(offers)
 }

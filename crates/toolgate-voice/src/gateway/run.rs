@@ -15,10 +15,11 @@ use super::addresses::Addresses;
 use super::find::{self, Finder};
 use super::hub::{self, Hub};
 use super::listening::{Ear, Memory, can_wait};
+use super::offers::Ports;
 use super::outlet::{Outlet, Voice};
 use super::satellite::Satellite;
 use super::stand_in::StandIn;
-use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, offers, words};
+use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
 use crate::listen::Wake;
@@ -117,6 +118,7 @@ impl Running {
         reach: watch::Receiver<Reach>,
         background: &mut JoinSet<()>,
     ) -> Result<(), GatewayError> {
+        let ports = Ports::open(&self.addresses).await?;
         let looks = tokio::spawn(find::all(self.looks()));
         let tools = tokio::spawn(self.finder.clone().tools(reach.clone()));
         let settled = async {
@@ -140,7 +142,10 @@ impl Running {
         let transcriber = Arc::new(self.transcriber(model?, input.as_ref(), background)?);
         let opened = opened?;
         self.look_after_engines(input.is_some(), background);
-        self.offer(&transcriber, background).await?;
+        let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
+        for offer in ports.offers(Arc::clone(&transcriber), engine, &self.settings) {
+            background.spawn(offer.serve(self.stop.clone()));
+        }
         let is_patient = input.as_ref().is_some_and(can_wait);
         background.spawn(self.following(settled.clone(), reach, is_patient));
         let ready = self.announcement(settled, is_patient);
@@ -268,24 +273,6 @@ impl Running {
                 background.spawn(self.finder.clone().look_after(role, address));
             }
         }
-    }
-
-    async fn offer(
-        &self,
-        transcriber: &Arc<BackgroundTranscriber>,
-        background: &mut JoinSet<()>,
-    ) -> Result<(), GatewayError> {
-        let addresses = [&self.addresses.handle, &self.addresses.serve_tts];
-        let services = offers::open(
-            addresses.map(Option::as_ref),
-            Arc::clone(transcriber),
-            Arc::clone(&self.voice) as Arc<dyn Synthesize>,
-            &self.settings,
-        );
-        for service in services.await? {
-            background.spawn(service.serve(self.stop.clone()));
-        }
-        Ok(())
     }
 
     /// Tells of servers of tools that go and come back later; aloud where somebody is in the room.
