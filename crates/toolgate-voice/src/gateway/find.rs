@@ -131,32 +131,35 @@ impl Finder {
         outlet: Option<Arc<Outlet>>,
         at: Option<Address>,
     ) {
-        let looking = async {
-            let mut problem = voice.find().err();
-            if let Some(error) = &problem {
-                self.engines.lost(Role::Speech, &error.to_string());
-            } else if let Some(address) = at {
-                problem = self.look(Role::Speech, &address).await.err();
+        // A satellite is a loudspeaker itself.
+        if let Some(outlet) = outlet {
+            let found = async { outlet.find().err() };
+            self.part(Role::Loudspeaker, found).await;
+        }
+        let found = async {
+            match (voice.find(), at) {
+                (Err(error), _) => Some(error),
+                (Ok(_), Some(address)) => self.look(Role::Speech, &address).await.err(),
+                (Ok(_), None) => None,
             }
-            // A satellite is one itself.
-            if let Some(Err(error)) = outlet.map(|outlet| outlet.find().map(drop)) {
-                self.engines.lost(Role::Loudspeaker, &error.to_string());
-                problem = problem.or(Some(error));
-            }
-            problem.map(|error| error.to_string())
         };
-        self.phase("speech", looking, Option::clone).await;
+        self.part(Role::Speech, found).await;
+    }
+
+    /// One engine of the start, and what is wrong with it.
+    async fn part(&self, role: Role, looking: impl Future<Output = Option<EngineError>>) {
+        let looking = async {
+            let problem = looking.await?.to_string();
+            self.engines.lost(role, &problem);
+            Some(problem)
+        };
+        self.phase(&role.to_string(), looking, Option::clone).await;
     }
 
     /// An engine behind an address.
     pub(super) async fn engine(self, role: Role, address: Address) {
-        let looking = self.look(role, &address);
-        let name = role.to_string();
-        let looked = self.phase(&name, looking, |found| {
-            found.as_ref().err().map(ToString::to_string)
-        });
-        // Who wants to know was told.
-        drop(looked.await);
+        let found = async { self.look(role, &address).await.err() };
+        self.part(role, found).await;
     }
 
     /// What does not come again must be there; a microphone may come later.

@@ -27,6 +27,7 @@ async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told
     let events = stage.watch.events();
     assert_eq!(events.iter().filter(|event| is_ready(event)).count(), 1);
     for name in [
+        "loudspeaker",
         "speech",
         "model",
         "microphone",
