@@ -16,7 +16,9 @@ pub enum WavError {
     #[error("this is not WAV: {0}")]
     NotWav(String),
     /// It is compressed, or of a rare width.
-    #[error("this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits")]
+    #[error(
+        "this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits; sox OLD.wav -e signed -b 16 NEW.wav makes it so"
+    )]
     Unsupported,
     /// Its sound cannot be used.
     #[error(transparent)]

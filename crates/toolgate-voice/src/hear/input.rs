@@ -132,7 +132,7 @@ mod tests {
         for (text, expected) in [
             (
                 "tcp://x",
-                "'tcp://x' is no Wyoming address: write tcp://host:port or unix:///path",
+                "'tcp://x' is no Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path",
             ),
             (
                 "sox 'a",

@@ -58,7 +58,9 @@ fn is_here(host: &str) -> bool {
 
 /// Text that is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no Wyoming address: write tcp://host:port or unix:///path")]
+#[error(
+    "'{text}' is no Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"
+)]
 pub struct AddressError {
     text: String,
 }
@@ -174,7 +176,7 @@ mod tests {
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(
-                error.ends_with("is no Wyoming address: write tcp://host:port or unix:///path"),
+                error.ends_with("is no Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"),
                 "{text}: {error}"
             );
         }

@@ -152,8 +152,18 @@ async fn of_wake(settings: &VoiceSettings) -> Option<Checked> {
 }
 
 async fn of_tts(settings: &VoiceSettings) -> Checked {
-    let part = |info: &Info| Some(escape(&info.tts.first()?.artifact.name));
-    let found = of_engine(&settings.tts, &CommandTts::KNOWN, part, "does not speak").await;
+    let voice = settings.tts_voice.as_str();
+    let part = |info: &Info| {
+        let program = info.tts.first()?;
+        let mut voices = info.tts.iter().flat_map(|program| &program.voices);
+        let has = voice.is_empty() || voices.any(|known| known.artifact.name == voice);
+        has.then(|| escape(&program.artifact.name))
+    };
+    let is_no = match voice {
+        "" => "does not speak".to_owned(),
+        voice => format!("has no voice '{}'", escape(voice)),
+    };
+    let found = of_engine(&settings.tts, &CommandTts::KNOWN, part, &is_no).await;
     Checked {
         name: "tts",
         found,

@@ -103,6 +103,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
             "tts",
             "do: sudo apt-get install espeak-ng",
         ),
+        (json!({ "ttsVoice": "hal" }), "tts", "has no voice 'hal'"),
         (json!({ "input": nobody }), "input", "FAILED   input"),
         (
             json!({ "handle": free }),
