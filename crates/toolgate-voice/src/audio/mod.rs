@@ -85,17 +85,19 @@ pub struct Sound {
     pub bytes: Bytes,
 }
 
+/// In few words, for tables.
+#[cfg(test)]
+pub(crate) fn format(rate: u32, width: u16, channels: u16) -> Format {
+    Format {
+        rate,
+        width,
+        channels,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn format(rate: u32, width: u16, channels: u16) -> Format {
-        Format {
-            rate,
-            width,
-            channels,
-        }
-    }
 
     #[test]
     fn a_format_nobody_could_play_is_refused_with_what_it_must_be() {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::EngineError;
+
 /// Keeps what was given but not heard yet short, so that a stop and a change of the volume are heard soon, and knows how much
 /// was heard.
 #[derive(Debug)]
@@ -27,6 +29,18 @@ impl Pace {
     /// Waits until more may be given.
     pub(super) async fn room(&self) {
         sleep(self.unheard().saturating_sub(self.lead)).await;
+    }
+
+    /// Gives a piece of this length, as soon as it may be given.
+    pub(super) async fn give(
+        &mut self,
+        length: Duration,
+        giving: impl Future<Output = Result<(), EngineError>>,
+    ) -> Result<(), EngineError> {
+        self.room().await;
+        giving.await?;
+        self.gave(length);
+        Ok(())
     }
 
     pub(super) fn gave(&mut self, length: Duration) {

@@ -68,14 +68,7 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn format(rate: u32, width: u16, channels: u16) -> Format {
-        Format {
-            rate,
-            width,
-            channels,
-        }
-    }
+    use crate::audio::format;
 
     #[test]
     fn every_width_becomes_sixteen_bits() {

@@ -48,11 +48,15 @@ pub trait Playing: Send {
     /// How much of what was given was heard by now.
     fn heard(&self) -> Duration;
 
-    /// Nothing comes after this. Resolves once everything was heard.
-    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>>;
+    /// Nothing comes after this. Resolves once everything was heard: at once, where that was so with the last piece.
+    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
+        async { Ok(()) }.boxed()
+    }
 
-    /// Silence, now.
-    fn stop(&mut self) -> BoxFuture<'_, ()>;
+    /// Silence, now. Where all was heard it is silent.
+    fn stop(&mut self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
 }
 
 /// The engine of a gateway that says nothing: no sound for any text.
@@ -96,13 +100,5 @@ impl Playing for Unheard {
 
     fn heard(&self) -> Duration {
         self.given
-    }
-
-    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
-        async { Ok(()) }.boxed()
-    }
-
-    fn stop(&mut self) -> BoxFuture<'_, ()> {
-        async {}.boxed()
     }
 }

@@ -162,14 +162,6 @@ impl Playing for Sounding {
     fn heard(&self) -> Duration {
         self.heard
     }
-
-    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
-        async { Ok(()) }.boxed()
-    }
-
-    fn stop(&mut self) -> BoxFuture<'_, ()> {
-        async {}.boxed()
-    }
 }
 
 /// A tool that takes a while; it counts how often it began and ended.

@@ -22,14 +22,7 @@ async fn vo1_without_the_zwave_server_the_time_is_still_told_aloud() {
         "model": { "provider": "intents" },
         "voice": { "asr": whisper.address(), "tts": "espeak-ng", "tones": false },
     });
-    let answer = folder.path("answer.wav");
-    let arguments = [
-        "--wav",
-        wav.to_str().unwrap(),
-        "--out",
-        answer.to_str().unwrap(),
-    ];
-    let done = folder.start(&config, &arguments).ended();
+    let (done, answer) = folder.answered(&config, &wav);
     assert_eq!(done.code, Some(0), "{}", done.log);
     for line in [
         "❌ Failed to initialize MCP tools after 3 attempts",

@@ -24,6 +24,14 @@ impl Folder {
         self.0.path().join(name)
     }
 
+    /// Has a file answered with this configuration; with the file of the spoken answer.
+    pub(crate) fn answered(&self, config: &Value, wav: &Path) -> (Done, PathBuf) {
+        let answer = self.path("answer.wav");
+        let [wav, out] = [wav, &answer].map(|file| file.to_str().unwrap());
+        let done = self.start(config, &["--wav", wav, "--out", out]).ended();
+        (done, answer)
+    }
+
     /// Starts the gateway with this configuration.
     pub(crate) fn start(&self, config: &Value, arguments: &[&str]) -> Running {
         let file = self.path("toolgate.json");
@@ -92,7 +100,8 @@ impl Running {
         };
         let mut stdout = self.child.stdout.take().unwrap();
         stdout.read_to_string(&mut out).unwrap();
-        let turns = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        let turns = lines.filter(|line: &Value| line["outcome"] != "dropped");
         Done {
             code: code.code(),
             turns: turns.collect(),

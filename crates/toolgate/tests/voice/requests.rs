@@ -19,14 +19,7 @@ async fn asked(text: &str, home: &Home, whisper: &Engine, model: Value) -> (Done
         "model": model,
         "voice": { "asr": whisper.address(), "tts": "espeak-ng", "tones": false },
     });
-    let answer = folder.path("answer.wav");
-    let arguments = [
-        "--wav",
-        wav.to_str().unwrap(),
-        "--out",
-        answer.to_str().unwrap(),
-    ];
-    let done = folder.start(&config, &arguments).ended();
+    let (done, answer) = folder.answered(&config, &wav);
     let said = whisper.understands(&answer).await;
     (done, said, folder)
 }

@@ -92,14 +92,6 @@ impl Playing for Writing {
     fn heard(&self) -> Duration {
         self.given
     }
-
-    fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
-        async { Ok(()) }.boxed()
-    }
-
-    fn stop(&mut self) -> BoxFuture<'_, ()> {
-        async {}.boxed()
-    }
 }
 
 async fn blocking<T: Send + 'static>(

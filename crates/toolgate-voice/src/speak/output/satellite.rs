@@ -39,15 +39,9 @@ struct Sending {
 
 impl Playing for Sending {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
-        async move {
-            self.pace.room().await;
-            let format = self.format;
-            let length = format.duration(bytes.len());
-            self.link.send(Event::chunk(format, bytes)).await?;
-            self.pace.gave(length);
-            Ok(())
-        }
-        .boxed()
+        let length = self.format.duration(bytes.len());
+        let sending = self.link.send(Event::chunk(self.format, bytes));
+        self.pace.give(length, sending).boxed()
     }
 
     fn heard(&self) -> Duration {

@@ -61,16 +61,10 @@ struct Sending {
 }
 
 impl Sending {
-    fn connection(&mut self) -> Result<&mut Connection, EngineError> {
-        self.connection.as_mut().ok_or_else(|| EngineError::Closed {
-            at: self.at.clone(),
-        })
-    }
-
     /// Until the service says that everything was played; some never say it.
     async fn played(&mut self) -> Result<(), EngineError> {
         let within = self.pace.unheard() + PATIENCE;
-        let connection = self.connection()?;
+        let connection = connected(&mut self.connection, &self.at)?;
         let waiting = async {
             loop {
                 match connection.receive().await? {
@@ -83,17 +77,23 @@ impl Sending {
     }
 }
 
+/// The connection, unless it was given up.
+fn connected<'a>(
+    connection: &'a mut Option<Connection>,
+    at: &str,
+) -> Result<&'a mut Connection, EngineError> {
+    connection
+        .as_mut()
+        .ok_or_else(|| EngineError::Closed { at: at.to_owned() })
+}
+
 impl Playing for Sending {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
-            self.pace.room().await;
-            let format = self.format;
-            let length = format.duration(bytes.len());
-            self.connection()?
-                .send(&Event::chunk(format, bytes))
-                .await?;
-            self.pace.gave(length);
-            Ok(())
+            let length = self.format.duration(bytes.len());
+            let chunk = Event::chunk(self.format, bytes);
+            let connection = connected(&mut self.connection, &self.at)?;
+            self.pace.give(length, connection.send(&chunk)).await
         }
         .boxed()
     }
@@ -105,7 +105,8 @@ impl Playing for Sending {
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             let stop = Event::AudioStop { timestamp: None };
-            self.connection()?.send(&stop).await?;
+            let connection = connected(&mut self.connection, &self.at)?;
+            connection.send(&stop).await?;
             self.played().await?;
             // One that says so too early, or goes away, has not been heard yet.
             tokio::time::sleep(self.pace.unheard()).await;
