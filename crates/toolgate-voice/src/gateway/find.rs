@@ -1,6 +1,6 @@
 //! What the gateway looks for at the start, side by side: each part is timed and told of.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -17,7 +17,7 @@ use super::outlet::{Outlet, Voice};
 use super::stand_in::StandIn;
 use super::{FindModel, GatewayError, Reach, words};
 use crate::hear::{self, Input, Opened};
-use crate::turn::Engines;
+use crate::turn::{BackgroundTranscriber, Engines};
 use crate::wyoming::{Address, Connection, Info, describe};
 use crate::{EngineError, Event, Role, Speaker, Watcher};
 
@@ -194,14 +194,25 @@ impl Finder {
         }
     }
 
-    /// Looks for the model until it is there.
-    pub(super) async fn model_again(self, find: FindModel, stand_in: Arc<StandIn>) {
+    /// Looks for the model whenever it is away.
+    pub(super) async fn look_after_model(
+        self,
+        find: FindModel,
+        stand_in: Arc<StandIn>,
+        transcriber: Weak<BackgroundTranscriber>,
+    ) {
         loop {
             sleep(MODEL_AGAIN).await;
-            if let Ok(chosen) = find().await {
-                stand_in.find(chosen.client);
+            if !self.engines.all_lost().contains(&Role::Model) {
+                continue;
+            }
+            if let Ok(chosen) = find().await
+                && stand_in.find(&chosen)
+            {
+                if let Some(transcriber) = transcriber.upgrade() {
+                    transcriber.use_model(&chosen.settings);
+                }
                 self.engines.worked(Role::Model);
-                return;
             }
         }
     }

@@ -139,7 +139,7 @@ impl Running {
             started = starting => started,
             () = self.stop.cancelled() => return Ok(()),
         };
-        let transcriber = Arc::new(self.transcriber(model?, input.as_ref(), background)?);
+        let transcriber = self.transcriber(model?, input.as_ref(), background)?;
         let opened = opened?;
         self.look_after_engines(input.is_some(), background);
         let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
@@ -225,29 +225,28 @@ impl Running {
         looks
     }
 
-    /// Who answers: the model, or plain sentences while it is looked for.
+    /// Who answers: the model, or plain sentences while it is away.
     fn transcriber(
         &self,
         model: Option<Chosen>,
         input: Option<&Input>,
         background: &mut JoinSet<()>,
-    ) -> Result<BackgroundTranscriber, GatewayError> {
-        let (client, model_settings) = match model {
-            Some(chosen) => (chosen.client, chosen.settings),
-            None => {
-                let stand_in = Arc::new(StandIn::new(find::sentences(&self.toolbox)?));
-                let find = Arc::clone(&self.model);
-                let again = self.finder.clone();
-                background.spawn(again.model_again(find, Arc::clone(&stand_in)));
-                let client: Arc<dyn ModelClient> = stand_in;
-                (client, self.model_settings.clone())
+    ) -> Result<Arc<BackgroundTranscriber>, GatewayError> {
+        let engines = Arc::clone(&self.finder.engines);
+        let stand_in = StandIn::new(find::sentences(&self.toolbox)?, Arc::clone(&engines));
+        let stand_in = Arc::new(stand_in);
+        let model_settings = match model {
+            Some(chosen) => {
+                stand_in.find(&chosen);
+                chosen.settings
             }
+            None => self.model_settings.clone(),
         };
         let settings = &self.settings;
         let address = self.addresses.asr.clone();
         let asr = WyomingAsr::new(address, &settings.language, settings.asr_timeout);
         let equipment = Equipment {
-            model: client,
+            model: Arc::clone(&stand_in) as Arc<dyn ModelClient>,
             model_settings,
             toolbox: self.toolbox.clone(),
             transcribe: Arc::new(asr),
@@ -255,11 +254,13 @@ impl Running {
             watcher: Arc::clone(&self.finder.hub) as Arc<dyn Watcher>,
             journal: self.journal.clone(),
         };
-        let engines = Arc::clone(&self.finder.engines);
         let source = input.map_or(HANDLE, source);
-        Ok(BackgroundTranscriber::beside(
-            engines, equipment, settings, source,
-        ))
+        let transcriber = BackgroundTranscriber::beside(engines, equipment, settings, source);
+        let transcriber = Arc::new(transcriber);
+        let (find, finder) = (Arc::clone(&self.model), self.finder.clone());
+        let asked = Arc::downgrade(&transcriber);
+        background.spawn(finder.look_after_model(find, stand_in, asked));
+        Ok(transcriber)
     }
 
     fn look_after_engines(&self, hears: bool, background: &mut JoinSet<()>) {

@@ -288,20 +288,22 @@ fn failed(words: &str, error: String) -> Came {
 /// Who answered the last turn: the model, or the sentences in front of it.
 fn who(client: &dyn ModelClient, conversation: &Conversation) -> String {
     let messages = conversation.history().iter().rev();
-    let turn = messages.take_while(|message| !matches!(message, Message::User { .. }));
-    let by_intents = turn.clone().any(|message| {
-        let Message::Assistant(message) = message else {
-            return false;
-        };
-        let is_of_intents = |part: &Part| {
-            let provider = Provider::Intents;
-            matches!(part, Part::Opaque { provider: of, .. } if *of == provider)
-        };
-        message.parts.iter().any(is_of_intents)
-    });
+    let mut turn = messages.take_while(|message| !matches!(message, Message::User { .. }));
+    let by_intents = turn.any(is_of_intents);
     match client.provider() {
         Provider::Intents => format!("intents {}", client.model()),
         _ if by_intents => Provider::Intents.to_string(),
         provider => format!("{provider} {}", client.model()),
     }
+}
+
+/// True for what the sentences said or called that need no model.
+pub(crate) fn is_of_intents(message: &Message) -> bool {
+    let Message::Assistant(message) = message else {
+        return false;
+    };
+    message.parts.iter().any(|part| match part {
+        Part::Opaque { provider, .. } => *provider == Provider::Intents,
+        _ => false,
+    })
 }

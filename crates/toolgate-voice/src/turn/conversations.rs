@@ -1,7 +1,7 @@
 //! Who talks about what: a conversation for each source, forgotten when nobody goes on with it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex as Lock;
@@ -29,7 +29,7 @@ pub(super) type Talk = Arc<Lock<Conversation>>;
 pub(super) struct Conversations {
     client: Arc<dyn ModelClient>,
     toolbox: Toolbox,
-    settings: ModelSettings,
+    settings: Mutex<ModelSettings>,
     forget_after: Duration,
     kept: Mutex<HashMap<String, Kept>>,
 }
@@ -43,21 +43,21 @@ impl Conversations {
     pub(super) fn new(
         client: Arc<dyn ModelClient>,
         toolbox: Toolbox,
-        mut settings: ModelSettings,
+        settings: ModelSettings,
         forget_after: Duration,
     ) -> Self {
-        let own = match settings.system.as_str() {
-            "" => SYSTEM,
-            own => own,
-        };
-        settings.system = format!("{own}\n\n{SPOKEN}");
         Self {
             client,
             toolbox: toolbox.asked_by(Origin::Voice),
-            settings,
+            settings: Mutex::new(spoken(settings)),
             forget_after,
             kept: Mutex::default(),
         }
+    }
+
+    /// For conversations that begin from now on.
+    pub(super) fn use_model(&self, settings: ModelSettings) {
+        *lock(&self.settings) = spoken(settings);
     }
 
     pub(super) fn client(&self) -> &dyn ModelClient {
@@ -71,7 +71,7 @@ impl Conversations {
     /// The conversation of a place, or a new one if nobody went on with it for too long.
     pub(super) fn get(&self, place: &str) -> Talk {
         let now = Instant::now();
-        let mut kept = self.lock();
+        let mut kept = lock(&self.kept);
         // Whoever is being answered is not forgotten, however long that takes.
         let is_used = |kept: &Kept| Arc::strong_count(&kept.talk) > 1;
         kept.retain(|_, kept| is_used(kept) || now - kept.used < self.forget_after);
@@ -91,21 +91,32 @@ impl Conversations {
 
     /// A turn of this place is over: the time to go on begins now.
     pub(super) fn touch(&self, place: &str) {
-        if let Some(kept) = self.lock().get_mut(place) {
+        if let Some(kept) = lock(&self.kept).get_mut(place) {
             kept.used = Instant::now();
         }
     }
 
     pub(super) fn forget(&self, place: &str) {
-        self.lock().remove(place);
+        lock(&self.kept).remove(place);
     }
 
     fn begin(&self) -> Conversation {
         let client = Arc::clone(&self.client);
-        Conversation::new(client, self.toolbox.clone(), self.settings.clone())
+        let settings = lock(&self.settings).clone();
+        Conversation::new(client, self.toolbox.clone(), settings)
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// With what a model must know whose answers are heard.
+fn spoken(mut settings: ModelSettings) -> ModelSettings {
+    let own = match settings.system.as_str() {
+        "" => SYSTEM,
+        own => own,
+    };
+    settings.system = format!("{own}\n\n{SPOKEN}");
+    settings
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -37,6 +37,7 @@ use toolgate_journal::{Journal, VoiceTurn};
 use toolgate_models::{ModelClient, ModelSettings, Toolbox};
 use tracing::{debug, error, warn};
 
+pub(crate) use answering::is_of_intents;
 pub(crate) use engines::Engines;
 pub use reason::{Overrun, Reason};
 
@@ -214,6 +215,11 @@ impl BackgroundTranscriber {
     pub fn interrupt(&self) {
         let next = self.shared.next.load(Ordering::Relaxed);
         self.shared.give_up(next);
+    }
+
+    /// How the model is used from now on, in new conversations.
+    pub(crate) fn use_model(&self, settings: &ModelSettings) {
+        self.shared.conversations.use_model(settings.clone());
     }
 
     /// How often something that was heard was not answered for this reason.

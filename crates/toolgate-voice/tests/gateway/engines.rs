@@ -1,9 +1,11 @@
 //! Engines that die in the middle of everything, and come back.
 
 use toolgate_journal::TurnOutcome;
+use toolgate_models::{ModelError, Provider};
 use toolgate_voice::Mode;
 
 use crate::model::Say;
+use crate::requests::written;
 use crate::stage::{Stage, speech};
 
 #[tokio::test]
@@ -56,6 +58,57 @@ async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.watch.count("back loudspeaker"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_model_that_is_lost_later_is_told_once_stood_in_for_and_used_again() {
+    let away = || {
+        let error = ModelError::Unreachable {
+            provider: Provider::Ollama,
+            url: "http://127.0.0.1:1".to_owned(),
+            reason: "connection refused".to_owned(),
+        };
+        Say::Fails("", error)
+    };
+    let says = [
+        Say::Words("Once."),
+        away(),
+        away(),
+        away(),
+        Say::Words("Again."),
+    ];
+    let (stage, handle, _) = Stage::serving(says).await;
+    let story = "tell me a story about bees";
+    for (text, ok, expected) in [
+        (story, true, "Once."),
+        // The news is no reason not to do what can be done without it.
+        ("what time is it", true, "noon"),
+        (story, false, "I can't reach my language model right now"),
+        ("what time is it", true, "noon"),
+        (story, false, "I can't reach my language model right now"),
+        (story, true, "Again."),
+    ] {
+        let (said, answer) = written(&handle, text).await;
+        assert_eq!(said, ok, "{text}: {answer}");
+        assert!(answer.contains(expected), "{text}: {answer}");
+    }
+    assert_eq!(
+        (
+            stage.watch.count("lost model"),
+            stage.watch.count("back model")
+        ),
+        (1, 1)
+    );
+    let models: Vec<String> = stage
+        .watch
+        .turns()
+        .into_iter()
+        .map(|turn| turn.model)
+        .collect();
+    let by_model = "ollama script";
+    assert_eq!(models[..2], [by_model, "intents"], "{models:?}");
+    assert_eq!(models[5], by_model);
     stage.end().await;
 }
 

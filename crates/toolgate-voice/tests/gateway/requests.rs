@@ -1,5 +1,6 @@
 //! What is asked and answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fakewyoming::{FakeSatellite, Fault};
@@ -118,16 +119,7 @@ async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     stage.mic.hear(&speech());
     stage.sees("state speaking", 1).await;
-    let question = Event::Transcript {
-        text: "hello".to_owned(),
-        language: None,
-        context: None,
-    };
-    ask(&handle, &question, |event| match event {
-        Event::Handled { text, .. } => text.clone(),
-        _ => None,
-    })
-    .await;
+    written(&handle, "hello").await;
     stage.mic.hear(&speech());
     stage.sees("turn answered", 2).await;
     assert_eq!(stage.asr.utterances().len(), 1);
@@ -170,16 +162,7 @@ async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
     satellite.wake("hey_jarvis");
     satellite.hear(&speech());
     stage.sees("state transcribing", 1).await;
-    let question = Event::Transcript {
-        text: "what is two plus two".to_owned(),
-        language: None,
-        context: None,
-    };
-    ask(&handle, &question, |event| match event {
-        Event::Handled { text, .. } => text.clone(),
-        _ => None,
-    })
-    .await;
+    written(&handle, "what is two plus two").await;
     stage.sees("turn answered", 2).await;
     satellite.until("transcript", 1).await;
     let told = satellite.got_of("transcript");
@@ -208,16 +191,8 @@ async fn a_file_is_answered_to_its_end() {
 #[tokio::test]
 async fn others_ask_in_text_and_have_text_spoken() {
     let (stage, handle, tts) = Stage::serving([Say::Words("The light is on.")]).await;
-    let question = Event::Transcript {
-        text: "turn on the light".to_owned(),
-        language: Some("en".to_owned()),
-        context: None,
-    };
-    let answer = ask(&handle, &question, |event| match event {
-        Event::Handled { text, .. } => text.clone(),
-        _ => None,
-    });
-    assert_eq!(answer.await, "The light is on.");
+    let answer = written(&handle, "turn on the light").await;
+    assert_eq!(answer, (true, "The light is on.".to_owned()));
     assert!(
         stage.tts.texts().is_empty(),
         "whoever reads is not spoken to"
@@ -233,6 +208,26 @@ async fn others_ask_in_text_and_have_text_spoken() {
     });
     assert_eq!(sound.await, "sound");
     stage.end().await;
+}
+
+/// Asks in writing. True if it was handled, with the answer.
+pub(crate) async fn written(address: &str, text: &str) -> (bool, String) {
+    let question = Event::Transcript {
+        text: text.to_owned(),
+        language: None,
+        context: None,
+    };
+    let is_handled = AtomicBool::new(false);
+    let answer = ask(address, &question, |event| match event {
+        Event::Handled { text, .. } => {
+            is_handled.store(true, Ordering::Relaxed);
+            text.clone()
+        }
+        Event::NotHandled { text, .. } => text.clone(),
+        _ => None,
+    });
+    let answer = answer.await;
+    (is_handled.into_inner(), answer)
 }
 
 /// Sends one event, and waits for the one that is wanted.
