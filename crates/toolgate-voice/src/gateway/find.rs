@@ -3,8 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
@@ -65,7 +63,7 @@ impl Finder {
             let settled = reach.wait_for(|reach| *reach != Reach::Starting).await;
             settled.ok().and_then(|reach| reach.missing())
         };
-        let problem = |missing: &Option<String>| Some(format!("{} is missing", missing.as_ref()?));
+        let problem = |missing: &Option<String>| Some(format!("missing: {}", missing.as_ref()?));
         let missing = self.phase("tools", settled, problem).await;
         self.tell_of_tools(missing.as_deref());
         missing
@@ -274,11 +272,6 @@ fn offers(info: &Info, role: Role) -> bool {
         Role::Wake => !info.wake.is_empty(),
         _ => true,
     }
-}
-
-/// Waits for all of them.
-pub(super) fn all(looks: Vec<BoxFuture<'static, ()>>) -> BoxFuture<'static, ()> {
-    join_all(looks).map(drop).boxed()
 }
 
 /// Plain sentences need nothing.

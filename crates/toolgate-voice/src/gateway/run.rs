@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -112,19 +112,16 @@ struct Running {
 }
 
 impl Running {
-    /// Only the model and the microphone are waited for before somebody may ask; the rest is looked for meanwhile.
+    /// Only the model is waited for before somebody may ask in writing, and the microphone too before somebody is heard; the rest
+    /// is looked for meanwhile.
     async fn go(
         mut self,
         reach: watch::Receiver<Reach>,
         background: &mut JoinSet<()>,
     ) -> Result<(), GatewayError> {
         let ports = Ports::open(&self.addresses).await?;
-        let looks = tokio::spawn(find::all(self.looks()));
-        let tools = tokio::spawn(self.finder.clone().tools(reach.clone()));
-        let settled = async {
-            let (missing, _looked) = tokio::join!(tools, looks);
-            missing.unwrap_or_default()
-        };
+        let (looks, tools) = (self.looks(), self.finder.clone().tools(reach.clone()));
+        let settled = async { tokio::join!(tools, join_all(looks)).0 };
         let settled = settled.boxed().shared();
         background.spawn(settled.clone().map(drop));
         let input = self.input.take();
@@ -134,18 +131,21 @@ impl Running {
                 None => Ok(None),
             }
         };
-        let starting = async { tokio::join!(self.finder.model(&self.model), opening) };
-        let (model, opened) = tokio::select! {
-            started = starting => started,
+        let offering = async {
+            let model = self.finder.model(&self.model).await?;
+            let transcriber = self.transcriber(model, input.as_ref(), background)?;
+            let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
+            for offer in ports.offers(Arc::clone(&transcriber), engine, &self.settings) {
+                background.spawn(offer.serve(self.stop.clone()));
+            }
+            Ok::<_, GatewayError>(transcriber)
+        };
+        let starting = async { tokio::try_join!(offering, opening) };
+        let (transcriber, opened) = tokio::select! {
+            started = starting => started?,
             () = self.stop.cancelled() => return Ok(()),
         };
-        let transcriber = self.transcriber(model?, input.as_ref(), background)?;
-        let opened = opened?;
         self.look_after_engines(input.is_some(), background);
-        let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
-        for offer in ports.offers(Arc::clone(&transcriber), engine, &self.settings) {
-            background.spawn(offer.serve(self.stop.clone()));
-        }
         let is_patient = input.as_ref().is_some_and(can_wait);
         background.spawn(self.following(settled.clone(), reach, is_patient));
         let ready = self.announcement(settled, is_patient);

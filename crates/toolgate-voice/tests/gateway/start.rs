@@ -1,14 +1,17 @@
 //! The start: side by side, and told.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fakewyoming::FakeAsr;
 use futures::FutureExt;
+use tokio::net::TcpListener;
 use toolgate_models::{ChooseError, ModelError, Provider};
 use toolgate_voice::{GatewayError, Input, Reach};
 
 use crate::model::Say;
-use crate::stage::{Stage, all_there, missing};
+use crate::requests::written;
+use crate::stage::{Stage, all_there, free, missing};
 
 #[tokio::test]
 async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
@@ -167,6 +170,46 @@ async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
     let said = stage.tts.texts().join(" ");
     assert!(said.starts_with("This answer"), "{said}");
     stage.end().await;
+}
+
+#[tokio::test]
+async fn whoever_asks_in_writing_does_not_wait_for_the_microphone() {
+    // It accepts, and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (mic, handle) = (mute.local_addr().unwrap(), free());
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.input = Some(Input::parse(&format!("tcp://{mic}")).unwrap());
+        parts.settings.handle = handle.clone();
+    });
+    let stage = stage.start();
+    let model = "Phase { name: \"model\"";
+    let told = |events: &[String], phase: &str| events.iter().any(|event| event.starts_with(phase));
+    stage
+        .sees_that("the model", |events| told(events, model))
+        .await;
+    assert_eq!(written(&handle, "hello").await, (true, "Yes.".to_owned()));
+    let microphone = "Phase { name: \"microphone\"";
+    assert!(!told(&stage.watch.events(), microphone));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn after_the_end_nothing_is_told_any_more() {
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.input = None;
+    });
+    let (reach, watch) = (stage.reach.clone(), Arc::clone(&stage.watch));
+    reach.send_replace(Reach::Starting);
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    stage.end().await;
+    // Whoever looked for the servers of tools would tell that one is missing.
+    let missing = Some("the smart home".to_owned());
+    reach.send_replace(Reach::Settled { missing });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let events = watch.events();
+    let tools = events.iter().any(|event| event.contains("smart home"));
+    assert!(!tools, "{events:#?}");
 }
 
 #[tokio::test]
