@@ -52,6 +52,9 @@ impl Engines {
     }
 }
 
+/// A file without any sound in it.
+const NO_SOUND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
 #[test]
 fn wrong_usage_is_told_before_anything_starts() {
     let unset = r#"{ "mqtt": { "url": "localhost", "password": "${NOPE}" } }"#;
@@ -59,6 +62,7 @@ fn wrong_usage_is_told_before_anything_starts() {
     let broker = r#"{ "mqtt": { "url": "http://localhost" } }"#;
     for (arguments, config, expected) in [
         (&["--wav", "none.wav"][..], "{}", "cannot read none.wav"),
+        (&["--wav", NO_SOUND], "{}", "this is not WAV"),
         (&["--push-to-talk"], "{}", "needs a terminal"),
         (&["--asr", "localhost"], "{}", "is no Wyoming address"),
         (&["--mic", "none"], "{}", "nothing to answer"),

@@ -1,15 +1,20 @@
 //! What the configuration and the command line say of voices, as the gateway wants it.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use toolgate_core::escape;
+use toolgate_voice::audio::WavStream;
 use toolgate_voice::wyoming::Address;
 use toolgate_voice::{Input, Mode, VoiceSettings};
 
 use crate::cli::VoiceOptions;
 use crate::config::{Config, offers, only_serves};
 use crate::terminal;
+
+/// A header of a WAV file is not longer, in bytes.
+const HEADER: u64 = 64 << 10;
 
 /// What the gateway is started with.
 #[derive(Debug)]
@@ -145,6 +150,7 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
             if !found.is_file() {
                 bail!("cannot read {shown}: it is no file");
             }
+            begins_as_wav(file).with_context(|| format!("cannot read {shown}"))?;
         }
         return Ok(Some(Input::Wav(options.wav.clone())));
     }
@@ -166,6 +172,15 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
         _ if is_silent => Ok(None),
         text => Ok(Some(Input::parse(text)?)),
     }
+}
+
+/// Before anything is started for it.
+fn begins_as_wav(file: &Path) -> anyhow::Result<()> {
+    let mut header = Vec::new();
+    let file = std::fs::File::open(file)?;
+    file.take(HEADER).read_to_end(&mut header)?;
+    WavStream::default().feed(&header)?;
+    Ok(())
 }
 
 fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Mode> {
