@@ -19,6 +19,8 @@ use crate::turn::{BackgroundTranscriber, Engines};
 use crate::wyoming::{Address, Connection, Info, describe};
 use crate::{EngineError, Event, Role, Speaker, Watcher};
 
+/// What a program that speaks is tried with. Nobody hears it.
+const TRIED: &str = "Hello.";
 /// How long an engine has to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at an engine that is there, and at one that is not.
@@ -138,7 +140,8 @@ impl Finder {
             match (voice.find(), at) {
                 (Err(error), _) => Some(error),
                 (Ok(_), Some(address)) => self.look(Role::Speech, &address).await.err(),
-                (Ok(_), None) => None,
+                // That a program is not there, or has no such voice, is not found out otherwise.
+                (Ok(engine), None) => engine.synthesize(TRIED).await.err(),
             }
         };
         self.part(Role::Speech, found).await;
@@ -162,7 +165,7 @@ impl Finder {
 
     /// What does not come again must be there; a microphone may come later.
     pub(super) async fn input(&self, input: &Input) -> Result<Option<Opened>, GatewayError> {
-        let opening = hear::open(input);
+        let opening = async { proven(input, hear::open(input).await?).await };
         let name = Role::Microphone.to_string();
         let opened = self.phase(&name, opening, |opened| {
             opened.as_ref().err().map(ToString::to_string)
@@ -262,6 +265,16 @@ impl Finder {
             }
         }
     }
+}
+
+/// A recorder without a sound card starts well, and ends: only sound is proof. One that takes its time has it.
+async fn proven(input: &Input, mut opened: Opened) -> Result<Opened, EngineError> {
+    if let Input::Program(_) | Input::Command(_) = input
+        && let Ok(first) = timeout(PATIENCE, opened.source.next()).await
+    {
+        opened.source = hear::begun(first?, opened.source);
+    }
+    Ok(opened)
 }
 
 /// True if a service is of this kind.

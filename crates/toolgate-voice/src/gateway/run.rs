@@ -28,6 +28,8 @@ use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
 use crate::{Event, Output, Role, Speaker, Synthesize, Tone, VoiceSettings, Watcher};
 
 pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
+    let mut parts = parts;
+    parts.settings.tones &= !is_silent_file(&parts.settings);
     let addresses = Addresses::of(&parts.settings)?;
     let stop = stop.child_token();
     let satellite = Arc::<Satellite>::default();
@@ -316,6 +318,11 @@ impl Running {
         };
         saying.boxed()
     }
+}
+
+/// True if nothing is to be heard but in a file, and nothing is said: tones are for somebody in the room.
+fn is_silent_file(settings: &VoiceSettings) -> bool {
+    settings.tts.trim() == "none" && settings.output.trim().ends_with(".wav")
 }
 
 /// For the record of turns.

@@ -5,6 +5,7 @@
 //!                     Source     a Wyoming microphone or satellite: `service`, and `link` for the way back
 //! ```
 
+mod begun;
 mod decode;
 mod environment;
 mod input;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+pub(crate) use self::begun::begun;
 pub use self::input::{Input, InputError};
 pub use self::link::SatelliteLink;
 pub use self::paced::paced;

@@ -39,6 +39,8 @@ pub struct Speaker {
 struct Current {
     speech: CancellationToken,
     tone: CancellationToken,
+    /// Of all of them: they wait for each other.
+    announcements: CancellationToken,
 }
 
 impl fmt::Debug for Speaker {
@@ -77,8 +79,7 @@ impl Speaker {
 
     /// Says something behind whatever sounds now, which goes on. Resolves once it was heard, or all was stopped.
     pub async fn announce(&self, words: &str) -> Spoken {
-        let stop = CancellationToken::new();
-        std::mem::replace(&mut self.current().tone, stop.clone()).cancel();
+        let stop = self.current().announcements.child_token();
         let script = Arc::new(Script::default());
         script.push(words);
         script.end();
@@ -110,9 +111,10 @@ impl Speaker {
 
     /// Silence within 150 ms, whatever sounds.
     pub fn stop(&self) {
-        let current = self.current();
+        let mut current = self.current();
         current.speech.cancel();
         current.tone.cancel();
+        std::mem::take(&mut current.announcements).cancel();
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {

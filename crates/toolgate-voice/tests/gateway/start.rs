@@ -173,6 +173,58 @@ async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
 }
 
 #[tokio::test]
+async fn what_starts_well_and_can_do_nothing_is_found_out_at_the_start() {
+    // What is set, and what is told of its phase.
+    let no_card = "sh -c 'sleep 0.1; echo no card >&2; exit 1'";
+    let no_voice = "sh -c 'cat >/dev/null; echo no such voice >&2; exit 1'";
+    for (input, tts, phase, problem) in [
+        (no_card, "", "microphone", "no card"),
+        ("", "no-such-engine --wav", "speech", "no-such-engine"),
+        ("", no_voice, "speech", "no such voice"),
+    ] {
+        let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+            if !input.is_empty() {
+                parts.input = Some(Input::parse(input).unwrap());
+            }
+            if !tts.is_empty() {
+                parts.settings.tts = tts.to_owned();
+            }
+        });
+        let stage = stage.start();
+        let begins = format!("Phase {{ name: \"{phase}\"");
+        let is_told = |event: &&String| event.starts_with(&begins);
+        stage
+            .sees_that(phase, |events| events.iter().any(|event| is_told(&event)))
+            .await;
+        let events = stage.watch.events();
+        let told = events.iter().find(is_told).unwrap();
+        assert!(told.contains(problem), "{told}");
+        assert_eq!(
+            stage.watch.count(&format!("lost {phase}")),
+            1,
+            "{events:#?}"
+        );
+        stage.end().await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_voice_no_file_is_made_of_tones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers.wav");
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
+        parts.settings.tts = "none".to_owned();
+        parts.settings.output = file.display().to_string();
+        parts.settings.tones = true;
+    });
+    let stage = stage.ready().await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    stage.end().await;
+    assert!(!file.exists());
+}
+
+#[tokio::test]
 async fn whoever_asks_in_writing_does_not_wait_for_the_microphone() {
     // It accepts, and says nothing.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();

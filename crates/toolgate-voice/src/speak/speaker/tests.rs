@@ -346,3 +346,26 @@ async fn a_stop_cuts_a_tone_off() {
 fn ear_and_engine_agree_on_how_long_a_letter_sounds() {
     assert_eq!(Engine::sound_of("ab").len(), 2 * 50 * Ear::BYTES_PER_MS);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_announcement_is_ended_by_silence_alone() {
+    let (speaker, _engine, _ear) = voice();
+    let announcing = |words: &'static str| {
+        let speaker = speaker.clone();
+        tokio::spawn(async move { speaker.announce(words).await })
+    };
+    let announcement = announcing("The smart home is away.");
+    sleep(100 * MS).await;
+    // Neither a tone nor another one cuts it off.
+    speaker.tone(Tone::Working);
+    let next = announcing("It is back.");
+    assert!(announcement.await.unwrap().complete);
+    assert!(next.await.unwrap().complete);
+    let stopped = [announcing("One."), announcing("Two.")];
+    sleep(10 * MS).await;
+    speaker.stop();
+    for announcement in stopped {
+        assert!(!announcement.await.unwrap().complete);
+    }
+    assert!(speaker.announce("Three.").await.complete, "silence is over");
+}
