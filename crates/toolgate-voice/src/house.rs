@@ -51,6 +51,8 @@ struct Status {
     /// Engines that are away.
     lost: Vec<Role>,
     state: &'static str,
+    /// How much of what was heard was not answered.
+    dropped: u64,
 }
 
 /// What a message needs besides the event it tells of.
@@ -85,6 +87,7 @@ impl House {
             missing: None,
             lost: Vec::new(),
             state: word(&State::Starting),
+            dropped: 0,
         });
         let telling = tokio::spawn(tell(client.clone(), waiting, statuses, stop));
         let house = Self {
@@ -191,6 +194,7 @@ impl Watcher for House {
                 text,
                 took: Some(took),
             } => self.heard(source, text, took),
+            Event::Dropped { .. } => self.status.send_modify(|status| status.dropped += 1),
             Event::Turn(turn) => self.answered(turn),
             _ => {}
         }
@@ -242,6 +246,7 @@ impl Status {
             "status": status,
             "state": self.state,
             "reason": reason,
+            "dropped": self.dropped,
             "timestamp": now(),
             "source": SOURCE,
         })

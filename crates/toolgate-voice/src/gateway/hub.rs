@@ -1,5 +1,6 @@
 //! Everything that happens passes here: it is logged, remembered where others need it, and told to all who watch.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +17,8 @@ pub(crate) struct Hub {
     doing: Mutex<Doing>,
     turns: AtomicU64,
     failed: AtomicU64,
-    dropped: AtomicU64,
+    /// How often something was not answered, by reason.
+    dropped: Mutex<BTreeMap<String, u64>>,
     /// Utterances that came to an end, one way or the other.
     over: watch::Sender<u64>,
 }
@@ -69,7 +71,7 @@ impl Hub {
             }),
             turns: AtomicU64::new(0),
             failed: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
+            dropped: Mutex::default(),
             over: watch::Sender::new(0),
         }
     }
@@ -91,7 +93,7 @@ impl Hub {
 
     /// The ear heard something that is no request.
     pub(super) fn unheard(&self, source: &str, why: &str) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.count_dropped(why);
         self.quiet();
         let heard = "";
         self.tell(Event::Dropped { source, heard, why });
@@ -107,11 +109,22 @@ impl Hub {
     /// Turns, those that failed, and what was dropped.
     pub(super) fn counts(&self) -> (u64, u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (
-            count(&self.turns),
-            count(&self.failed),
-            count(&self.dropped),
-        )
+        let dropped = lock(&self.dropped).values().sum();
+        (count(&self.turns), count(&self.failed), dropped)
+    }
+
+    /// What was not answered and how often, such as `2 × too short to be speech`.
+    pub(super) fn dropped(&self) -> Vec<String> {
+        let dropped = lock(&self.dropped);
+        let dropped = dropped
+            .iter()
+            .map(|(why, count)| format!("{count} × {why}"));
+        dropped.collect()
+    }
+
+    fn count_dropped(&self, why: &str) {
+        // There are few reasons, all of them ours.
+        *lock(&self.dropped).entry(why.to_owned()).or_default() += 1;
     }
 
     fn change(&self, change: impl FnOnce(&mut Doing)) {
@@ -157,25 +170,23 @@ impl Watcher for Hub {
                 took,
                 problem,
             } => {
-                let took = took.as_millis();
+                let took_ms = took.as_millis();
                 match problem {
-                    None => info!("{name}: ready after {took} ms"),
-                    Some(problem) => warn!("{name}: not there after {took} ms: {problem}"),
+                    None => info!(phase = name, took_ms, "ready"),
+                    Some(problem) => warn!(phase = name, took_ms, problem, "not there"),
                 }
             }
             Event::Ready { degraded: None } => info!("ready"),
             Event::Ready {
                 degraded: Some(words),
-            } => warn!("ready, but not for everything: {words}"),
+            } => warn!(degraded = words, "ready, but not for everything"),
             Event::Turn(turn) => {
                 self.turns.fetch_add(1, Ordering::Relaxed);
                 if turn.outcome == TurnOutcome::Failed {
                     self.failed.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Event::Dropped { .. } => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+            Event::Dropped { why, .. } => self.count_dropped(why),
             _ => {}
         }
         self.tell(event);
@@ -257,6 +268,11 @@ mod tests {
             State::Speaking,
         ];
         assert_eq!(*lock(&seen.0), states);
-        assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 3), 2));
+        hub.unheard("microphone", "too quiet");
+        assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 4), 2));
+        assert_eq!(
+            hub.dropped(),
+            ["1 × nothing was said", "2 × too quiet", "1 × too short"]
+        );
     }
 }

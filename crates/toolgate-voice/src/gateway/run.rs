@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
 use toolgate_journal::Journal;
 use toolgate_models::{Chosen, ModelClient, ModelSettings, Toolbox};
+use tracing::info;
 
 use super::addresses::Addresses;
 use super::find::{self, Finder};
@@ -87,6 +88,10 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     background.shutdown().await;
     done?;
     let (turns, failed, dropped) = hub.counts();
+    if dropped > 0 {
+        let reasons = hub.dropped().join(", ");
+        info!(turns, failed, dropped, %reasons, "not everything that was heard was answered");
+    }
     Ok(Summary {
         turns,
         failed,

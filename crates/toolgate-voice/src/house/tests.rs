@@ -82,6 +82,16 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
         assert_eq!(told["reason"].as_str().unwrap_or_default(), expected);
     }
 
+    let (source, heard_text, why) = ("wav", "", "too quiet");
+    for _ in 0..2 {
+        house.event(Event::Dropped {
+            source,
+            heard: heard_text,
+            why,
+        });
+    }
+    until(&mut messages, |_, value| value["dropped"] == 2).await;
+
     // What is written meanwhile is nobody's speech, and takes nothing away from what is spoken.
     house.event(heard(None));
     house.event(heard(Some(Duration::from_micros(900_400))));

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 use toolgate_models::Chosen;
-use toolgate_voice::{Event, Role, Watcher};
+use toolgate_voice::{Event, Reason, Role, Watcher};
 
 use super::line::Line;
 use super::paint::{Canvas, Painter, Said};
@@ -222,11 +222,14 @@ impl View {
             self.record(source, record);
         }
         let dim = Style::new().dimmed();
+        let is_warned = why == Reason::Overrun.to_string();
         let why = escape(why);
-        self.remark(
-            || format!("{dim}· {why}{dim:#}"),
-            || format!("not a request: {why}"),
-        );
+        let shown = || format!("{dim}· {why}{dim:#}");
+        match is_warned {
+            // The log has a warning already.
+            true => self.show(shown),
+            false => self.remark(shown, || format!("not answered: {why}")),
+        }
     }
 
     fn calling(&self, name: &str, arguments: &str) {

@@ -82,6 +82,11 @@ fn tell_all(view: &View) {
         heard: "",
         why: "too quiet",
     });
+    view.event(Event::Dropped {
+        source: "microphone",
+        heard: "",
+        why: &Reason::Overrun.to_string(),
+    });
     for (name, arguments) in [("echo", "{\"a\":\"hunter22\"}"), ("none", "{}")] {
         view.event(Event::Calling { name, arguments });
     }
@@ -113,6 +118,7 @@ async fn a_person_sees_what_was_heard_called_and_answered() {
             "Ready, but not for everything: no wake word",
             "› turn on\\u{1b} switch one",
             "· too quiet",
+            "· too many requests wait",
             "✗ echo {\"a\":\"[REDACTED]\"} 0 ms\n    Tool 'echo' not found",
             "stdout: Switch One is on.",
             "transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call\n",
@@ -130,7 +136,7 @@ async fn without_a_terminal_the_log_is_told_what_nobody_else_tells_it() {
         told(&view),
         [
             "info: heard: turn on\\u{1b} switch one",
-            "info: not a request: too quiet",
+            "info: not answered: too quiet",
             "stdout: Switch One is on.",
             "info: transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call",
         ]
