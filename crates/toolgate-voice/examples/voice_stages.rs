@@ -1,9 +1,10 @@
 //! Measures what a spoken request costs besides its engines: transcription, model and speech are doubles that answer at once, each
-//! over a socket. What the doubles need themselves is in it. The last line of output is one JSON object, in milliseconds. It fails
-//! if half of the requests take as long as is promised for none, or longer.
+//! over a socket. What the doubles need themselves is in it. Then answers are interrupted while a program plays them. The last line
+//! of output is one JSON object, in milliseconds. It fails if half of the requests, or of the interruptions, take as long as is
+//! promised for none, or longer.
 //!
 //! ```text
-//! voice_stages COUNT    {"transcribed": {"p50": …, "p99": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …}
+//! voice_stages COUNT    {"transcribed": {"p50": …, "p99": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …, "interrupted": …}
 //! ```
 
 mod measure;
@@ -18,17 +19,20 @@ use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_models::{ModelSettings, OllamaClient, Toolbox};
 use toolgate_voice::wyoming::Address;
 use toolgate_voice::{
-    BackgroundTranscriber, Equipment, Loudness, NoOutput, Speaker, Utterance, VoiceSettings,
-    WyomingAsr, WyomingTts,
+    BackgroundTranscriber, Equipment, Loudness, NoOutput, Program, Speaker, Utterance,
+    VoiceSettings, WyomingAsr, WyomingTts,
 };
 
-use crate::measure::{Failure, Told, println, report, whole};
+use crate::measure::{Failure, Times, Told, println, report, whole};
 
 /// Not measured: connections are made, and everything is in memory.
 const WARM_UP: usize = 20;
 
 /// From the end of speech to the first sound, besides the engines.
 const PROMISED_MS: f64 = 20.0;
+
+/// From an interruption to silence.
+const SILENT_MS: f64 = 150.0;
 
 const ANSWER: &str = "Noon.";
 
@@ -56,15 +60,45 @@ async fn main() -> Result<(), Failure> {
         }
     }
     transcriber.close().await;
-    println(&report(&all, 99)?);
-    let median = whole(&all)?.percentile(50);
+    let silence = interrupted(&tts, count).await?;
+    let mut told = report(&all, 99)?;
+    told["interrupted"] = silence.to_json(99);
+    println(&told);
+    kept("requests", &whole(&all)?, PROMISED_MS)?;
+    kept("interruptions", &silence, SILENT_MS)
+}
+
+/// Fails unless half of them stayed within what is promised.
+fn kept(what: &str, times: &Times, promised: f64) -> Result<(), Failure> {
+    let median = times.percentile(50);
     match median.ok_or("measure at least one request")? {
-        median if median < PROMISED_MS => Ok(()),
+        median if median < promised => Ok(()),
         median => Err(format!(
-            "half of the requests took {median:.1} ms or longer; {PROMISED_MS} ms are promised"
+            "half of the {what} took {median:.1} ms or longer; {promised} ms are promised"
         )
         .into()),
     }
+}
+
+/// From a stop to the end of the program that plays.
+async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
+    let voice = Arc::new(WyomingTts::new(tts.address().parse()?, ""));
+    let words = ["sh", "-c", "exec cat >/dev/null"].map(str::to_owned);
+    let output = Arc::new(Program::new(words.to_vec()));
+    let speaker = Speaker::new(voice, output, Loudness::default());
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let speech = speaker.begin();
+        speech.push("This is a sentence that nobody hears to its end.");
+        speech.flush();
+        speech.first_audio().await.ok_or("it does not sound")?;
+        let stopped = Instant::now();
+        speaker.stop();
+        speech.finish().await;
+        times.push(stopped.elapsed().as_secs_f64() * 1000.0);
+        tts.forget();
+    }
+    Ok(Times::new(times))
 }
 
 fn transcriber(

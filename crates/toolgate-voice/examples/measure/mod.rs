@@ -39,9 +39,21 @@ impl Times {
     pub(crate) fn between(all: &[TurnStages], from: Stage, to: Stage) -> Result<Self, Failure> {
         let times = all.iter().map(|stages| Some(to(stages)? - from(stages)?));
         let times: Option<Vec<f64>> = times.collect();
-        let mut times = times.ok_or("a stage was not reached")?;
+        Ok(Self::new(times.ok_or("a stage was not reached")?))
+    }
+
+    pub(crate) fn new(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
-        Ok(Self(times))
+        Self(times)
+    }
+
+    /// The median and one more percentile.
+    pub(crate) fn to_json(&self, high: usize) -> Value {
+        let rounded = |share| {
+            let times = self.percentile(share);
+            times.map(|ms| (ms * 100.0).round() / 100.0)
+        };
+        json!({ "p50": rounded(50), format!("p{high}"): rounded(high) })
     }
 
     /// The time that so many of a hundred turns stay within.
@@ -58,14 +70,7 @@ pub(crate) fn whole(all: &[TurnStages]) -> Result<Times, Failure> {
 
 /// Each stage and the whole, with the median and one more percentile.
 pub(crate) fn report(all: &[TurnStages], high: usize) -> Result<Value, Failure> {
-    let told = |times: Times| {
-        let rounded = |share| {
-            times
-                .percentile(share)
-                .map(|ms| (ms * 100.0).round() / 100.0)
-        };
-        json!({ "p50": rounded(50), format!("p{high}"): rounded(high) })
-    };
+    let told = |times: Times| times.to_json(high);
     let transcribed = Times::between(all, |one| one.speech_ended_ms, |one| one.transcribed_ms)?;
     let first_token = Times::between(all, |one| one.transcribed_ms, |one| one.first_token_ms)?;
     let first_audio = Times::between(all, |one| one.first_token_ms, |one| one.first_audio_ms)?;
