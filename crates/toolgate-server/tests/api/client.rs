@@ -68,7 +68,7 @@ pub(crate) async fn send(
         .uri(path)
         .header("host", address.to_string());
     for (name, value) in headers {
-        request = request.header(*name, *value);
+        request = request.header(*name, value.as_bytes());
     }
     let request = request.body(Full::new(body.into())).unwrap();
     tokio::time::timeout(HANG, sender.send_request(request))

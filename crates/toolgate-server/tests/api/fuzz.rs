@@ -1,0 +1,192 @@
+//! Whatever is sent to `/mcp` and to the streams of events is answered in order, and the next good call is too.
+//! `PROPTEST_CASES` asks for more.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::client::{Reply, send, whole};
+use crate::home::Home;
+use crate::odd::{JSON, Odd, SESSION, odd};
+
+/// How long a stream is read that may never end.
+const MOMENT: Duration = Duration::from_millis(30);
+
+/// Panics in this process, but for those of the tool that is there for it.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn count_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() != Some("a bug") {
+            PANICS.fetch_add(1, Ordering::SeqCst);
+        }
+        usual(panic);
+    }));
+}
+
+async fn post(home: &Home, headers: &[(&str, &str)], message: &Value) -> Reply {
+    let headers = [&JSON, headers].concat();
+    let sent = send(
+        home.address,
+        &Method::POST,
+        "/mcp",
+        &headers,
+        message.to_string(),
+    );
+    whole(sent.await).await
+}
+
+/// A session that is ready to use.
+async fn begun(home: &Home) -> String {
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let greeting = post(home, &[], &hello).await;
+    let session = greeting.header(SESSION).to_owned();
+    let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(post(home, &[(SESSION, &session)], &told).await.status, 202);
+    session
+}
+
+/// A call as it should be, in each era.
+async fn expect_good_calls(home: &Home, session: &str) {
+    let version = "2026-07-28";
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {} });
+    let alone = [
+        ("mcp-protocol-version", version),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    for (headers, meta) in [(&[(SESSION, session)][..], json!({})), (&alone, meta)] {
+        let params = json!({ "name": "echo", "arguments": { "a": 1 }, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        let reply = post(home, headers, &call).await;
+        let answer = reply.json();
+        let echoed = &answer["result"]["structuredContent"]["echo"];
+        assert_eq!(
+            (&answer["id"], echoed),
+            (&json!(7), &json!({ "a": 1 })),
+            "{answer}"
+        );
+    }
+}
+
+/// An answer; of a stream, which may never end, the events that come in a moment.
+async fn read(response: http::Response<Incoming>) -> Reply {
+    let kind = response.headers().get("content-type");
+    if kind.is_none_or(|kind| kind != "text/event-stream") {
+        return whole(response).await;
+    }
+    let (parts, mut body) = response.into_parts();
+    let mut bytes = Vec::new();
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            bytes.extend(frame.unwrap().into_data().unwrap_or_default());
+        }
+    };
+    drop(tokio::time::timeout(MOMENT, reading).await);
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    text.truncate(text.rfind("\n\n").unwrap_or(0));
+    Reply {
+        status: parts.status,
+        headers: parts.headers,
+        text,
+    }
+}
+
+/// An answer or an error of JSON-RPC.
+fn is_message(message: &Value) -> bool {
+    let answers = message.get("result").is_some() != message.get("error").is_some();
+    message["jsonrpc"] == "2.0" && message.get("id").is_some() && answers
+}
+
+/// What is wrong with an answer.
+fn fault(odd: &Odd, reply: &Reply) -> Option<&'static str> {
+    let is_mcp = odd.path.starts_with("/mcp");
+    let is_refused = reply.status.as_u16() >= 400;
+    if reply.status.is_server_error() && reply.status != 503 {
+        return Some("a server must not fail");
+    }
+    let json = |text: &str| serde_json::from_str::<Value>(text).ok();
+    match reply.header("content-type") {
+        "" if is_refused => Some("nobody says why"),
+        "" => (!reply.text.is_empty()).then_some("a body of no kind"),
+        "application/problem+json" => {
+            let problem = json(&reply.text).unwrap_or_default();
+            let is_sound = is_refused && problem["status"] == reply.status.as_u16();
+            (!is_sound).then_some("no sound problem")
+        }
+        "application/json" if is_mcp => {
+            let message = json(&reply.text).unwrap_or_default();
+            let is_sound = is_message(&message) && (message.get("error").is_some() || !is_refused);
+            (!is_sound).then_some("no sound message")
+        }
+        "text/event-stream" => {
+            let mut data = reply
+                .text
+                .lines()
+                .filter_map(|line| line.strip_prefix("data: "));
+            let is_sound = |text: &str| text.is_empty() || json(text).is_some();
+            (is_refused || !data.all(is_sound)).then_some("no sound stream")
+        }
+        _ => Some("an answer of another kind"),
+    }
+}
+
+#[test]
+fn whatever_comes_is_answered_in_order_and_harms_nobody() {
+    let usual = ProptestConfig::default();
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let config = ProptestConfig {
+        cases: if asked { usual.cases } else { 200 },
+        failure_persistence: None,
+        ..usual
+    };
+    count_panics();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (home, session) = runtime.block_on(async {
+        let home = Home::usual().await;
+        let session = begun(&home).await;
+        (home, session)
+    });
+    let tried = TestRunner::new(config).run(&odd(), |odd| {
+        let reply = runtime.block_on(async {
+            let its = if odd.has_session {
+                Some(begun(&home).await)
+            } else {
+                None
+            };
+            let mut headers: Vec<(&str, &str)> = Vec::new();
+            headers.extend(its.iter().map(|its| (SESSION, its.as_str())));
+            headers.extend(
+                odd.headers
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_str())),
+            );
+            let sent = send(
+                home.address,
+                &odd.method,
+                odd.path,
+                &headers,
+                odd.body.clone(),
+            );
+            let reply = read(sent.await).await;
+            expect_good_calls(&home, &session).await;
+            reply
+        });
+        let beginning: String = reply.text.chars().take(500).collect();
+        prop_assert_eq!(fault(&odd, &reply), None, "{} {}", reply.status, beginning);
+        prop_assert_eq!(PANICS.load(Ordering::SeqCst), 0);
+        Ok(())
+    });
+    assert!(tried.is_ok(), "{}", tried.unwrap_err());
+}
