@@ -7,6 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, Uri, header};
+use percent_encoding::percent_decode_str;
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolError, ToolOutcome};
 use tracing::error;
@@ -117,23 +118,7 @@ pub(crate) fn called_tool(path: &str) -> Option<String> {
 }
 
 fn decoded(name: &str) -> String {
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
-    let bytes = name.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                plain.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                plain.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
+    percent_decode_str(name).decode_utf8_lossy().into_owned()
 }
 
 /// What axum itself refuses, it refuses in plain text or without a word; here every error is a problem.
