@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
+use crate::store;
+
 /// Why the journal can not be opened or read. A call never sees one.
 ///
 /// ```
@@ -73,6 +75,15 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// True if the file is not what it should be.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Sqlite { error, .. } => store::is_damage(error),
+            _ => false,
+        }
+    }
+
     /// True if it may be over without anything being done about it: a disk without space, another process that writes.
     pub(crate) fn is_passing(&self) -> bool {
         let Self::Sqlite { error, .. } = self else {

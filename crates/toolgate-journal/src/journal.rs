@@ -103,6 +103,7 @@ impl Journal {
             log: 0,
             patience: Duration::ZERO, // What is too old is looked for at once.
             is_unseen: false,
+            looked: None,
         };
         thread::Builder::new()
             .name("journal".to_owned())

@@ -84,6 +84,8 @@ struct State {
     is_called: bool,
     /// Someone waits for it.
     is_urgent: bool,
+    /// Someone who reads the file found it damaged.
+    is_damaged: bool,
 }
 
 impl State {
@@ -165,6 +167,18 @@ impl Queue {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.state().is_closed
+    }
+
+    /// Calls the thread to look at the file.
+    pub(crate) fn tell_of_damage(&self) {
+        let mut state = self.state();
+        (state.is_damaged, state.is_called) = (true, true);
+        self.called.notify_one();
+    }
+
+    /// True if someone told of damage since the last time.
+    pub(crate) fn take_damage(&self) -> bool {
+        std::mem::take(&mut self.state().is_damaged)
     }
 
     /// Until all that was put in so far is in the database, but not for long. Does not mind to be in a task.

@@ -1,40 +1,33 @@
 //! Reads the journal, also while others write it.
 
+mod asking;
+
 use std::borrow::Cow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params, params_from_iter,
-};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::Value;
-use tokio::time::Instant;
 use toolgate_core::{kept, marked};
 
 use crate::filter::Conditions;
 use crate::queue::Queue;
 use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
-use crate::store::{self, Unusable};
-use crate::takeover::{self, INTERRUPTED};
+use crate::takeover::INTERRUPTED;
 use crate::{Filter, JournalError, batch, place, runs, time};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
-const BUSY: Duration = Duration::from_secs(2);
 /// The columns of a summary, by number. Of long arguments only the beginning is read.
 const SUMMARY: &str = "
     calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
     substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)), caller";
 
-/// How long to wait for what this process recorded.
-const FLUSH: Duration = Duration::from_secs(1);
-/// A question that takes longer reads too much of a large file.
+/// A question that takes longer reads too much of a large file, unless who asks says otherwise.
 const LONGEST_QUESTION: Duration = Duration::from_secs(5);
-/// SQLite looks at the clock after so many of its steps: some milliseconds.
-const LOOK_AT_CLOCK: i32 = 100_000;
 
 /// Reads calls. Cheap to make and to clone; each question opens the file anew.
 #[derive(Debug, Clone)]
@@ -42,6 +35,8 @@ pub struct Reader {
     file: PathBuf,
     /// Where this process has rows that are not in the database yet.
     queue: Option<Arc<Queue>>,
+    patience: Duration,
+    is_gone: Arc<AtomicBool>,
 }
 
 /// A place in the order in which calls ended; see [`Reader::finished_after`].
@@ -61,7 +56,17 @@ impl Reader {
         Self {
             file,
             queue: queue.cloned(),
+            patience: LONGEST_QUESTION,
+            is_gone: Arc::default(),
         }
+    }
+
+    /// The same for somebody who waits for that long, and no longer once `is_gone` is set: a question that takes longer is
+    /// ended. Nobody else has to wait for it then.
+    #[must_use]
+    pub fn asked_by(mut self, patience: Duration, is_gone: Arc<AtomicBool>) -> Self {
+        (self.patience, self.is_gone) = (patience, is_gone);
+        self
     }
 
     /// Calls, newest first.
@@ -144,57 +149,6 @@ impl Reader {
         })
     }
 
-    pub(crate) fn ask<T>(
-        &self,
-        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, JournalError> {
-        if let Some(queue) = &self.queue {
-            queue.flush(FLUSH);
-        }
-        let mut connection = self.connect()?;
-        takeover::take_over_to_read(&self.file);
-        let end = Instant::now() + LONGEST_QUESTION;
-        let answer = connection
-            .progress_handler(LOOK_AT_CLOCK, Some(move || Instant::now() > end))
-            .and_then(|()| question(&connection));
-        answer.map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::OperationInterrupted) => JournalError::TooLong(LONGEST_QUESTION),
-            _ => Unusable::from(error).of(&self.file),
-        })
-    }
-
-    fn connect(&self) -> Result<Connection, JournalError> {
-        let file = &self.file;
-        if !file.exists() {
-            return Err(JournalError::Missing(file.clone()));
-        }
-        let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = match self.connect_with(file, read_only) {
-            // Where no file can be made SQLite can not share this one. If nobody has it open, it need not.
-            Err(Unusable::Sqlite(error)) if is_not_allowed(&error) && !self.has_log() => {
-                let alone = format!("file:{}?immutable=1", escaped(file));
-                let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
-                self.connect_with(Path::new(&alone), flags)
-            }
-            opened => opened,
-        };
-        opened.map_err(|error| error.of(file))
-    }
-
-    fn connect_with(&self, path: &Path, flags: OpenFlags) -> Result<Connection, Unusable> {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY)?;
-        match store::form(&connection, &self.file)? {
-            Some(_) => Ok(connection),
-            None => Err(JournalError::Missing(self.file.clone()).into()),
-        }
-    }
-
-    fn has_log(&self) -> bool {
-        let log = store::suffixed(&self.file, "-wal");
-        std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
-    }
-
     pub(crate) fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
         let runs = runs::dead(connection, &self.file)?;
         Ok(Dead(runs.into_iter().map(|run| run.seq).collect()))
@@ -218,24 +172,6 @@ impl Reader {
         call.run = run_info(connection, run)?;
         Ok(Some(call))
     }
-}
-
-fn is_not_allowed(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
-}
-
-/// A path as it stands in a URI.
-fn escaped(path: &Path) -> String {
-    let mut text = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => text.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
-            byte => text.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    text
 }
 
 /// Runs that are over without having said so.

@@ -196,7 +196,7 @@ fn renew(connection: &mut Connection, file: &Path) -> Result<(), Unusable> {
 }
 
 /// At a quick look a small file is always checked, a larger one after a process did not end in good order, a huge one never.
-/// Damage that is met later has the same consequences.
+/// Damage that is met later, by the writer, its upkeep or a reader, has the same consequences.
 fn check(connection: &Connection, file: &Path, look: Look) -> Result<(), Unusable> {
     if connection.is_readonly(MAIN_DB)? {
         return Err(Unusable::Damaged("its head forbids writing".to_owned()));

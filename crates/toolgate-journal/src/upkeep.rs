@@ -74,7 +74,11 @@ impl Upkeep {
     }
 
     /// One small piece of work. What fails is left for the next time.
-    pub(crate) fn step(&mut self, connection: &mut Connection, file: &Path) {
+    pub(crate) fn step(
+        &mut self,
+        connection: &mut Connection,
+        file: &Path,
+    ) -> rusqlite::Result<()> {
         let next = match self.step {
             Step::Rest if Instant::now() >= self.next => Ok(Step::Interrupted),
             Step::Rest if self.written >= MUCH => Ok(Step::Size(self.max_size)),
@@ -92,8 +96,15 @@ impl Upkeep {
             Err(error) => {
                 debug!(%error, "the journal can not be tidied up now");
                 self.rest();
+                return Err(error);
             }
         }
+        Ok(())
+    }
+
+    /// All of it as soon as possible: the file is another one.
+    pub(crate) fn begin(&mut self) {
+        self.step = Step::Interrupted;
     }
 
     /// Until the next time.

@@ -34,6 +34,8 @@ const RETRY: Duration = Duration::from_millis(100);
 /// SQLite's log is worked off after about so many pages.
 const LONG_LOG: usize = 1000;
 const LONG_LOG_FILE: u64 = 1 << 20;
+/// How long a file that was found whole is not looked through again.
+const TRUST: Duration = Duration::from_secs(60);
 const PAGE: usize = 4096;
 /// Pages of one small transaction.
 const PAGES: usize = 2;
@@ -67,6 +69,8 @@ pub(crate) struct Writer {
     pub(crate) patience: Duration,
     /// It was said that the lock of the run is gone.
     pub(crate) is_unseen: bool,
+    /// When the whole file was last looked through.
+    pub(crate) looked: Option<Instant>,
 }
 
 /// What is known of the last try.
@@ -240,6 +244,9 @@ impl Writer {
     }
 
     fn reopen(&mut self, look: Look) -> Result<(), JournalError> {
+        if look == Look::Whole {
+            self.looked = Some(Instant::now());
+        }
         self.connection = store::open(&self.file, self.sync, look)?;
         self.identity = Identity::of(&self.file);
         self.run_seq = self
@@ -265,6 +272,9 @@ impl Writer {
     /// A bit of upkeep, and how long to wait before the next.
     fn keep_up(&mut self) {
         self.stay_seen();
+        if self.queue.take_damage() {
+            self.mend();
+        }
         if !self.upkeep.is_resting() && self.failed.is_none() && self.wait_for_others().is_ok() {
             self.tidy_up();
         }
@@ -285,10 +295,28 @@ impl Writer {
     fn tidy_up(&mut self) {
         let end = Instant::now() + GATHER;
         loop {
-            self.upkeep.step(&mut self.connection, &self.file);
+            match self.upkeep.step(&mut self.connection, &self.file) {
+                Err(error) if store::is_damage(&error) => return self.mend(),
+                _ => {}
+            }
             if self.upkeep.is_resting() || Instant::now() > end || self.queue.is_urgent() {
                 return;
             }
+        }
+    }
+
+    /// Someone who reads or tidies up met damage that no row has met. A file that has it is set aside.
+    fn mend(&mut self) {
+        if self.looked.is_some_and(|at| at.elapsed() < TRUST) {
+            return;
+        }
+        let mut before = Identity::of(&self.file);
+        match self.reopen(Look::Whole) {
+            Ok(()) if before.is_still(&self.file) => {
+                warn!(file = %self.file.display(), "the journal seemed to be damaged, but nothing is found wrong with it");
+            }
+            Ok(()) => self.upkeep.begin(),
+            Err(error) => self.fail(&error),
         }
     }
 

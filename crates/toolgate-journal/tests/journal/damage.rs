@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::json;
 use toolgate_core::ToolCall;
-use toolgate_journal::JournalHealth;
+use toolgate_journal::{JournalHealth, JournalSettings};
 
-use crate::support::{House, Log, echo, executor_of};
+use crate::support::{House, Log, all, echo, eventually, executor_of, filtered};
 
 const CALLS: usize = 60;
 
@@ -248,6 +248,60 @@ async fn damage_that_shows_while_calls_are_written_is_dealt_with() {
         start.ids.ends_with(&last),
         "once it is seen, all is well again"
     );
+}
+
+/// A file that is too large to be looked through at a start, closed in good order, with nonsense in the middle.
+async fn large_and_damaged() -> House {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    for n in 0..300 {
+        let text = "x".repeat(10_000);
+        let call = ToolCall::new("echo", json!({ "n": n, "text": text }));
+        executor.execute(call).await;
+    }
+    journal.close().await;
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    house.sqlite().execute_batch(checkpoint).unwrap();
+    assert!(fs::metadata(house.file()).unwrap().len() > 5 << 20);
+    overwrite(&house.file());
+    house
+}
+
+#[tokio::test]
+async fn damage_that_only_upkeep_meets_is_dealt_with_and_upkeep_goes_on() {
+    let house = large_and_damaged().await;
+    let mut settings = JournalSettings::default();
+    settings.max_size = 2 << 20;
+    let journal = house.journal_with(&settings);
+    let is_set_aside = || !house.beside(".broken-").is_empty();
+    eventually("it is set aside", is_set_aside).await;
+    let is_kept = || matches!(journal.reader().calls(&all()), Ok(calls) if !calls.is_empty());
+    eventually("what could be read is kept", is_kept).await;
+    let has_room = || {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        let size = house
+            .sqlite()
+            .query_row(sql, [], |row| row.get::<_, i64>(0));
+        size.unwrap() <= 2 << 20
+    };
+    eventually("the oldest are deleted", has_room).await;
+    assert!(is_kept());
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
+}
+
+#[tokio::test]
+async fn damage_that_only_a_reader_meets_is_dealt_with() {
+    let house = large_and_damaged().await;
+    let journal = house.journal();
+    let search = filtered(|filter| filter.search = Some("nowhere".to_owned()));
+    let error = journal.reader().calls(&search).unwrap_err();
+    assert!(error.to_string().contains("malformed"), "{error}");
+    let is_read = || journal.reader().calls(&search).is_ok();
+    eventually("it can be read", is_read).await;
+    assert_eq!(house.beside(".broken-").len(), 1);
+    assert!(!house.calls().is_empty(), "what could be read is kept");
+    assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
 }
 
 /// Nonsense in the middle.
