@@ -1,27 +1,18 @@
 //! The journal of one process.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use toolgate_core::Redactor;
-use tracing::{debug, warn};
 
-use crate::backlog::Backlog;
 use crate::health::Health;
-use crate::identity::Identity;
+use crate::opening::Opening;
 use crate::queue::{Ack, Job, Queue};
-use crate::runs::{self, Run};
-use crate::spool::{self, SharedSpool};
-use crate::tidier::Tidier;
-use crate::upkeep::Upkeep;
-use crate::writer::{self, Writer};
+use crate::spool::SharedSpool;
 use crate::{
-    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Require, Sync, store,
-    takeover, wal,
+    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Require, Sync, writer,
 };
 
 /// Longer commands are cut.
@@ -56,24 +47,40 @@ impl Journal {
         redactor: Redactor,
         command: &str,
     ) -> Result<Self, JournalError> {
-        let sqlite = |error| JournalError::Sqlite {
-            file: file.to_owned(),
-            error,
-        };
-        let io = |error| JournalError::Io {
-            file: file.to_owned(),
-            error,
-        };
+        let (journal, opening) = Self::prepare(file, settings, redactor, command)?;
+        let writer = opening.open()?;
+        journal.work(move || writer::run(writer))
+    }
+
+    /// The same for a program that runs for long: a file that can not be opened now is tried again until it can. Until then
+    /// calls wait in memory, as they do when it fails later, and [`health`](Self::health) says why.
+    pub fn open_when_possible(
+        file: &Path,
+        settings: &JournalSettings,
+        redactor: Redactor,
+        command: &str,
+    ) -> Result<Self, JournalError> {
+        let (journal, opening) = Self::prepare(file, settings, redactor, command)?;
+        match opening.open() {
+            Ok(writer) => journal.work(move || writer::run(writer)),
+            Err(error) => {
+                journal.shared.health.fails(&error);
+                journal.work(move || opening.wait())
+            }
+        }
+    }
+
+    fn prepare(
+        file: &Path,
+        settings: &JournalSettings,
+        redactor: Redactor,
+        command: &str,
+    ) -> Result<(Self, Opening), JournalError> {
         // A path that stays the same wherever the process goes.
-        let file = &std::path::absolute(file).map_err(io)?;
-        tell_of_unusable_log(file);
-        let mut connection = store::open(file, settings.sync, store::Look::Quick)?;
-        takeover::take_over(&mut connection, file).map_err(sqlite)?;
-        let run = Run::begin(file, &redactor.line(command, LONGEST_COMMAND)).map_err(io)?;
-        let run_seq = run.enter(&connection).map_err(sqlite)?;
-        let (spool, spooled) = spool::files(&run.path());
-        // Where every row waits for the disk, or nobody for any, there is no use for it.
-        let spool = Some(spool).filter(|_| settings.sync == Sync::Normal);
+        let file = std::path::absolute(file).map_err(|error| JournalError::Io {
+            file: file.to_owned(),
+            error,
+        })?;
         let shared = Shared {
             file: file.clone(),
             sync: settings.sync,
@@ -81,37 +88,30 @@ impl Journal {
             redactor: redactor.clone(),
             queue: Arc::default(),
             health: Arc::default(),
-            spool: Arc::new(Mutex::new(spool)),
+            spool: Arc::default(),
         };
-        let writer = Writer {
-            file: file.clone(),
-            sync: settings.sync,
+        let opening = Opening {
+            file,
+            settings: settings.clone(),
+            command: redactor.line(command, LONGEST_COMMAND),
             redactor,
-            run,
-            run_seq,
-            connection,
             queue: Arc::clone(&shared.queue),
             health: Arc::clone(&shared.health),
             spool: Arc::clone(&shared.spool),
-            spooled,
-            upkeep: Upkeep::new(settings),
-            tidier: Tidier::default(),
-            identity: Identity::of(file),
-            backlog: Backlog::default(),
-            failed: None,
-            open: HashSet::new(),
-            log: 0,
-            patience: Duration::ZERO, // What is too old is looked for at once.
-            is_unseen: false,
-            looked: None,
         };
-        thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || writer::run(writer))
-            .map_err(io)?;
-        Ok(Self {
-            shared: Arc::new(shared),
-        })
+        let shared = Arc::new(shared);
+        Ok((Self { shared }, opening))
+    }
+
+    fn work(self, work: impl FnOnce() + Send + 'static) -> Result<Self, JournalError> {
+        let thread = thread::Builder::new().name("journal".to_owned());
+        match thread.spawn(work) {
+            Ok(_) => Ok(self),
+            Err(error) => Err(JournalError::Io {
+                file: self.shared.file.clone(),
+                error,
+            }),
+        }
     }
 
     /// Give it to the executor: it records every call that passes.
@@ -152,19 +152,5 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
         drop(self.queue.put(Job::Close(Ack::Task(done))));
-    }
-}
-
-/// SQLite leaves out the end of its log if it is not whole, and says nothing. While others write, it never is.
-fn tell_of_unusable_log(file: &Path) {
-    if runs::is_anyone_alive(file) {
-        return;
-    }
-    match wal::unusable_pages(&store::suffixed(file, "-wal")) {
-        Ok(0) => {}
-        Ok(pages) => {
-            warn!(file = %file.display(), pages, "the end of the journal was not completely written or is damaged, and is left out");
-        }
-        Err(error) => debug!(%error, "the log of the journal can not be looked at"),
     }
 }

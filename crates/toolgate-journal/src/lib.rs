@@ -39,6 +39,7 @@ mod identity;
 mod journal;
 mod line;
 mod observer;
+mod opening;
 mod place;
 mod queue;
 mod reader;

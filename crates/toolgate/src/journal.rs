@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use tempfile::TempDir;
-use toolgate_core::ToolExecutorBuilder;
-use toolgate_journal::{Journal, NoJournal, Reader};
+use toolgate_core::{Redactor, ToolExecutorBuilder};
+use toolgate_journal::{Journal, JournalError, JournalSettings, NoJournal, Reader};
 use tracing::warn;
 
 use crate::config::{Config, state_folder};
@@ -28,9 +28,15 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Opens the journal and tells the tools of it. `command` says for people what this run is.
+    /// Opens the journal of a command that makes one call. `command` says for people what this run is.
     pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        Self::of(opened(config, tools, command), config, tools)
+        Self::of(opened(config, tools, command, Journal::open), config, tools)
+    }
+
+    /// The same for a command that goes on: a journal that can not be opened yet is tried again.
+    pub(crate) fn open_when_possible(config: &Config, tools: &Tools, command: &str) -> Self {
+        let opened = opened(config, tools, command, Journal::open_when_possible);
+        Self::of(opened, config, tools)
     }
 
     /// The same for calls that are not real: in a folder of its own, which goes with it.
@@ -43,7 +49,9 @@ impl Record {
             }
         };
         let file = folder.path().join("journal.db");
-        let record = Self::of(opened_at(&file, config, tools, command), config, tools);
+        let redactor = tools.redactor.clone();
+        let opened = Journal::open(&file, &config.journal, redactor, command);
+        let record = Self::of(opened.map_err(Into::into), config, tools);
         Self {
             _folder: Some(folder),
             ..record
@@ -100,24 +108,18 @@ impl Record {
     }
 }
 
-fn opened(config: &Config, tools: &Tools, command: &str) -> anyhow::Result<Journal> {
+/// How a journal is opened.
+type Open = fn(&Path, &JournalSettings, Redactor, &str) -> Result<Journal, JournalError>;
+
+fn opened(config: &Config, tools: &Tools, command: &str, open: Open) -> anyhow::Result<Journal> {
     if let Some(unset) = config.unset_for_journal() {
         bail!(unset.clone());
     }
     if let Some(error) = config.misplaces_journal() {
         warn!("{error}; calls are recorded at the usual place");
     }
-    opened_at(&file(config)?, config, tools, command)
-}
-
-fn opened_at(
-    file: &Path,
-    config: &Config,
-    tools: &Tools,
-    command: &str,
-) -> anyhow::Result<Journal> {
     let redactor = tools.redactor.clone();
-    Ok(Journal::open(file, &config.journal, redactor, command)?)
+    Ok(open(&file(config)?, &config.journal, redactor, command)?)
 }
 
 /// Where calls are recorded.
@@ -144,6 +146,6 @@ pub(crate) fn reader(config: &Config) -> anyhow::Result<Reader> {
 
 /// For `doctor`: opens it as a command would, so that what is wrong with it is found.
 pub(crate) fn probe(config: &Config, tools: &Tools) -> anyhow::Result<(PathBuf, Journal)> {
-    let journal = opened(config, tools, "toolgate doctor")?;
+    let journal = opened(config, tools, "toolgate doctor", Journal::open)?;
     Ok((file(config)?, journal))
 }

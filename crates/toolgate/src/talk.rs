@@ -102,7 +102,7 @@ impl Setting {
         let record = if occasion.is_play {
             Record::passing(&config, &tools, occasion.command)
         } else {
-            Record::open(&config, &tools, occasion.command)
+            Record::open_when_possible(&config, &tools, occasion.command)
         };
         let approver = TerminalApprover {
             agreed: options.yes,

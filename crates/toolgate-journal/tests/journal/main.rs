@@ -7,6 +7,7 @@ mod damage;
 mod disk;
 mod forms;
 mod kill;
+mod opening;
 mod reading;
 mod recent;
 mod recording;

@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
-    let record = Record::open(&config, &tools, "toolgate mcp");
+    let record = Record::open_when_possible(&config, &tools, "toolgate mcp");
     let server = McpServer::new(wiring::unattended(&config, &tools, &record), serve);
     if std::io::stdin().is_terminal() {
         say::note(

@@ -97,7 +97,7 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
             return Ok(Exit::Failure);
         }
     };
-    let record = Record::open(&config, tools, "toolgate serve");
+    let record = Record::open_when_possible(&config, tools, "toolgate serve");
     let watch = Watch::default().reading(&record);
     let traces = traces(&config, tools);
     let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
