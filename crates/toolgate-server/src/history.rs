@@ -3,20 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::StatusCode;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use toolgate_core::is_redacted;
 use toolgate_journal::{Filter, JournalError, Reader};
 
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
+use crate::desk::{LOOKS, SEARCHES};
 use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
-
-/// Questions that are answered at once: each reads a file.
-static READERS: Semaphore = Semaphore::const_new(8);
 
 /// The calls of a gateway.
 pub(crate) struct History<'a>(&'a Gateway);
@@ -46,9 +42,20 @@ impl<'a> History<'a> {
         filter: CallFilter,
         sight: Sight,
     ) -> Result<Vec<Call>, Problem> {
+        if sight.is_blind() {
+            return Ok(Vec::new());
+        }
+        // These may have to look at every call there is.
+        let desk = match sight.is_full() && filter.search.is_none() {
+            true => &LOOKS,
+            false => &SEARCHES,
+        };
         let is_shown = move |tool: &str, server: Option<&str>| sight.has_call(tool, server);
         match self.reader() {
-            Some(reader) => read(move || page(&reader, filter, is_shown)).await,
+            Some(reader) => {
+                let question = move |reader: &Reader| page(reader, filter, is_shown);
+                desk.ask(reader, question).await
+            }
             None => {
                 let recent = self.0.parts().feed.recent();
                 Ok(recent.map_or_else(Vec::new, |recent| {
@@ -61,8 +68,8 @@ impl<'a> History<'a> {
     /// One call.
     pub(crate) async fn find(&self, id: String) -> Result<Option<Found>, Problem> {
         if let Some(reader) = self.reader() {
-            let detail = read(move || reader.call(&id)).await?.map(CallDetail::from);
-            return Ok(detail.map(Found::recorded));
+            let found = LOOKS.ask(reader, move |reader| reader.call(&id)).await?;
+            return Ok(found.map(|call| Found::recorded(call.into())));
         }
         let recent = self.0.parts().feed.recent();
         let found = recent.and_then(|recent| recent.find(&id));
@@ -88,24 +95,6 @@ impl Found {
             false => Asking::NotWhole,
         };
         Self { detail, asking }
-    }
-}
-
-/// Asks the journal away from the threads that answer: it reads a file.
-pub(crate) async fn read<T: Default + Send + 'static>(
-    question: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
-) -> Result<T, Problem> {
-    let unreadable = |detail: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
-    let _turn = READERS.acquire().await;
-    match tokio::task::spawn_blocking(question).await {
-        Ok(Ok(answer)) => Ok(answer),
-        // Nothing was recorded yet, or nothing can have that name.
-        Ok(Err(JournalError::Missing(_) | JournalError::NoId(_))) => Ok(T::default()),
-        Ok(Err(error @ JournalError::Ambiguous(_))) => Err(Problem::not_found(error.to_string())),
-        Ok(Err(error)) => Err(unreadable(error.to_string())),
-        Err(_) => Err(unreadable(
-            "the journal can not be read; the gateway's log says why".to_owned(),
-        )),
     }
 }
 

@@ -13,6 +13,7 @@ mod api;
 mod approvals;
 mod calls;
 mod dashboard;
+mod desk;
 mod feed;
 mod gateway;
 mod guard;

@@ -26,6 +26,11 @@ impl Sight {
         self.scope.is_everything()
     }
 
+    /// True for whoever may use nothing: there is nothing to look for.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.scope.patterns().is_some_and(<[_]>::is_empty)
+    }
+
     /// Whether a tool is there for the caller.
     pub(crate) fn has(&self, tool: &ToolDefinition) -> bool {
         self.gateway.executor().is_visible_in(tool, &self.scope)

@@ -101,7 +101,7 @@ fn unfit(detail: impl Into<String>) -> Problem {
 #[utoipa::path(get, path = "/api/calls", tag = "calls", params(CallsQuery),
     responses((status = 200, description = "Calls, newest first", body = Vec<Call>),
               (status = 400, description = "A parameter makes no sense", body = Problem),
-              (status = 503, description = "The journal can not be read", body = Problem)))]
+              (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
@@ -118,7 +118,7 @@ pub(crate) async fn list(
     responses((status = 200, description = "The call", body = CallDetail),
               (status = 400, description = "The path can not be read", body = Problem),
               (status = 404, description = "No such call", body = Problem),
-              (status = 503, description = "The journal can not be read", body = Problem)))]
+              (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
@@ -213,7 +213,7 @@ pub(crate) struct SavedMock {
               (status = 409, description = "There is a tool of that name", body = Problem),
               Unreadable,
               (status = 422, description = "The call has no whole result, or the name can not be one", body = Problem),
-              (status = 503, description = "The journal can not be read", body = Problem)))]
+              (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
 pub(crate) async fn mock(
     State(gateway): State<Gateway>,
     caller: Caller,

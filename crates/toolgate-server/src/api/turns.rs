@@ -11,8 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, whole_id};
 use crate::Gateway;
+use crate::desk::LOOKS;
 use crate::guard::Caller;
-use crate::history::{History, read};
+use crate::history::History;
 use crate::problem::Problem;
 use crate::sight::Sight;
 
@@ -137,12 +138,12 @@ pub(crate) async fn list(
     let Some(reader) = History::of(&gateway).reader() else {
         return Ok(Json(Vec::new()));
     };
-    let turns = read(move || {
+    let turns = LOOKS.ask(reader, move |reader| {
         let turns = match after {
             Some(after) => reader.turns_after(limit, &after),
             None => reader.turns(limit, before.as_deref()),
         };
-        with_calls(&reader, turns?)
+        with_calls(reader, turns?)
     });
     turns.await.map(Json)
 }
@@ -163,8 +164,9 @@ pub(crate) async fn show(
     expect_full(&gateway, &caller)?;
     let found = match History::of(&gateway).reader() {
         Some(reader) => {
-            let turn = move || with_calls(&reader, reader.turn(&id)?.into_iter().collect());
-            read(turn).await?.pop()
+            let turn =
+                move |reader: &Reader| with_calls(reader, reader.turn(&id)?.into_iter().collect());
+            LOOKS.ask(reader, turn).await?.pop()
         }
         None => None,
     };

@@ -89,6 +89,19 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
 }
 
 #[tokio::test]
+async fn for_who_may_use_nothing_the_journal_is_not_even_read() {
+    let mut home = home(true).await;
+    home.call("echo", &json!({})).await;
+    assert_eq!(count(&home.get("/api/calls").await.json()), 1);
+    std::fs::remove_file(&home.journal).unwrap();
+    std::fs::create_dir(&home.journal).unwrap();
+    for (token, status) in [("some", 503), ("none", 200)] {
+        home.sign_in(token);
+        assert_eq!(home.get("/api/calls").await.status, status, "{token}");
+    }
+}
+
+#[tokio::test]
 async fn events_and_approvals_outside_of_it_are_not_told() {
     let mut home = home(false).await;
     home.sign_in("some");
