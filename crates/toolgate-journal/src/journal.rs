@@ -129,6 +129,11 @@ impl Journal {
         self.shared.health.report()
     }
 
+    /// True if they are not, or too late. Costs nothing to ask.
+    pub fn is_failing(&self) -> bool {
+        self.shared.health.is_failing()
+    }
+
     /// Waits until everything that happened so far is in the database, if it can be.
     pub async fn flush(&self) {
         self.ask(Job::Flush).await;

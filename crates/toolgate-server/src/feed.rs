@@ -1,10 +1,12 @@
 //! Calls as they happen, for whoever watches.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 use toolgate_core::{CallRecord, CallStarted, Observer, Redactor, Tool};
+use toolgate_journal::Journal;
 
 use crate::calls::Call;
 use crate::recent::Recent;
@@ -27,7 +29,7 @@ pub(crate) struct Shown {
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
-/// Hands every call on to all who watch, and keeps the last ones if nobody else does. Cheap to clone.
+/// Hands every call on to all who watch, and keeps the last ones while nobody else does. Cheap to clone.
 #[derive(Clone)]
 pub struct Feed(Arc<Shared>);
 
@@ -35,6 +37,10 @@ struct Shared {
     events: broadcast::Sender<Event>,
     redactor: OnceLock<Redactor>,
     recent: OnceLock<Recent>,
+    /// Where calls are recorded. Only while that fails they are kept here.
+    journal: OnceLock<Journal>,
+    /// They are kept at present.
+    keeps: AtomicBool,
 }
 
 impl Default for Feed {
@@ -43,6 +49,8 @@ impl Default for Feed {
             events: broadcast::Sender::new(KEPT),
             redactor: OnceLock::new(),
             recent: OnceLock::new(),
+            journal: OnceLock::new(),
+            keeps: AtomicBool::new(false),
         }))
     }
 }
@@ -53,14 +61,26 @@ impl Feed {
         drop(self.0.redactor.set(redactor));
     }
 
-    /// From now on the last calls are kept here.
-    pub(crate) fn remembers(&self, redactor: Redactor) {
+    /// From now on the last calls are kept here; where there is a journal, only while it fails.
+    pub(crate) fn remembers(&self, redactor: Redactor, journal: Option<Journal>) {
+        if let Some(journal) = journal {
+            drop(self.0.journal.set(journal));
+        }
         drop(self.0.recent.set(Recent::new(redactor)));
     }
 
-    /// The last calls, if they are kept here.
+    /// The last calls, while they are kept here.
     pub(crate) fn recent(&self) -> Option<&Recent> {
-        self.0.recent.get()
+        let recent = self.0.recent.get()?;
+        let keeps = self.0.journal.get().is_none_or(Journal::is_failing);
+        // What is left of the last time is in the journal by now.
+        if keeps != self.0.keeps.load(Ordering::Relaxed)
+            && !self.0.keeps.swap(keeps, Ordering::Relaxed)
+            && keeps
+        {
+            recent.clear();
+        }
+        keeps.then_some(recent)
     }
 
     /// Everything from now on.

@@ -96,9 +96,9 @@ impl Gateway {
     pub fn new(parts: Parts) -> Self {
         let redactor = &parts.redactor;
         parts.feed.hides(redactor.clone());
-        if parts.journal.is_none() {
-            parts.feed.remembers(redactor.clone());
-        }
+        parts
+            .feed
+            .remembers(redactor.clone(), parts.journal.clone());
         let patience = parts.executor.limits().approval;
         parts.approvals.equip(redactor.clone(), patience);
         let mcp = Endpoint::new(&parts);

@@ -1,6 +1,6 @@
-//! Where calls that were made are looked up: the journal, or this process's memory where there is none.
+//! Where calls that were made are looked up: the journal, or this process's memory where there is none or while it fails.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -51,35 +51,37 @@ impl<'a> History<'a> {
             false => &SEARCHES,
         };
         let is_shown = move |tool: &str, server: Option<&str>| sight.has_call(tool, server);
-        match self.reader() {
-            Some(reader) => {
-                let question = move |reader: &Reader| page(reader, filter, is_shown);
-                desk.ask(reader, question).await
-            }
-            None => {
-                let recent = self.0.parts().feed.recent();
-                Ok(recent.map_or_else(Vec::new, |recent| {
-                    recent.list(&filter, |call| is_shown(&call.tool, call.server.as_deref()))
-                }))
-            }
+        let recent = self.0.parts().feed.recent().map(|recent| {
+            recent.list(&filter, |call| is_shown(&call.tool, call.server.as_deref()))
+        });
+        let Some(reader) = self.reader() else {
+            return Ok(recent.unwrap_or_default());
+        };
+        let limit = filter.limit;
+        let question = move |reader: &Reader| page(reader, filter, is_shown);
+        match (desk.ask(reader, question).await, recent) {
+            (recorded, None) => recorded,
+            // What waits for better times stands before what was recorded, if that can be read at all.
+            (recorded, Some(recent)) => Ok(merged(recorded.unwrap_or_default(), recent, limit)),
         }
     }
 
     /// One call.
     pub(crate) async fn find(&self, id: String) -> Result<Option<Found>, Problem> {
-        if let Some(reader) = self.reader() {
-            let found = LOOKS.ask(reader, move |reader| reader.call(&id)).await?;
-            return Ok(found.map(|call| Found::recorded(call.into())));
-        }
         let recent = self.0.parts().feed.recent();
-        let found = recent.and_then(|recent| recent.find(&id));
-        Ok(found.map(|(detail, asked)| Found {
-            detail: CallDetail::clone(&detail),
-            asking: match asked.is_object() {
+        if let Some((detail, asked)) = recent.and_then(|recent| recent.find(&id)) {
+            let asking = match asked.is_object() {
                 true => Asking::Whole(asked),
                 false => Asking::NotWhole,
-            },
-        }))
+            };
+            let detail = CallDetail::clone(&detail);
+            return Ok(Some(Found { detail, asking }));
+        }
+        let Some(reader) = self.reader() else {
+            return Ok(None);
+        };
+        let found = LOOKS.ask(reader, move |reader| reader.call(&id)).await?;
+        Ok(found.map(|call| Found::recorded(call.into())))
     }
 
     pub(crate) fn reader(&self) -> Option<Reader> {
@@ -123,4 +125,22 @@ fn page(
             .or_insert_with_key(|(tool, server)| is_shown(tool, server.as_deref()))
     })?;
     Ok(calls.into_iter().map(Call::from).collect())
+}
+
+/// Recorded calls and those that wait to be, each once, newest first.
+fn merged(recorded: Vec<Call>, recent: Vec<Call>, limit: usize) -> Vec<Call> {
+    let mut all: BTreeMap<String, Call> = recorded
+        .into_iter()
+        .map(|call| (call.id.clone(), call))
+        .collect();
+    for call in recent {
+        // Of a call that has ended the beginning may be recorded, and the other way round.
+        if all
+            .get(&call.id)
+            .is_none_or(|other| other.success.is_none())
+        {
+            all.insert(call.id.clone(), call);
+        }
+    }
+    all.into_values().rev().take(limit).collect()
 }

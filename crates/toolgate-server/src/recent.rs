@@ -1,4 +1,4 @@
-//! The last calls, in memory: what `/api/calls` shows where there is no journal.
+//! The last calls, in memory: what `/api/calls` shows where there is no journal, or while it fails.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,6 +86,11 @@ impl Recent {
             .rev()
             .find(|kept| kept.detail.call.id == id)?;
         Some((Arc::clone(&kept.detail), Arc::clone(&kept.asked)))
+    }
+
+    /// Forgets them all.
+    pub(crate) fn clear(&self) {
+        *self.calls() = Calls::default();
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {

@@ -250,6 +250,35 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
     }
 }
 
+#[tokio::test]
+async fn while_the_journal_fails_the_newest_calls_are_shown_all_the_same() {
+    let home = Home::of(Plan {
+        has_blocked_journal: true,
+        ..Plan::default()
+    });
+    let home = home.await;
+    let first = called(&home, "echo", &json!({ "n": 1 })).await;
+    let status = home.get("/api/status").await.json();
+    assert_eq!(status["status"], "degraded", "{status}");
+    let ids = async |expected: &[&String]| {
+        let list = home.get("/api/calls").await.json();
+        let calls = list.as_array().unwrap().iter();
+        let ids: Vec<&str> = calls.map(|call| call["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected);
+        for id in expected {
+            let call = home.get(&format!("/api/calls/{id}")).await.json();
+            assert_eq!(call["outcome"], "success");
+        }
+    };
+    ids(&[&first]).await;
+    std::fs::remove_dir(&home.journal).unwrap();
+    while home.get("/api/status").await.json()["status"] == "degraded" {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let second = called(&home, "echo", &json!({ "n": 2 })).await;
+    ids(&[&second, &first]).await;
+}
+
 /// Keeps nothing, in several ways.
 struct Broken(fn() -> Result<String, NotKept>);
 

@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) settings: ServeSettings,
     pub(crate) limits: Limits,
     pub(crate) has_journal: bool,
+    /// There is a folder where the journal's file should be.
+    pub(crate) has_blocked_journal: bool,
     pub(crate) workshop: Option<Arc<dyn Workshop>>,
     pub(crate) model: ModelSettings,
 }
@@ -189,8 +191,12 @@ impl Home {
         let redactor = Redactor::new([SECRET.to_owned()]);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let journal = plan.has_journal.then(|| {
-            Journal::open(&file, &JournalSettings::default(), redactor.clone(), "test").unwrap()
+        if plan.has_blocked_journal {
+            std::fs::create_dir(&file).unwrap();
+        }
+        let journal = (plan.has_journal || plan.has_blocked_journal).then(|| {
+            let settings = JournalSettings::default();
+            Journal::open_when_possible(&file, &settings, redactor.clone(), "test").unwrap()
         });
         let mut policy = Policy::default();
         policy.ask = vec![Pattern::new("lock")];
