@@ -85,6 +85,16 @@ impl ToolCall {
         )
     }
 
+    /// The same call, which ends in this error when it is executed: something beside its arguments makes no sense. They are on
+    /// record as they were asked. One that ends in an error already ends in that one.
+    #[must_use]
+    pub fn refuse(mut self, error: ToolError) -> Self {
+        if let Given::Object(object) = self.arguments {
+            self.arguments = Given::Unusable { raw: object, error };
+        }
+        self
+    }
+
     fn given(name: String, arguments: Given) -> Self {
         Self {
             id: CallId::next(),

@@ -287,7 +287,7 @@ fn timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
         Ok(Some(timeout)) => (call.timeout(timeout), false),
         Err(error) => {
             let error = ToolError::invalid("", format!("timeout: {error}"));
-            (ToolCall::refused(call.name(), Value::Null, error), true)
+            (call.refuse(error), true)
         }
     }
 }

@@ -146,6 +146,19 @@ async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
 }
 
 #[tokio::test]
+async fn a_call_with_a_timeout_that_is_none_is_on_record_as_it_was_asked() {
+    let home = Home::usual().await;
+    let path = "/api/tools/echo/call?timeout=soon";
+    let refused = home.post(path, &json!({ "a": 1 })).await.json();
+    let id = refused["call_id"].as_str().unwrap();
+    let call = home.get(&format!("/api/calls/{id}")).await.json();
+    assert_eq!(call["asked"], json!({ "a": 1 }));
+    let path = format!("/api/calls/{id}/replay");
+    let again = home.post(&path, &json!({})).await.json();
+    assert_eq!(again["result"], json!({ "echo": { "a": 1 } }));
+}
+
+#[tokio::test]
 async fn too_much_is_refused_and_told_so() {
     let mut limits = Limits::default();
     limits.max_arguments = 1000;
