@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, Source, Tool, ToolCall, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
+    is_redacted,
 };
 use toolgate_journal::OUTCOMES;
 use utoipa::{IntoParams, ToSchema};
@@ -202,6 +203,13 @@ pub(crate) struct SavedMock {
     /// Where it is kept, in words.
     #[schema(example = "added to toolgate.jsonc")]
     kept: String,
+    /// What is not as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(
+        nullable = false,
+        example = "the answer held a secret, which is not kept: [REDACTED] stands in its place"
+    )]
+    note: Option<&'static str>,
 }
 
 /// Makes a mock tool that always answers what this call answered.
@@ -261,6 +269,9 @@ pub(crate) async fn mock(
         name: mock.name,
         definition,
         kept,
+        note: is_redacted(&answer).then_some(
+            "the answer held a secret, which is not kept: [REDACTED] stands in its place",
+        ),
     };
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }

@@ -279,6 +279,20 @@ async fn while_the_journal_fails_the_newest_calls_are_shown_all_the_same() {
     ids(&[&second, &first]).await;
 }
 
+#[tokio::test]
+async fn a_mock_of_an_answer_without_its_secret_says_so() {
+    for home in both().await {
+        for (tool, is_noted) in [("tell", true), ("echo", false)] {
+            let id = called(&home, tool, &json!({})).await;
+            let name = format!("{tool}_mock");
+            let path = format!("/api/calls/{id}/mock");
+            let saved = home.post(&path, &json!({ "name": name })).await.json();
+            let note = saved["note"].as_str().unwrap_or_default();
+            assert_eq!(note.contains("held a secret"), is_noted, "{saved}");
+        }
+    }
+}
+
 /// Keeps nothing, in several ways.
 struct Broken(fn() -> Result<String, NotKept>);
 
