@@ -18,7 +18,7 @@ use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run};
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
 use crate::guard::Caller;
-use crate::history::{Asking, History};
+use crate::history::{Asking, Found, History};
 use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
@@ -158,7 +158,7 @@ pub(crate) async fn replay(
     Named(id): Named,
     Sent(replay): Sent<Replay>,
 ) -> Result<Response, Problem> {
-    let found = find(&gateway, &caller, id).await?;
+    let found = find_whole(&gateway, &caller, id).await?;
     let name = found.detail.call.tool;
     let tool = gateway.executor().find_in(&name, &caller.scope);
     let tool = tool.map_err(|error| no_such_tool(&error))?;
@@ -234,7 +234,7 @@ pub(crate) async fn mock(
             "only whoever may use all tools may add one",
         ));
     }
-    let call = find(&gateway, &caller, id).await?.detail;
+    let call = find_whole(&gateway, &caller, id).await?.detail;
     let (Some(true), Some(answer), false) = (call.call.success, call.result, call.result_cut)
     else {
         return Err(unfit(
@@ -324,18 +324,35 @@ impl Tool for Mock {
     }
 }
 
-/// A call that the caller may see.
-async fn find(
-    gateway: &Gateway,
-    caller: &Caller,
-    id: String,
-) -> Result<crate::history::Found, Problem> {
+/// A call that something is to be done with: nothing is guessed from the beginning of its id.
+async fn find_whole(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, Problem> {
+    match whole_id("id", Some(id)) {
+        Ok(Some(id)) => found(gateway, caller, id).await,
+        _ => Err(no_such_call()),
+    }
+}
+
+/// A call that the caller may see. Only who sees all of them may name one by its beginning: else others could be told apart.
+async fn find(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, Problem> {
+    match Sight::new(gateway, caller).is_full() {
+        true => found(gateway, caller, id).await,
+        false => find_whole(gateway, caller, id).await,
+    }
+}
+
+async fn found(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, Problem> {
     let sight = Sight::new(gateway, caller);
+    if sight.is_blind() {
+        return Err(no_such_call());
+    }
     let found = History::of(gateway).find(id).await?;
     let found = found.filter(|found| {
         let call = &found.detail.call;
         sight.has_call(&call.tool, call.server.as_deref())
     });
-    found
-        .ok_or_else(|| Problem::not_found("there is no such call; GET /api/calls lists the latest"))
+    found.ok_or_else(no_such_call)
+}
+
+fn no_such_call() -> Problem {
+    Problem::not_found("there is no such call; GET /api/calls lists the latest")
 }

@@ -293,6 +293,23 @@ async fn a_mock_of_an_answer_without_its_secret_says_so() {
     }
 }
 
+#[tokio::test]
+async fn nothing_is_done_with_a_call_that_is_only_named_by_its_beginning() {
+    for home in both().await {
+        let id = called(&home, "count", &json!({})).await;
+        for beginning in [&id[..1], &id[..31]] {
+            for (verb, body) in [
+                ("replay", json!({ "confirm": true })),
+                ("mock", json!({ "name": "m" })),
+            ] {
+                let path = format!("/api/calls/{beginning}/{verb}");
+                assert_eq!(home.post(&path, &body).await.status, 404, "{path}");
+            }
+        }
+        assert_eq!(home.counted.load(Ordering::SeqCst), 1);
+    }
+}
+
 /// Keeps nothing, in several ways.
 struct Broken(fn() -> Result<String, NotKept>);
 

@@ -61,6 +61,9 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             assert_eq!(found, calls, "{token}");
             let callers = list.as_array().unwrap().iter().map(|call| &call["caller"]);
             assert!(callers.into_iter().all(|caller| caller == "serve.token"));
+            let beginning = home.get(&format!("/api/calls/{}", &ids[0][..4])).await;
+            assert_eq!(beginning.status, 404, "nor is their number told");
+            assert!(beginning.problem().contains("there is no such call"));
             for id in &ids {
                 let expected = if calls.contains(&id) { 200 } else { 404 };
                 assert_eq!(home.get(&format!("/api/calls/{id}")).await.status, expected);
