@@ -348,23 +348,49 @@ fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
 }
 
 #[test]
-fn following_shows_each_call_that_ends_once() {
-    let (child, folder) = Run::new(["call", "echo", "n=0"]).start();
-    child.wait_with_output().unwrap();
-    let folder = folder.path();
-    let follow = Run::new(["calls", "--follow", "--json", "--tool", "echo"]).within(folder);
-    let (mut child, _own) = follow.start();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next =
-        move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    assert_eq!(next()["arguments"], json!({ "n": 0 }));
-    for n in 1..4 {
-        within(folder, &["call", "datetime"]);
-        within(folder, &["call", "echo", &format!("n={n}")]);
-        assert_eq!(next()["arguments"], json!({ "n": n }));
+fn following_shows_each_call_that_ends_once_also_where_there_is_no_journal_yet() {
+    for is_first in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path();
+        let call = |n: usize| within(folder, &["call", "echo", &format!("n={n}")]);
+        if !is_first {
+            call(0);
+        }
+        let follow = Run::new(["calls", "--follow", "--json", "--tool", "echo"]).within(folder);
+        let (mut child, _own) = follow.start();
+        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+        if is_first {
+            let note = told.next().unwrap().unwrap();
+            assert!(note.contains("the first one is waited for"), "{note}");
+            call(0);
+        }
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next =
+            move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+        assert_eq!(next()["arguments"], json!({ "n": 0 }));
+        for n in 1..3 {
+            within(folder, &["call", "datetime"]);
+            call(n);
+            assert_eq!(next()["arguments"], json!({ "n": n }));
+        }
+        signal("-INT", &child);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
     }
-    signal("-INT", &child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_gateway_whose_journal_can_not_be_opened_at_first_records_once_it_can() {
+    let config = r#"{ "journal": { "file": "late/journal.db" } }"#;
+    let run = Run::new(["serve"]).config(config).file("late", "no folder");
+    let gateway = Gateway::start(run);
+    gateway.call("echo", r#"{"n":1}"#);
+    let folder = gateway.folder.path();
+    std::fs::remove_file(folder.join("late")).unwrap();
+    wait_until("the call is recorded", || {
+        within(folder, &["calls", "--json"])
+            .stdout
+            .contains(r#""n":1"#)
+    });
 }
 
 #[test]

@@ -31,22 +31,42 @@ const LAST: &str = "last";
 pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
     let filter = filter::read(options)?;
-    let pages = match Remote::of(&options.remote)? {
-        Some(remote) => Pages::Remote(remote),
-        None => match journal::reader(&config) {
-            Ok(reader) => Pages::Local(reader),
-            Err(error) => return Ok(unreadable(&error, options.id.is_none())),
-        },
-    };
+    let remote = Remote::of(&options.remote)?;
     let runtime = runtime().context("cannot start")?;
+    let looked = async {
+        let pages = match remote {
+            Some(remote) => Pages::Remote(remote),
+            None => match reader(&config, options.follow).await {
+                Ok(reader) => Pages::Local(reader),
+                Err(error) => return Ok(unreadable(&error, options.id.is_none())),
+            },
+        };
+        look(global, &config, options, &pages, filter).await
+    };
     let exit = runtime.block_on(async {
         tokio::select! {
-            exit = look(global, &config, options, &pages, filter) => exit,
+            exit = looked => exit,
             () = exit::interrupted() => Ok(Exit::Interrupted),
         }
     });
     runtime.shutdown_background();
     exit
+}
+
+/// The journal; whoever follows it waits for one that is not there yet.
+async fn reader(config: &Config, waits: bool) -> anyhow::Result<Reader> {
+    let mut is_told = false;
+    loop {
+        match journal::reader(config) {
+            Err(error) if waits && is_missing(&error) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    say::note(&format!("{error}; the first one is waited for"));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            reader => return reader,
+        }
+    }
 }
 
 async fn look(
@@ -155,10 +175,14 @@ pub(super) fn tell_unknown(id: &str) {
 
 /// A journal that is not there yet is empty; one that can not be read is a failure.
 fn unreadable(error: &anyhow::Error, may_be_empty: bool) -> Exit {
-    if let (Some(JournalError::Missing(_)), true) = (error.downcast_ref(), may_be_empty) {
+    if may_be_empty && is_missing(error) {
         say::note(&error.to_string());
         return Exit::Success;
     }
     say::error(&anyhow::anyhow!(error.to_string()));
     Exit::Failure
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(JournalError::Missing(_)))
 }
