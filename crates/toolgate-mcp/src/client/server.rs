@@ -32,7 +32,7 @@ use super::shelf::Shelf;
 use super::status::{Board, ServerState};
 use super::transport::End;
 use crate::ServerSettings;
-use crate::retry::Starts;
+use crate::retry::{RetryPolicy, Starts};
 
 /// So long a server must stay up before its earlier failures are forgotten.
 const HEALTHY: Duration = Duration::from_secs(60);
@@ -90,12 +90,14 @@ enum Loss {
 }
 
 impl Server {
-    /// Runs until it is stopped. A panic ends the server, not the task: a person may still order a reconnect.
+    /// Runs until it is stopped. A panic ends the server, not the task: it is started again, with the wait of any other retry.
+    /// If that happens again and again it stays down until a person orders a reconnect.
     pub(super) async fn run(mut self, previous: Option<JoinHandle<()>>) {
         if let Some(previous) = previous {
             drop(previous.await);
         }
         let stop = self.stop.clone();
+        let mut panics = Starts::new(&RetryPolicy::default());
         loop {
             let life = AssertUnwindSafe(self.live()).catch_unwind();
             tokio::select! {
@@ -103,7 +105,14 @@ impl Server {
                 () = stop.cancelled() => break,
                 Err(_) = life => {}
             }
-            self.panicked().await;
+            panics.count();
+            let too_often = panics.allowed_at() > Instant::now();
+            self.panicked(too_often).await;
+            if !too_often {
+                self.restarts();
+                continue;
+            }
+            panics.forget();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -269,11 +278,8 @@ impl Server {
     }
 
     async fn lost(&mut self, loss: Loss, lived: Duration, peer: &dyn Peer) {
-        self.link.connecting();
-        self.board.update(|facts| {
-            facts.peer = None;
-            facts.state = ServerState::Restarting;
-        });
+        self.restarts();
+        self.board.update(|facts| facts.peer = None);
         match loss {
             Loss::Ordered(order) => self.ordered(order),
             Loss::Died(end) => self.died(&end, lived),
@@ -281,9 +287,22 @@ impl Server {
         drop(timeout(CLEANUP, peer.close()).await);
     }
 
-    async fn panicked(&mut self) {
+    fn restarts(&mut self) {
+        self.link.connecting();
+        self.board
+            .update(|facts| facts.state = ServerState::Restarting);
+    }
+
+    async fn panicked(&mut self, too_often: bool) {
         let name = escape(&self.settings().name);
-        error!(server = %name, "MCP server failed: an error inside Toolgate; reconnect it or restart Toolgate");
+        match too_often {
+            true => {
+                error!(server = %name, "MCP server failed: an error inside Toolgate, again and again; reconnect it or restart Toolgate");
+            }
+            false => {
+                warn!(server = %name, "MCP server failed: an error inside Toolgate; it is started again");
+            }
+        }
         self.leave(
             ServerState::Failed,
             &format!("its server '{name}' failed inside Toolgate"),

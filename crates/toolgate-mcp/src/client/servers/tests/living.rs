@@ -184,15 +184,28 @@ async fn a_tool_that_is_not_what_it_was_is_told_with_the_difference_also_after_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_contained_and_a_reconnect_brings_the_server_back() {
+async fn j5_a_panic_is_contained_and_the_server_is_started_again() {
     let house = House::started(&[("a", &[Act::Panic, UP]), ("b", &[UP])]);
     house.servers.settled().await;
     let status = house.status("a");
     assert_eq!(
         (status.state, status.error.as_deref()),
-        (ServerState::Failed, Some("an error inside Toolgate"))
+        (ServerState::Restarting, Some("an error inside Toolgate"))
     );
     assert!(house.has("b_tool"));
+    house.at(2.1).await;
+    assert!(house.has("a_tool"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn j5_a_server_that_panics_again_and_again_is_left_to_a_person() {
+    let panic = || Act::Panic;
+    let acts = [panic(), panic(), panic(), panic(), panic(), UP];
+    let house = House::started(&[("a", &acts)]);
+    house.at(600.0).await;
+    assert_eq!(house.starts("a"), [0.0, 2.0, 6.0, 14.0, 30.0]);
+    assert_eq!(house.state("a"), ServerState::Failed);
+    assert_eq!(house.log.count("again and again; reconnect it"), 1);
     assert!(house.servers.reconnect("a").await);
     assert!(house.has("a_tool"));
 }
