@@ -14,8 +14,11 @@ mcp_clients_pypi=(mcp==2.3.0)
 # Real MCP servers, the official conformance suite, and the Node it needs. The sqlite server dies at its start with this SDK:
 # a real traceback to show.
 mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequential-thinking}@2026.8.31
-    @modelcontextprotocol/conformance@0.1.16 conformance-next@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12
+    @modelcontextprotocol/conformance@0.1.16
     "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
+# The conformance suite as it will be: not released, so its result is shown and nobody has to have it.
+conformance_next_npm=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
+conformance_next_pypi=()
 mcp_servers_pypi=(mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-sqlite==2025.4.25)
 # Models and clients of models that others wrote: scripted engines, a real one with a small model, LangChain.
 models_npm=(@copilotkit/aimock@1.43.0 @langchain/core@1.2.13 @langchain/ollama@1.3.0 @langchain/anthropic@1.5.11)
@@ -251,6 +254,8 @@ tools() {
         || skip "MCP clients" "npm or pip can not install them"
     install_packages "MCP servers" "$cache/mcp" mcp_servers_npm mcp_servers_pypi \
         || skip "real MCP servers and conformance" "npm or pip can not install them"
+    install_packages "the next conformance suite" "$cache/mcp-next" conformance_next_npm conformance_next_pypi \
+        || printf -- '-- skipped the next conformance suite: npm can not install it\n'
     install_packages "what looks at the gateway" "$cache/http" http_npm http_pypi \
         || skip "the dashboard in a browser, and fuzzing of the API" "npm or pip can not install what they need"
     install_models || skip "models of others" "npm or pip can not install them"
