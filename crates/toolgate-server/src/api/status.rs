@@ -214,7 +214,7 @@ fn why(server: &ServerStatus) -> String {
     const LONGEST: usize = 300;
     let name = toolgate_core::escape(&server.name);
     let mut text = match &server.error {
-        Some(error) => format!("{name}: {}", error.lines().next().unwrap_or_default()),
+        Some(error) => format!("{name}: {}", reason(error)),
         None => format!("{name}: {}", server.state),
     };
     if text.len() > LONGEST {
@@ -225,4 +225,34 @@ fn why(server: &ServerStatus) -> String {
         text.push_str(&format!("; retry in {} s", wait.as_secs_f64().ceil()));
     }
     text
+}
+
+/// The first line, without where a program was looked for: that is long, and stands with the server.
+fn reason(error: &str) -> &str {
+    let line = error.lines().next().unwrap_or_default();
+    let remark = line.find(" (the PATH is ");
+    &line[..remark.unwrap_or(line.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_without_the_path_of_the_machine() {
+        for (error, expected) in [
+            (
+                "command 'x' was not found on the PATH: install it (the PATH is /a:/b)",
+                "command 'x' was not found on the PATH: install it",
+            ),
+            (
+                "command /x cannot be started: it is no program (os error 8) (the PATH is /a:/b)",
+                "command /x cannot be started: it is no program (os error 8)",
+            ),
+            ("refused (again)\nfor a reason", "refused (again)"),
+            ("", ""),
+        ] {
+            assert_eq!(reason(error), expected);
+        }
+    }
 }

@@ -127,7 +127,7 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
         _ => "it is neither a program for this system nor a script that begins with '#!'".to_owned(),
     };
     StartError(format!(
-        "command {name} cannot be started: {reason} ({error}; PATH {})",
+        "command {name} cannot be started: {reason} ({error}) (the PATH is {})",
         path.display()
     ))
 }
@@ -253,7 +253,7 @@ mod tests {
             let error = std::process::Command::new(&file).spawn().unwrap_err();
             let text = refused(&file, OsStr::new("/bin"), &error).to_string();
             assert!(
-                text.contains(expected) && text.contains("PATH /bin"),
+                text.contains(expected) && text.contains("the PATH is /bin"),
                 "{text}"
             );
         }

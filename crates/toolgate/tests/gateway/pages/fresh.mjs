@@ -23,7 +23,7 @@ export async function strip(bench) {
   await bench.step('the strip says what is wrong, and its figures move with calls', async () => {
     await bench.go('#/calls');
     await bench.untilText('strip-status', /^DEGRADED$/);
-    await bench.untilText('strip-reason', /^gone: command 'a-program-that-is-not-there' was not found on the PATH: install it/);
+    await bench.untilText('strip-reason', /^gone: command 'a-program-that-is-not-there' was not found on the PATH: install it, or give its full path as 'command'(; retry in|$)/);
     assert.equal(await bench.text('strip-cpm'), '0');
     assert.equal(await bench.text('strip-errors'), '–');
     for (let n = 0; n < 9; n += 1) await bench.call('echo', { text: `number ${n}` });
