@@ -3,7 +3,7 @@
 import { svg, uid } from './dom.js';
 import { clock, count, duration, plural } from './format.js';
 import { innerBox, plotFrame, xAxis, yAxis } from './plot/frame.js';
-import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logarithmic, niceTicks, plain, rebin, runs, timeTicks } from './plot/scale.js';
+import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logarithmic, niceTicks, plain, rebin, runs, span, timeTicks } from './plot/scale.js';
 
 /** In steps of ten seconds: two minutes. */
 const LONGEST_BRIDGE = 12;
@@ -39,12 +39,12 @@ function paintLatency(points, { width, height }) {
       measured.length === 0 && nothing(box),
     ],
     stops: time.xs,
-    summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${minutes(points)} minutes.` : 'No calls in this time.',
+    summary: measured.length ? `Highest p95 ${duration(highest)} in the last ${time.all}.` : 'No calls in this time.',
     read(index) {
       const point = shown(index);
       const marks = index === null ? [] : [['p95_ms', 'dot-p95'], ['p50_ms', 'dot-p50']].filter(([key]) => point[key] !== null);
       return {
-        at: point ? at(point, index) : 'no calls',
+        at: point ? `${index === null ? 'last, ' : ''}${time.of(point)}` : 'no calls',
         values: { p50: duration(point?.p50_ms), p95: duration(point?.p95_ms) },
         dots: marks.map(([key, mark]) => ({ y: y(point[key]), mark })),
       };
@@ -70,11 +70,11 @@ function paintRate(points, { width, height }, hatch) {
   const steps = rebin(points, binFactor(points.length, width - 60));
   const most = Math.max(0, ...steps.map((step) => step.calls));
   const ticks = niceTicks(most, 4, true);
-  const labels = ticks.map(plain);
+  const seconds = stepSeconds(steps);
+  const labels = withUnit(ticks, `/ ${seconds} s`);
   const box = innerBox({ width, height }, labels);
   const y = linear(0, ticks.at(-1), box.bottom, box.top);
   const time = timeScale(steps, box);
-  const seconds = stepSeconds(steps);
   const total = { calls: sum(points, 'calls'), failures: sum(points, 'failures') };
   return {
     box,
@@ -83,11 +83,11 @@ function paintRate(points, { width, height }, hatch) {
       steps.map((step, index) => bar(step, time.xs[index], time.width, y, hatch)), total.calls === 0 && nothing(box),
     ],
     stops: time.xs,
-    summary: `${plural(total.calls, 'call')} in the last ${minutes(points)} minutes, ${count(total.failures)} failed.`,
+    summary: `${plural(total.calls, 'call')} in the last ${time.all}, ${count(total.failures)} failed.`,
     read(index) {
       const step = index === null ? total : steps[index];
       return {
-        at: index === null ? `${minutes(points)} min` : `${clock(new Date(step.at))} · ${seconds} s`,
+        at: index === null ? `last ${time.all}` : time.of(step),
         values: { calls: count(step.calls), failed: count(step.failures) },
       };
     },
@@ -141,7 +141,7 @@ export function sparkline(points, { width = 120, height = 24 } = {}) {
   const x = linear(0, Math.max(1, steps.length - 1), 1, width - 1);
   const y = linear(0, most, height - 5, 2);
   const line = steps.map((step, index) => `${index ? 'L' : 'M'}${x(index).toFixed(1)} ${y(step.calls).toFixed(1)}`).join('');
-  const words = `${plural(sum(points, 'calls'), 'call')} in ${minutes(points)} minutes, ${count(sum(points, 'failures'))} failed`;
+  const words = `${plural(sum(points, 'calls'), 'call')} in ${span(points.length * stepSeconds(points))}, ${count(sum(points, 'failures'))} failed`;
   return svg('svg', { class: 'sparkline', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': words },
     line && svg('path', { class: 'spark-area', d: `${line}L${width - 1} ${height - 5}L1 ${height - 5}Z` }),
     line && svg('path', { class: 'spark-line', d: line }),
@@ -170,6 +170,9 @@ function timeScale(points, box) {
     xs: points.map((point) => x(Date.parse(point.at) + step / 2)),
     width: (box.right - box.left) / Math.max(1, points.length),
     ticks: ticks.map((tick) => ({ x: x(tick), label: clock(new Date(tick)).slice(0, short ? 5 : 8) })),
+    // What stands at the middle of a step is of all of it.
+    of: (point) => `${clock(new Date(point.at))}–${clock(new Date(Date.parse(point.at) + step))}`,
+    all: span((points.length * step) / 1000),
   };
 }
 
@@ -177,16 +180,8 @@ function stepSeconds(points) {
   return points.length > 1 ? Math.round((Date.parse(points.at(-1).at) - Date.parse(points.at(-2).at)) / 1000) : 10;
 }
 
-function minutes(points) {
-  return Math.round((points.length * stepSeconds(points)) / 60);
-}
-
 function sum(points, key) {
   return points.reduce((total, point) => total + point[key], 0);
-}
-
-function at(point, index) {
-  return index === null ? `last, ${clock(new Date(point.at))}` : clock(new Date(point.at));
 }
 
 function curve(points, key, xs, y, name) {

@@ -37,6 +37,11 @@ test('an axis of durations has one unit', () => {
   for (const [max, name] of table) assert.equal(scale.durationUnit(max).name, name, `${max} ms`);
 });
 
+test('a young gateway does not look back on no time at all', () => {
+  const table = [[10, '10 s'], [90, '90 s'], [120, '2 min'], [1800, '30 min']];
+  for (const [seconds, wanted] of table) assert.equal(scale.span(seconds), wanted);
+});
+
 test('numbers on an axis are short', () => {
   const table = [[0, '0'], [0.30000000000000004, '0.3'], [1200, '1,200'], [34_000, '34 k'], [2_500_000, '2.5 M']];
   for (const [value, wanted] of table) assert.equal(scale.plain(value), wanted);

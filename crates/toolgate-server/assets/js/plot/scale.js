@@ -73,6 +73,11 @@ export function durationUnit(maxMs) {
   return { name: 'µs', ms: 0.001 };
 }
 
+/** A time that is looked back on, in words: seconds while it is short. */
+export function span(seconds) {
+  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+}
+
 /** A number as short as it can be said: 0.5, 12, 1,200, 34 k. */
 export function plain(value) {
   const size = Math.abs(value);

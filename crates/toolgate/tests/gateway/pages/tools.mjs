@@ -34,13 +34,21 @@ export async function tools(bench) {
       await bench.until(`${plot} is drawn`, async () => (await drawing.locator('path, rect, circle').count()) > 0);
       const labels = await drawing.locator('text').allTextContents();
       assert.ok(labels.length >= 4, `${plot} has too few labels: ${labels}`);
-      if (plot !== 'plot-rate') assert.ok(labels.some((label) => /\d\s?(ms|s)$/.test(label)), `${plot} has no unit: ${labels}`);
+      const unit = plot === 'plot-rate' ? /^\d+ \/ \d+ s$/ : /\d\s?(ms|s)$/;
+      assert.ok(labels.some((label) => unit.test(label)), `${plot} has no unit: ${labels}`);
     }
     const latency = bench.id('plot-latency');
     await latency.getByRole('slider').focus();
     await page.keyboard.press('End');
     await page.keyboard.press('ArrowLeft');
-    assert.match(await latency.getByRole('slider').getAttribute('aria-valuetext'), /\d\d:\d\d.*p50/);
+    const step = /^\d\d:\d\d:\d\d–\d\d:\d\d:\d\d: /;
+    assert.match(await latency.getByRole('slider').getAttribute('aria-valuetext'), new RegExp(`${step.source}p50`));
+    const rate = bench.id('plot-rate').getByRole('slider');
+    assert.match(await rate.getAttribute('aria-valuetext'), /^last \d+ (s|min): calls/);
+    await rate.focus();
+    await page.keyboard.press('End');
+    assert.match(await rate.getAttribute('aria-valuetext'), new RegExp(`${step.source}calls`));
+    await bench.picture('plots');
     await latency.locator('summary').click();
     await bench.until('the same as a table', async () => (await latency.locator('tbody tr').count()) > 0);
     await latency.locator('summary').click();
