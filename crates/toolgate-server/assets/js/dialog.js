@@ -3,7 +3,8 @@
 import { h, uid } from './dom.js';
 
 /**
- * Opens a modal dialog and resolves with the `value` of the action chosen (null for Esc). An action is
+ * Opens a modal dialog and resolves with the `value` of the action chosen (null for Esc, or if the page goes elsewhere: what it
+ * asks about is not to be seen there). An action is
  * `{ text, value, primary, danger, testid, check }`; `check()` may return false, or a promise of it, to keep it open.
  */
 export function openDialog({ title, body, actions, testid }) {
@@ -14,7 +15,10 @@ export function openDialog({ title, body, actions, testid }) {
       h('div', { class: 'dialog-actions' }, actions.map((action) => actionButton(action, dialog, resolve))));
     form.addEventListener('submit', (event) => event.preventDefault());
     dialog.append(form);
+    const leave = () => dialog.close();
+    addEventListener('hashchange', leave);
     dialog.addEventListener('close', () => {
+      removeEventListener('hashchange', leave);
       dialog.remove();
       resolve(null);
     });

@@ -70,6 +70,11 @@ export async function drawer(bench) {
     const { call_id: id, result } = await bench.call('math_eval', { expression: '2^0.5' });
     await open(bench, id);
     await bench.id('save-mock').click();
+    await bench.id('mock-dialog').waitFor();
+    await bench.go('#/tools');
+    await bench.id('mock-dialog').waitFor({ state: 'detached' });
+    await open(bench, id);
+    await bench.id('save-mock').click();
     assert.equal(await bench.id('mock-name').inputValue(), 'math_eval_mock');
     await bench.id('mock-name').fill('echo');
     await bench.id('mock-save').click();
@@ -82,6 +87,13 @@ export async function drawer(bench) {
     await bench.until('the definition', async () => /root_of_two/.test(await bench.clipboard()));
     await page.getByRole('button', { name: 'Done' }).click();
     assert.deepEqual((await bench.call('root_of_two', { expression: 'anything' })).result, result);
+    await open(bench, (await bench.call('echo', { password: 'hunter2' })).call_id);
+    await bench.id('save-mock').click();
+    await bench.id('mock-name').fill('told_nothing');
+    await bench.id('mock-save').click();
+    await bench.untilText('mock-note', /held a secret, which is not kept/);
+    await bench.accessible('mock without its secret');
+    await page.getByRole('button', { name: 'Done' }).click();
     const { call_id: failed } = await bench.call('fail', { text: 'no' });
     await open(bench, failed);
     await bench.untilText('drawer-error', /no/);

@@ -79,7 +79,9 @@ export async function phone(bench) {
       await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
       const { over, inner } = await page.evaluate(() => ({ over: document.documentElement.scrollWidth, inner: innerWidth }));
       assert.ok(over <= inner, `${place} is ${over} wide on a screen of ${inner}`);
-      await bench.picture(`phone ${place.replaceAll(/[#/?=]+/g, ' ').replace(id, 'drawer').trim()}`);
+      const name = `phone ${place.replaceAll(/[#/?=]+/g, ' ').replace(id, 'drawer').trim()}`;
+      await bench.check(name);
+      await bench.picture(name);
     }
     await bench.go(`#/calls/${id}`);
     await bench.id('drawer-close').click();
