@@ -32,6 +32,7 @@ pub struct ToolCall {
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) trace_parent: Option<String>,
+    pub(crate) trace_of: Option<CallId>,
     pub(crate) scope: Scope,
 }
 
@@ -105,6 +106,7 @@ impl ToolCall {
             cancellation: None,
             progress: None,
             trace_parent: None,
+            trace_of: None,
             scope: Scope::default(),
         }
     }
@@ -148,6 +150,13 @@ impl ToolCall {
     #[must_use]
     pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> Self {
         self.trace_parent = Some(trace_parent.into());
+        self
+    }
+
+    /// The call belongs with another one, which was the first, and to the trace that this one began. A caller's trace goes before.
+    #[must_use]
+    pub fn trace_of(mut self, first: CallId) -> Self {
+        self.trace_of = Some(first);
         self
     }
 

@@ -63,7 +63,7 @@ impl<'a> Flight<'a> {
             tool_name: call.name.clone(),
             origin: call.origin,
             caller: call.scope.shared_caller(),
-            trace: Trace::of(call.id, call.trace_parent.as_deref()),
+            trace: Trace::of(call.id, call.trace_parent.as_deref()).begun_by(call.trace_of),
             told_started: false,
             started,
             started_at: SystemTime::now(),

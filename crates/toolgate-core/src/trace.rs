@@ -42,6 +42,14 @@ impl Trace {
         }
     }
 
+    /// The same in the trace that another call began, unless the caller named one.
+    pub(crate) fn begun_by(mut self, first: Option<CallId>) -> Self {
+        if let (None, Some(first)) = (self.parent, first) {
+            self.trace = first.as_u128();
+        }
+        self
+    }
+
     /// 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace)
@@ -121,6 +129,18 @@ mod tests {
         let below = Trace::of(CallId::next(), Some(&handed_on));
         assert_eq!(below.parent_id().as_deref(), Some(&*trace.span_id()));
         assert_ne!(below.span_id(), trace.span_id());
+    }
+
+    #[test]
+    fn calls_that_belong_together_are_in_the_trace_of_the_first() {
+        let (first, second) = (CallId::next(), CallId::next());
+        let begun = Trace::of(first, None).begun_by(Some(first));
+        let next = Trace::of(second, None).begun_by(Some(first));
+        assert_eq!(begun, Trace::of(first, None));
+        assert_eq!(next.trace_id(), begun.trace_id());
+        assert_ne!(next.span_id(), begun.span_id());
+        let of_caller = Trace::of(second, Some(CALLER));
+        assert_eq!(of_caller.begun_by(Some(first)), of_caller);
     }
 
     #[test]

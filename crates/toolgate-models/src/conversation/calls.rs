@@ -163,6 +163,10 @@ impl Running<'_> {
             let toolbox = &self.conversation.toolbox;
             let tool_call = planned.to_call(call, toolbox, &catalog);
             let id = tool_call.id();
+            let tool_call = match &self.conversation.trace_parent {
+                Some(parent) => tool_call.trace_parent(parent),
+                None => tool_call.trace_of(*self.first.get_or_insert(id)),
+            };
             self.listener.event(Event::Calling { call, id });
             let work = execute(toolbox, tool_call, left);
             running.begin(place, work);

@@ -53,6 +53,7 @@ pub struct Conversation {
     used_tools: Vec<String>,
     /// Whose missing tools the person was told of.
     told: Option<Arc<Catalog>>,
+    trace_parent: Option<String>,
 }
 
 /// What came of a turn.
@@ -124,6 +125,7 @@ impl Conversation {
             full_results: FullResults::default(),
             used_tools: Vec::new(),
             told: None,
+            trace_parent: None,
         }
     }
 
@@ -156,6 +158,12 @@ impl Conversation {
     /// All outcomes that [`full_result`](Self::full_result) knows, the oldest first.
     pub fn full_results(&self) -> impl Iterator<Item = &ToolOutcome> {
         self.full_results.iter()
+    }
+
+    /// The W3C `traceparent` of whoever says the next words: the calls of those turns belong to its trace. Without one, the
+    /// calls of a turn have a trace of their own.
+    pub fn set_trace_parent(&mut self, trace_parent: Option<String>) {
+        self.trace_parent = trace_parent;
     }
 
     fn system(&self) -> &str {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolgate_core::CallId;
 
 use super::calls::{Made, Planned};
 use super::offering::choose;
@@ -36,6 +37,8 @@ pub(super) struct Running<'a> {
     started: Instant,
     pub(super) usage: Usage,
     made: Made,
+    /// The first call of the turn: the others are in its trace.
+    pub(super) first: Option<CallId>,
     tool_rounds: usize,
     rounds_with_repetition: usize,
     pauses: usize,
@@ -88,6 +91,7 @@ impl<'a> Running<'a> {
             started,
             usage: Usage::default(),
             made: Made::default(),
+            first: None,
             tool_rounds: 0,
             rounds_with_repetition: 0,
             pauses: 0,

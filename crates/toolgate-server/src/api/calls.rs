@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_core::{
@@ -14,7 +14,7 @@ use toolgate_journal::OUTCOMES;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, Sent, Unreadable, whole_id};
-use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run};
+use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run, trace_parent};
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
 use crate::guard::Caller;
@@ -144,7 +144,8 @@ pub(crate) struct Replay {
 
 /// Makes a call again, with the arguments as they were asked the first time.
 #[utoipa::path(post, path = "/api/calls/{id}/replay", tag = "calls", request_body = Replay,
-    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
+    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007"),
+           ("traceparent" = Option<String>, Header, description = "The W3C trace the new call belongs to")),
     responses((status = 200, description = "How the new call ended", body = Envelope),
               (status = 404, description = "No such call, or its tool is gone", body = Problem),
               (status = 409, description = "The tool may change something: `confirm` is needed", body = Problem),
@@ -156,6 +157,7 @@ pub(crate) async fn replay(
     State(gateway): State<Gateway>,
     caller: Caller,
     Named(id): Named,
+    headers: HeaderMap,
     Sent(replay): Sent<Replay>,
 ) -> Result<Response, Problem> {
     let found = find_whole(&gateway, &caller, id).await?;
@@ -178,7 +180,10 @@ pub(crate) async fn replay(
             ),
         ));
     }
-    let call = ToolCall::new(name, Value::clone(&arguments));
+    let mut call = ToolCall::new(name, Value::clone(&arguments));
+    if let Some(trace_parent) = trace_parent(&headers) {
+        call = call.trace_parent(trace_parent);
+    }
     Ok(envelope(&run(&gateway, &caller, call).await, None))
 }
 

@@ -292,7 +292,7 @@ fn timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
     }
 }
 
-fn trace_parent(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn trace_parent(headers: &HeaderMap) -> Option<String> {
     let value = headers.get("traceparent")?.to_str().ok()?;
     Some(value.to_owned())
 }

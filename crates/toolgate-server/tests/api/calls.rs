@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use toolgate_server::{NotKept, Workshop};
 
+use crate::client::{send, whole};
 use crate::home::{Home, Plan, SECRET};
 
 async fn both() -> [Home; 2] {
@@ -156,6 +157,15 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
             (200, &json!({ "times": 2 }))
         );
         assert_ne!(again.json()["call_id"], id);
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let parent = format!("00-{trace}-b7ad6b7169203331-01");
+        let headers = [("traceparent", parent.as_str())];
+        let body = r#"{"confirm":true}"#;
+        let post = http::Method::POST;
+        let traced = whole(send(home.address, &post, &path, &headers, body).await).await;
+        let again = traced.json()["call_id"].take();
+        let again = format!("/api/calls/{}", again.as_str().unwrap());
+        assert_eq!(home.get(&again).await.json()["trace_id"], trace);
         // What only reads needs no word.
         let id = called(&home, "echo", &json!({ "n": 1 })).await;
         let again = home

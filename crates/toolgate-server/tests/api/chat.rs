@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate_models::{ModelSettings, Provider};
 use toolgate_server::ServeSettings;
 
-use crate::client::Events;
+use crate::client::{Events, send};
 use crate::home::{Home, Plan, SECRET, long, token, until};
 
 async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
@@ -35,6 +35,42 @@ async fn say(home: &Home, body: &Value) -> Events {
 
 fn names(events: &[(String, Value)]) -> Vec<&str> {
     events.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
+    let answers = || {
+        [
+            Answer::call("c1", "echo", &json!({ "n": 1 })),
+            Answer::call("c2", "echo", &json!({ "n": 2 })),
+            Answer::text("Done."),
+        ]
+    };
+    let script = Script::new(answers().into_iter().chain(answers()));
+    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let callers = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{callers}-b7ad6b7169203331-01");
+    let mut traces = Vec::new();
+    for headers in [vec![], vec![("traceparent", parent.as_str())]] {
+        let body = json!({ "message": "echo twice" }).to_string();
+        let path = "/api/chat";
+        let answer = send(home.address, &Method::POST, path, &headers, body).await;
+        Events::of(answer).rest().await;
+        for call in home
+            .get("/api/calls?limit=2")
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+        {
+            let path = format!("/api/calls/{}", call["id"].as_str().unwrap());
+            let trace = home.get(&path).await.json()["trace_id"].take();
+            traces.push(trace.as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(traces[0], traces[1]);
+    assert_ne!(traces[0], callers);
+    assert_eq!(traces[2..], [callers, callers]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse;
 use futures::stream;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, mpsc};
@@ -28,6 +28,7 @@ pub(crate) use registry::Chats;
 
 use super::extract::{Sent, Unreadable};
 use super::sse::{BEAT, beat, response};
+use super::tools::trace_parent;
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -53,6 +54,7 @@ pub(crate) struct Said {
 /// end; their data is a `ChatEvent` of that name. Closing the stream stops the turn. A conversation lives in memory for an hour
 /// after its last turn, and is its caller's alone.
 #[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = Said,
+    params(("traceparent" = Option<String>, Header, description = "The W3C trace the calls of the turn belong to")),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
               (status = 404, description = "No such conversation, or not any more", body = Problem),
               (status = 409, description = "The conversation is busy with another turn", body = Problem),
@@ -62,6 +64,7 @@ pub(crate) struct Said {
 pub(crate) async fn say(
     State(gateway): State<Gateway>,
     caller: Caller,
+    headers: HeaderMap,
     Sent(said): Sent<Said>,
 ) -> Result<Response, Problem> {
     if said.message.trim().is_empty() {
@@ -76,12 +79,13 @@ pub(crate) async fn say(
         })?,
         None => begin(&gateway, &caller).await?,
     };
-    let Ok(conversation) = Arc::clone(&chat.conversation).try_lock_owned() else {
+    let Ok(mut conversation) = Arc::clone(&chat.conversation).try_lock_owned() else {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "the conversation is busy with another turn; wait for its end, or close its stream",
         ));
     };
+    conversation.set_trace_parent(trace_parent(&headers));
     let (sender, events) = mpsc::channel(WAITING);
     let teller = Teller::new(sender, gateway.parts().redactor.clone());
     let stopping = gateway.stopping().clone();
