@@ -1,9 +1,11 @@
 //! Calls as spans, for whoever collects traces: OTLP over HTTP, in the words of the GenAI and MCP conventions.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use opentelemetry::trace::{
     SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
@@ -11,13 +13,14 @@ use opentelemetry::trace::{
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as SpanExport, SpanLinks};
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape, kept};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Spans that wait for the collector; more are dropped and counted.
 const WAITING: usize = 4096;
@@ -30,6 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The end of the program waits for it this long.
 const FLUSH: Duration = Duration::from_secs(2);
+/// So many panics within [`WINDOW`] are too many.
+const MOST_PANICS: u32 = 5;
+const WINDOW: Duration = Duration::from_secs(60);
 
 /// Where traces go.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -94,8 +100,12 @@ impl Traces {
             return Ok(None);
         };
         let exporter = exporter(&address).map_err(|problem| wrong(&problem))?;
+        Ok(Some(Self::through(exporter, shown(&address), redactor)))
+    }
+
+    fn through(exporter: impl SpanExport + 'static, address: String, redactor: Redactor) -> Self {
         let (queue, orders) = mpsc::channel(WAITING);
-        tokio::spawn(export(exporter, orders, shown(&address)));
+        tokio::spawn(endure(exporter, orders, address));
         let shared = Shared {
             redactor,
             dropped: AtomicU64::new(0),
@@ -103,10 +113,10 @@ impl Traces {
                 .with_version(env!("CARGO_PKG_VERSION"))
                 .build(),
         };
-        Ok(Some(Self {
+        Self {
             queue,
             shared: Arc::new(shared),
-        }))
+        }
     }
 
     /// Sends what waits; returns when it is sent, or the collector does not take it.
@@ -138,13 +148,16 @@ impl Traces {
             KeyValue::new("gen_ai.tool.type", "function"),
             KeyValue::new("toolgate.origin", record.origin.to_string()),
         ];
-        let (name, kind) = match server {
-            Some(server) => {
+        let is_sent = server.is_some() && was_sent(record);
+        if let Some(server) = server {
+            attributes.push(KeyValue::new("toolgate.server", server));
+        }
+        let (name, kind) = match is_sent {
+            true => {
                 attributes.push(KeyValue::new("mcp.method.name", "tools/call"));
-                attributes.push(KeyValue::new("toolgate.server", server));
                 (format!("tools/call {tool}"), SpanKind::Client)
             }
-            None => (format!("execute_tool {tool}"), SpanKind::Internal),
+            false => (format!("execute_tool {tool}"), SpanKind::Internal),
         };
         let status = match &record.outcome.result {
             Ok(_) => Status::Unset,
@@ -218,6 +231,16 @@ fn exporter(address: &Url) -> Result<SpanExporter, String> {
     Ok(exporter)
 }
 
+/// False for a call that was refused before its server could hear of it.
+fn was_sent(record: &CallRecord) -> bool {
+    use toolgate_core::ToolError::{Overloaded, Unavailable};
+    let refused = matches!(
+        record.outcome.result,
+        Err(Unavailable { .. } | Overloaded { .. })
+    );
+    record.started && !refused
+}
+
 /// Without a login or a key that may be part of it.
 fn shown(address: &Url) -> String {
     let host = address.host_str().unwrap_or_default();
@@ -225,18 +248,40 @@ fn shown(address: &Url) -> String {
     format!("{}://{host}:{port}", address.scheme())
 }
 
-/// Gathers spans and sends them, until nobody makes any more.
-async fn export(exporter: SpanExporter, mut orders: mpsc::Receiver<Order>, address: String) {
+/// Exports until nobody makes spans any more. A panic costs the spans at hand; after too many, spans are dropped and counted.
+async fn endure(exporter: impl SpanExport, mut orders: mpsc::Receiver<Order>, address: String) {
     let is_well = AtomicBool::new(true);
+    let mut since = Instant::now();
+    let mut panics = 0;
+    loop {
+        let work = export(&exporter, &mut orders, &address, &is_well);
+        if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
+            return;
+        }
+        if since.elapsed() > WINDOW {
+            (since, panics) = (Instant::now(), 0);
+        }
+        panics += 1;
+        if panics >= MOST_PANICS {
+            error!(collector = %address, "sending traces failed again and again inside of Toolgate; no more are sent until it is started anew");
+            return;
+        }
+        warn!(collector = %address, "sending traces failed inside of Toolgate, and goes on");
+    }
+}
+
+/// Gathers spans and sends them.
+async fn export(
+    exporter: &impl SpanExport,
+    orders: &mut mpsc::Receiver<Order>,
+    address: &str,
+    is_well: &AtomicBool,
+) {
     while let Some(first) = orders.recv().await {
-        let (spans, waiting) = gather(first, &mut orders).await;
+        let (spans, waiting) = gather(first, orders).await;
         if !spans.is_empty() {
             let sent = exporter.export(spans).await;
-            tell(
-                &is_well,
-                sent.err().map(|error| error.to_string()),
-                &address,
-            );
+            tell(is_well, sent.err().map(|error| error.to_string()), address);
         }
         for done in waiting {
             done.send(()).ok();

@@ -113,6 +113,100 @@ async fn a_collector_that_is_away_costs_no_call_anything() {
     assert!(begun.elapsed().unwrap() < Duration::from_secs(50));
 }
 
+/// Panics so many times, and counts what it is given after that.
+#[derive(Debug)]
+struct Broken {
+    panics: AtomicU64,
+    taken: Arc<AtomicU64>,
+}
+
+impl SpanExport for Broken {
+    async fn export(&self, batch: Vec<SpanData>) -> opentelemetry_sdk::error::OTelSdkResult {
+        let less = |left: u64| left.checked_sub(1);
+        let left = self
+            .panics
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        assert!(left.is_err(), "a bug");
+        self.taken.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
+    for (panics, taken) in [(1, 9), (4, 6), (5, 0)] {
+        let counter = Arc::<AtomicU64>::default();
+        let broken = Broken {
+            panics: panics.into(),
+            taken: Arc::clone(&counter),
+        };
+        let traces = Traces::through(broken, "test".to_owned(), Redactor::default());
+        let executor = gate(&traces);
+        for _ in 0..10 {
+            executor.execute(ToolCall::new("broken", json!({}))).await;
+            tokio::time::sleep(2 * GATHER).await;
+        }
+        assert_eq!(counter.load(Ordering::Relaxed), taken, "{panics} panics");
+    }
+}
+
+/// A tool of a server that is never asked.
+struct Theirs(toolgate_core::ToolDefinition);
+
+impl toolgate_core::Tool for Theirs {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn invoke<'a>(
+        &'a self,
+        _: toolgate_core::ValidArguments,
+        _: &'a CallContext,
+    ) -> toolgate_core::ToolFuture<'a> {
+        Box::pin(async { Ok(toolgate_core::ToolOutput::text("done")) })
+    }
+}
+
+#[tokio::test]
+async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
+    let kinds = Arc::<std::sync::Mutex<Vec<(SpanKind, bool)>>>::default();
+    let kept = Arc::clone(&kinds);
+    let traces = Traces::start(&settings("127.0.0.1:9"), Redactor::default());
+    let traces = traces.unwrap().unwrap();
+    let seen = traces.clone();
+    let look = move |record: &CallRecord| {
+        let span = seen.span(record);
+        let mut keys = span.attributes.iter().map(|pair| pair.key.as_str());
+        let is_named = keys.any(|key| key == "mcp.method.name");
+        kept.lock().unwrap().push((span.span_kind, is_named));
+    };
+    let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let definition = ToolDefinition::builder("theirs", "Of a server", parameters);
+    let definition = definition.source(Source::Mcp("house".to_owned()));
+    let manager = ToolManager::new();
+    manager.add(Theirs(definition.build().unwrap()));
+    let executor = ToolExecutor::builder(Arc::new(manager)).observer(Looking(look));
+    let executor = executor.build();
+    for arguments in [json!({ "n": 1 }), json!({ "n": "x" })] {
+        executor.execute(ToolCall::new("theirs", arguments)).await;
+    }
+    let seen = kinds.lock().unwrap().clone();
+    assert_eq!(
+        seen,
+        [(SpanKind::Client, true), (SpanKind::Internal, false)]
+    );
+}
+
+/// Looks at what becomes of calls.
+struct Looking<F>(F);
+
+impl<F: Fn(&CallRecord) + Send + Sync> Observer for Looking<F> {
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.0(record);
+        None
+    }
+}
+
 #[tokio::test]
 async fn without_an_address_there_are_no_traces_and_a_bad_one_is_told() {
     let none = Traces::start(&TelemetrySettings::default(), Redactor::default());
