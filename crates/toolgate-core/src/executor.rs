@@ -16,7 +16,7 @@ use crate::flight::{Flight, Step};
 use crate::slots::{Slot, Slots};
 use crate::{
     Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
-    Source, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
+    Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
     ValidArguments,
 };
 

@@ -152,10 +152,12 @@ async fn post_as(token: &str, home: &Home, path: &str, body: &Value) -> u16 {
 #[tokio::test]
 async fn what_a_server_prints_is_for_the_operator() {
     let mut home = home(false).await;
-    let mut program = Program::default();
-    program.command = "sh".to_owned();
     let says = "echo 'noise of others'; echo 'words of others' >&2; exec sleep 600";
-    program.args = vec!["-c".to_owned(), says.to_owned()];
+    let program = Program {
+        command: "sh".to_owned(),
+        args: vec!["-c".to_owned(), says.to_owned()],
+        ..Program::default()
+    };
     let server = ServerSettings::new("house", Connection::Stdio(program));
     home.servers.apply(vec![server]);
     let servers = home.servers.clone();
