@@ -72,8 +72,8 @@ impl Guard {
             true => &self.looks,
             false => self.gateway.requests(),
         };
-        let place = room.enter(); // 5 room
-        let place = place.ok_or_else(|| Refusal::Full(room.places()).answer(parts))?;
+        let place = room.enter_as(caller.scope.is_everything()); // 5 room
+        let place = place.map_err(|places| Refusal::Full(places).answer(parts))?;
         Ok(Entry {
             caller: Some(caller),
             place: Some(place),

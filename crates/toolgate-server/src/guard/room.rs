@@ -25,6 +25,15 @@ impl Room {
         self.enter_before(self.places)
     }
 
+    /// If there is no room: how many places the caller shares with others. The last quarter is for the operator.
+    pub(super) fn enter_as(&self, is_full: bool) -> Result<Place, usize> {
+        let last = match is_full {
+            true => self.places,
+            false => self.places - self.places / 4,
+        };
+        self.enter_before(last).ok_or(last)
+    }
+
     /// Only one of the first places.
     fn enter_before(&self, last: usize) -> Option<Place> {
         let place = Place(Arc::clone(&self.taken));

@@ -194,6 +194,26 @@ async fn streams_have_places_of_their_own_and_nobody_takes_those_of_the_operator
 }
 
 #[tokio::test]
+async fn the_last_quarter_of_the_places_is_the_operators() {
+    let mut settings = locked();
+    settings["concurrency"] = json!(4);
+    let guard = with_stream(settings);
+    let mut held = Vec::new();
+    for (token, status) in [
+        (LIGHTS, 200),
+        (LIGHTS, 200),
+        (LIGHTS, 200),
+        (LIGHTS, 503),
+        (TOKEN, 200),
+        (TOKEN, 503),
+    ] {
+        let works = open_as(&guard, "POST", token).await;
+        assert_eq!(works.status(), status, "{token}, {} held", held.len());
+        held.push(works);
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_works_is_under_way_until_it_ends() {
     let guard = with_stream(json!({ "concurrency": 1 }));
     let works = open(&guard, "POST").await;
