@@ -262,17 +262,13 @@ async fn what_no_route_answers_is_a_problem_too() {
     }
     let wrong = ask(&guard, "PUT", "/api/tools", &[], "").await;
     assert_eq!(wrong.header("allow"), Some("GET,HEAD"));
-    let query = ask(
-        &guard,
-        "POST",
-        "/api/tools/nap/call?timeout=1s&timeout=2s",
-        &[],
-        "{}",
-    )
-    .await;
+    let path = "/api/tools/nap/call?timeout=1s&timeout=2s";
+    let query = ask(&guard, "POST", path, &[], "{}").await;
+    assert_eq!(query.status, 400);
     assert_eq!(
-        (query.status.as_u16(), query.header("content-type")),
-        (400, Some("application/problem+json"))
+        query.json()["tool_name"],
+        "nap",
+        "a call is answered as one"
     );
 }
 
