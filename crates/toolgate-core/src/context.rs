@@ -1,8 +1,8 @@
 //! What a running tool knows of its call, and how it is told to stop.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -66,6 +66,21 @@ struct Running {
     deadline: AtomicU64,
     idle: Duration,
     hard: Duration,
+    sent: OnceLock<Sent>,
+}
+
+/// What a tool asked another program for its call, in the words of the protocol between them.
+///
+/// ```
+/// let sent = toolgate_core::Sent { revision: "2025-11-25".into(), id: 7 };
+/// assert_eq!(sent.id, 7);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// The revision of the protocol.
+    pub revision: Arc<str>,
+    /// The id of the request.
+    pub id: u64,
 }
 
 impl CallContext {
@@ -98,6 +113,7 @@ impl CallContext {
             deadline: AtomicU64::new(nanos(idle)),
             idle,
             hard,
+            sent: OnceLock::new(),
         }))
     }
 
@@ -119,6 +135,15 @@ impl CallContext {
     /// The W3C `traceparent` for whatever the tool asks others, if this call is part of a trace that anybody records.
     pub fn trace_parent(&self) -> Option<String> {
         self.0.is_traced.then(|| self.0.trace.to_string())
+    }
+
+    /// Tells observers that another program was asked. Only the first time counts.
+    pub fn tell_sent(&self, sent: Sent) {
+        drop(self.0.sent.set(sent));
+    }
+
+    pub(crate) fn sent(&self) -> Option<&Sent> {
+        self.0.sent.get()
     }
 
     /// When the call will be cut off, unless it reports progress.

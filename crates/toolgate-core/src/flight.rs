@@ -168,6 +168,7 @@ impl<'a> Flight<'a> {
             executed: self.executed.take(),
             renamed: std::mem::take(&mut self.renamed),
             dropped: std::mem::take(&mut self.dropped),
+            sent: self.context.as_ref().and_then(CallContext::sent).cloned(),
             started_at: self.started_at,
             timings: self.timings,
             outcome: ToolOutcome {

@@ -77,7 +77,7 @@ pub use annotations::Annotations;
 pub use approval::{Approval, ApprovalRequest, Approver};
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
-pub use context::{CallContext, Progress};
+pub use context::{CallContext, Progress, Sent};
 pub use cutting::{bounded, marked};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use error::{ErrorKind, HandlerKind, ToolError};

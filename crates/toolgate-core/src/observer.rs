@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{CallId, Origin, Tool, ToolDefinition, ToolError, ToolOutcome, Trace};
+use crate::{CallId, Origin, Sent, Tool, ToolDefinition, ToolError, ToolOutcome, Trace};
 
 /// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome,
 /// unless it is a [`witness`](Self::witness).
@@ -106,6 +106,8 @@ pub struct CallRecord {
     pub renamed: Vec<(String, String)>,
     /// Parameters that counted as not given.
     pub dropped: Vec<String>,
+    /// What the tool asked another program, if it did.
+    pub sent: Option<Sent>,
     /// Wall clock at the start.
     pub started_at: SystemTime,
     /// How long each step took.

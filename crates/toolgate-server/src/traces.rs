@@ -148,16 +148,20 @@ impl Traces {
             KeyValue::new("gen_ai.tool.type", "function"),
             KeyValue::new("toolgate.origin", record.origin.to_string()),
         ];
-        let is_sent = server.is_some() && was_sent(record);
         if let Some(server) = server {
             attributes.push(KeyValue::new("toolgate.server", server));
         }
-        let (name, kind) = match is_sent {
-            true => {
-                attributes.push(KeyValue::new("mcp.method.name", "tools/call"));
+        // Not every call of a server's tool reaches the server: it may be refused before.
+        let (name, kind) = match &record.sent {
+            Some(sent) => {
+                attributes.extend([
+                    KeyValue::new("mcp.method.name", "tools/call"),
+                    KeyValue::new("mcp.protocol.version", sent.revision.to_string()),
+                    KeyValue::new("jsonrpc.request.id", sent.id.to_string()),
+                ]);
                 (format!("tools/call {tool}"), SpanKind::Client)
             }
-            false => (format!("execute_tool {tool}"), SpanKind::Internal),
+            None => (format!("execute_tool {tool}"), SpanKind::Internal),
         };
         let status = match &record.outcome.result {
             Ok(_) => Status::Unset,
@@ -229,16 +233,6 @@ fn exporter(address: &Url) -> Result<SpanExporter, String> {
         .build();
     exporter.set_resource(&resource);
     Ok(exporter)
-}
-
-/// False for a call that was refused before its server could hear of it.
-fn was_sent(record: &CallRecord) -> bool {
-    use toolgate_core::ToolError::{Overloaded, Unavailable};
-    let refused = matches!(
-        record.outcome.result,
-        Err(Unavailable { .. } | Overloaded { .. })
-    );
-    record.started && !refused
 }
 
 /// Without a login or a key that may be part of it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use toolgate_core::CallContext;
+use toolgate_core::{CallContext, Sent};
 use tracing::{debug, warn};
 
 pub(crate) use self::encode::Request;
@@ -69,6 +69,8 @@ pub(crate) struct Session {
     strikes: AtomicU64,
     /// What every request of the modern era carries.
     meta: OnceLock<Map<String, Value>>,
+    /// The revision that was agreed on.
+    revision: OnceLock<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -100,6 +102,7 @@ impl Session {
             heard: AtomicU64::new(0),
             strikes: AtomicU64::new(0),
             meta: OnceLock::new(),
+            revision: OnceLock::new(),
         })
     }
 
@@ -115,6 +118,7 @@ impl Session {
 
     /// From here on every request carries what the era wants.
     pub(crate) fn agree(&self, era: Era, revision: &str, meta: Map<String, Value>) {
+        drop(self.revision.set(revision.into()));
         if era == Era::Modern {
             drop(self.meta.set(meta));
         }
@@ -143,11 +147,15 @@ impl Session {
             tell: request.method != "initialize",
         };
         let trace = request.call.and_then(CallContext::trace_parent);
-        let progress = request.call.map(|_| id);
+        let (call, progress) = (request.call, request.call.map(|_| id));
         let message = self.outgoing(Some(id), request, progress, trace.as_deref())?;
         if let Err(error) = self.transport()?.send(message).await {
             unanswered.tell = false;
             return Err(error.into());
+        }
+        if let (Some(call), Some(revision)) = (call, self.revision.get()) {
+            let revision = Arc::clone(revision);
+            call.tell_sent(Sent { revision, id });
         }
         receiver
             .await

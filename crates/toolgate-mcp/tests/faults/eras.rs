@@ -16,18 +16,22 @@ fn era(house: &House) -> Option<Era> {
 
 #[tokio::test]
 async fn every_kind_of_server_is_spoken_to_in_its_own_way() {
-    for (modes, expected) in [
-        (&[][..], Era::Legacy),
-        (&["strict"], Era::Legacy),
-        (&["version=2025-06-18"], Era::Legacy),
-        (&["version=2025-03-26"], Era::Legacy),
-        (&["version=2024-11-05"], Era::Legacy),
-        (&["dual"], Era::Legacy),
-        (&["modern"], Era::Modern),
+    for (modes, expected, revision) in [
+        (&[][..], Era::Legacy, "2025-11-25"),
+        (&["strict"], Era::Legacy, "2025-11-25"),
+        (&["version=2025-06-18"], Era::Legacy, "2025-06-18"),
+        (&["version=2025-03-26"], Era::Legacy, "2025-03-26"),
+        (&["version=2024-11-05"], Era::Legacy, "2024-11-05"),
+        (&["dual"], Era::Legacy, "2025-11-25"),
+        (&["modern"], Era::Modern, "2026-07-28"),
     ] {
         let house = House::with(modes).await;
         house.works().await;
         assert_eq!(era(&house), Some(expected), "{modes:?}");
+        house.call("echo", json!({ "text": "x" })).await;
+        assert_eq!(house.last_sent().as_deref(), Some(revision), "{modes:?}");
+        house.call("echo", json!({ "text": 5 })).await;
+        assert_eq!(house.last_sent(), None, "it was refused before");
         house.end().await;
     }
 }

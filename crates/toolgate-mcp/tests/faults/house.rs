@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
-use toolgate_core::{CallRecord, Limits, Observer, ToolCall, ToolExecutor, ToolManager};
+use toolgate_core::{CallRecord, Limits, Observer, Sent, ToolCall, ToolExecutor, ToolManager};
 use toolgate_mcp::{Connection, Program, RetryPolicy, ServerSettings, Servers, ServersOptions};
 use tracing::Level;
 
@@ -27,7 +27,7 @@ pub(crate) struct House {
     pub(crate) folder: TempDir,
     mark: String,
     asked: AtomicUsize,
-    finished: Arc<AtomicUsize>,
+    finished: Ended,
     log: Log,
 }
 
@@ -126,10 +126,10 @@ impl Plan {
         let mut options = ServersOptions::new();
         options.retry = self.retry;
         let servers = Servers::new(Arc::clone(&manager), options);
-        let finished = Arc::new(AtomicUsize::new(0));
+        let finished = Ended::default();
         let executor = ToolExecutor::builder(Arc::clone(&manager))
             .limits(self.limits)
-            .observer(Counter(Arc::clone(&finished)))
+            .observer(finished.clone())
             .build();
         servers.apply(self.settings);
         House {
@@ -160,6 +160,13 @@ impl House {
             .server(NEIGHBOUR, &[])
             .settled()
             .await
+    }
+
+    /// What was sent for the last call, if anything was: the revision of the protocol.
+    pub(crate) fn last_sent(&self) -> Option<String> {
+        let ended = self.finished.0.lock().unwrap();
+        let sent = ended.last().unwrap().as_ref();
+        sent.map(|sent| sent.revision.to_string())
     }
 
     /// Calls a tool of the server with faults; the envelope.
@@ -253,7 +260,7 @@ impl House {
             );
         }
         assert_eq!(
-            self.finished.load(Ordering::Relaxed),
+            self.finished.0.lock().unwrap().len(),
             self.asked.load(Ordering::Relaxed),
             "exactly one record for every call"
         );
@@ -279,11 +286,13 @@ pub(crate) fn signal(name: &str, pid: &Value) {
     assert!(status.unwrap().success(), "kill -{name} {pid}");
 }
 
-struct Counter(Arc<AtomicUsize>);
+/// Keeps what was sent for each call that ended.
+#[derive(Clone, Default)]
+struct Ended(Arc<Mutex<Vec<Option<Sent>>>>);
 
-impl Observer for Counter {
-    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.0.fetch_add(1, Ordering::Relaxed);
+impl Observer for Ended {
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.0.lock().unwrap().push(record.sent.clone());
         None
     }
 }

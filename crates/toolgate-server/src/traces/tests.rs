@@ -150,7 +150,7 @@ async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
     }
 }
 
-/// A tool of a server that is never asked.
+/// A tool that tells what it asked a server.
 struct Theirs(toolgate_core::ToolDefinition);
 
 impl toolgate_core::Tool for Theirs {
@@ -161,24 +161,30 @@ impl toolgate_core::Tool for Theirs {
     fn invoke<'a>(
         &'a self,
         _: toolgate_core::ValidArguments,
-        _: &'a CallContext,
+        context: &'a CallContext,
     ) -> toolgate_core::ToolFuture<'a> {
+        let revision = "2025-11-25".into();
+        context.tell_sent(toolgate_core::Sent { revision, id: 7 });
         Box::pin(async { Ok(toolgate_core::ToolOutput::text("done")) })
     }
 }
 
 #[tokio::test]
 async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
-    let kinds = Arc::<std::sync::Mutex<Vec<(SpanKind, bool)>>>::default();
+    let kinds = Arc::<std::sync::Mutex<Vec<(SpanKind, String)>>>::default();
     let kept = Arc::clone(&kinds);
     let traces = Traces::start(&settings("127.0.0.1:9"), Redactor::default());
     let traces = traces.unwrap().unwrap();
     let seen = traces.clone();
     let look = move |record: &CallRecord| {
         let span = seen.span(record);
-        let mut keys = span.attributes.iter().map(|pair| pair.key.as_str());
-        let is_named = keys.any(|key| key == "mcp.method.name");
-        kept.lock().unwrap().push((span.span_kind, is_named));
+        let told = span.attributes.iter().filter_map(|pair| {
+            let key = pair.key.as_str();
+            let is_wire = key.starts_with("mcp.") || key.starts_with("jsonrpc.");
+            is_wire.then(|| format!("{key}={}", pair.value.as_str()))
+        });
+        let told: Vec<String> = told.collect();
+        kept.lock().unwrap().push((span.span_kind, told.join(" ")));
     };
     let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
     let definition = ToolDefinition::builder("theirs", "Of a server", parameters);
@@ -191,9 +197,13 @@ async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
         executor.execute(ToolCall::new("theirs", arguments)).await;
     }
     let seen = kinds.lock().unwrap().clone();
+    let wire = "mcp.method.name=tools/call mcp.protocol.version=2025-11-25 jsonrpc.request.id=7";
     assert_eq!(
         seen,
-        [(SpanKind::Client, true), (SpanKind::Internal, false)]
+        [
+            (SpanKind::Client, wire.to_owned()),
+            (SpanKind::Internal, String::new())
+        ]
     );
 }
 
