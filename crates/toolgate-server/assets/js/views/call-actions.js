@@ -81,8 +81,8 @@ function showMock(saved) {
   return openDialog({
     title: `${saved.name} is there`,
     testid: 'mock-saved',
-    body: [h('p', { class: 'muted' }, `It is kept ${saved.kept}. Its entry in "tools" of the configuration:`),
-      saved.note && h('p', { class: 'field-error', 'data-testid': 'mock-note' }, `Beware: ${saved.note}.`),
+    body: [saved.note && h('p', { class: 'field-error', 'data-testid': 'mock-note' }, `Beware: ${saved.note}.`),
+      h('p', { class: 'muted' }, `It is kept ${saved.kept}. Its entry in "tools" of the configuration:`),
       h('pre', { class: 'code', tabindex: '0' }, definition)],
     actions: [
       { text: 'Copy', value: null, testid: 'mock-copy', check: () => copyText(definition, 'Definition copied').then(() => false) },
