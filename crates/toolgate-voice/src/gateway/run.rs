@@ -218,8 +218,10 @@ impl Running {
     fn looks(&self) -> Vec<BoxFuture<'static, ()>> {
         let finder = || self.finder.clone();
         let (voice, outlet) = (Arc::clone(&self.voice), Arc::clone(&self.outlet));
+        // Answers go back to a satellite unless the settings say otherwise.
         let is_satellite = matches!(self.input, Some(Input::Wyoming(_)));
-        let outlet = (!is_satellite).then_some(outlet);
+        let goes_back = is_satellite && self.settings.output.is_empty();
+        let outlet = (!goes_back).then_some(outlet);
         let tts = self.addresses.tts.clone();
         let mut looks = vec![finder().voice(voice, outlet, tts).boxed()];
         if self.input.is_some() {
