@@ -2,6 +2,8 @@
 //!
 //! Time is counted in sound, not by a clock: a file that is read at once is cut as a microphone would be.
 
+mod phase;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use earshot::Detector;
 use tokio::time::Instant;
 
+use self::phase::{Frame, Phase, Start};
 use super::Utterance;
 use super::rules::{FRAME, Rules};
 use crate::VoiceSettings;
@@ -73,50 +76,6 @@ pub struct Segmenter {
     /// What is being said. Kept between requests, so that it grows only once.
     samples: Vec<i16>,
     meter: Vec<i16>,
-}
-
-/// The smallest piece of sound, with how much it is like speech and when it ended.
-#[derive(Clone, Copy)]
-struct Frame {
-    samples: [i16; FRAME],
-    score: f32,
-    at: Instant,
-}
-
-/// What is counted in each phase are frames.
-enum Phase {
-    Asleep,
-    Waiting {
-        /// Until the wake word is worth nothing any more; none: for ever.
-        left: Option<usize>,
-        start: Option<Start>,
-    },
-    Hearing {
-        length: usize,
-        quiet: usize,
-        /// Speech without a break.
-        resumed: usize,
-        began: Instant,
-    },
-    /// The beginning was missed: what is said until it is quiet is no request.
-    Missed {
-        quiet: usize,
-    },
-    /// The request was cut: what is said until it is quiet belongs to it.
-    Overlong {
-        quiet: usize,
-        spoken: usize,
-    },
-}
-
-/// What may become a request.
-#[derive(Clone, Copy)]
-struct Start {
-    began: Instant,
-    /// All frames since.
-    length: usize,
-    /// Those that are speech, less those that are not.
-    spoken: usize,
 }
 
 impl Segmenter {
