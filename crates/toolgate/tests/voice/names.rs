@@ -8,7 +8,7 @@ use toolgate_voice::audio::{Format, RATE, ToHeard};
 
 use crate::engines::{Engine, pause, speak};
 use crate::house::Home;
-use crate::program::Folder;
+use crate::program::{Done, Folder};
 
 /// Samples of a file, as a microphone would give them.
 fn heard(wav: &Path) -> Vec<i16> {
@@ -33,31 +33,18 @@ fn silence(ms: u32) -> Vec<i16> {
     vec![0; (RATE * ms / 1000) as usize]
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
-    let (Some(home), Some(whisper), Some(wake)) = (
-        Home::new().await,
-        Engine::whisper(),
-        Engine::open_wake_word(),
-    ) else {
-        return;
-    };
+/// A house, and what became of sound that was made of sentences and of pauses in milliseconds; none without the engines.
+async fn heard_in(parts: &[(&str, u32)]) -> Option<(Home, Done)> {
+    let home = Home::new().await?;
+    let (whisper, wake) = (Engine::whisper()?, Engine::open_wake_word()?);
     let folder = Folder::new();
-    let said = |text: &str| {
+    let mut sound = silence(500);
+    for (text, pause) in parts {
         let wav = folder.path("said.wav");
         speak(text, &wav);
-        heard(&wav)
-    };
-    let sound = [
-        silence(500),
-        said("turn on the lamp"),
-        silence(1500),
-        said("hey jarvis"),
-        silence(700),
-        said("turn on switch one"),
-        silence(2500),
-    ]
-    .concat();
+        sound.extend(heard(&wav));
+        sound.extend(silence(*pause));
+    }
     let config = json!({
         "mcpServers": { "zwave": home.server() },
         "model": { "provider": "intents" },
@@ -82,12 +69,33 @@ async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
     drop(microphone);
     let done = running.ended();
     assert_eq!(done.code, Some(0), "{}", done.log);
+    assert_eq!(done.turns.len(), 1, "{}", done.log);
+    let name = done.turns[0]["wake_word"].as_str().unwrap();
+    assert!(name.starts_with("hey_jarvis"), "{name}");
+    Some((home, done))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
+    let parts = [
+        ("turn on the lamp", 1500),
+        ("hey jarvis", 700),
+        ("turn on switch one", 2500),
+    ];
+    let Some((home, done)) = heard_in(&parts).await else {
+        return;
+    };
     assert_eq!(home.state("Switch One"), "on", "{}", done.log);
     assert_eq!(home.state("Lamp"), "off", "nobody called it by its name");
-    let name = done.turns[0]["wake_word"].as_str().unwrap();
-    assert!(
-        done.turns.len() == 1 && name.starts_with("hey_jarvis"),
-        "{}",
-        done.log
-    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_in_one_breath_with_its_name_is_heard_from_its_first_word() {
+    let parts = [("hey jarvis turn on switch one", 2500)];
+    let Some((home, done)) = heard_in(&parts).await else {
+        return;
+    };
+    assert_eq!(home.state("Switch One"), "on", "{}", done.log);
+    let heard = done.turns[0]["heard"].as_str().unwrap().to_lowercase();
+    assert!(heard.starts_with("turn on"), "{heard}");
 }
