@@ -9,8 +9,10 @@ use tracing::{Level, enabled, error, info, warn};
 use crate::outcome::chain;
 use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError, kept};
 
-/// How much of arguments and results a line shows.
+/// How much of arguments and errors a line shows.
 const PREVIEW: usize = 500;
+/// How much of a result: it is in the journal, and lists would drown the other lines.
+const RESULT: usize = 200;
 
 /// Writes one structured record per call through `tracing`: INFO for a success, WARN for a slow one and for what the caller
 /// did wrong, ERROR for a failing tool. Secrets are taken out, long values cut, control characters escaped.
@@ -86,7 +88,7 @@ impl LogObserver {
         match &record.outcome.result {
             Ok(output) => {
                 let outcome = "success";
-                let result = self.redactor.json(&output.as_result(), PREVIEW);
+                let result = self.redactor.json(&output.as_result(), RESULT);
                 match level {
                     Level::WARN => {
                         warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
