@@ -5,7 +5,7 @@ mod tests;
 mod wire_names;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -19,9 +19,10 @@ use crate::{ToolList, tokens};
 
 /// All tools of a list in one provider's form, sorted by name so that a prompt cache sees the same prefix every time.
 pub struct Catalog {
+    /// Sorted by their names here.
     tools: Vec<CatalogTool>,
-    by_wire_name: HashMap<String, usize>,
-    by_listed_name: HashMap<String, usize>,
+    /// Their places, sorted by the names they are listed under.
+    by_listed_name: Vec<usize>,
     left_out: Vec<LeftOut>,
     longest_name: usize,
     /// For ranking; made when it is first needed.
@@ -38,6 +39,12 @@ pub struct CatalogTool {
     pub json: Box<RawValue>,
     /// About how many tokens that is.
     pub tokens: usize,
+}
+
+impl CatalogTool {
+    fn listed_name(&self) -> &str {
+        self.tool.definition().name()
+    }
 }
 
 /// A tool that this provider can not be offered.
@@ -119,13 +126,10 @@ impl Catalog {
         }
         converted.sort_unstable_by(|one, other| one.wire_name.cmp(&other.wire_name));
         left_out.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        let places = |name: fn(&CatalogTool) -> &str| {
-            let named = converted.iter().map(|tool| name(tool).to_owned());
-            named.zip(0..).collect()
-        };
+        let mut by_listed_name: Vec<usize> = (0..converted.len()).collect();
+        by_listed_name.sort_unstable_by_key(|place| converted[*place].listed_name());
         Self {
-            by_wire_name: places(|tool| &tool.wire_name),
-            by_listed_name: places(|tool| tool.tool.definition().name()),
+            by_listed_name,
             tools: converted,
             left_out,
             longest_name: longest,
@@ -145,7 +149,20 @@ impl Catalog {
 
     /// The tool that the provider knows by exactly this name.
     pub fn by_wire_name(&self, name: &str) -> Option<&CatalogTool> {
-        self.by_wire_name.get(name).map(|index| &self.tools[*index])
+        self.place_of(name).map(|place| &self.tools[place])
+    }
+
+    /// Where the tool is that the provider knows by exactly this name.
+    fn place_of(&self, wire_name: &str) -> Option<usize> {
+        let wire_name_of = |tool: &CatalogTool| tool.wire_name.as_str().cmp(wire_name);
+        self.tools.binary_search_by(wire_name_of).ok()
+    }
+
+    /// Where the tool is that is listed under exactly this name.
+    fn place_of_listed(&self, name: &str) -> Option<usize> {
+        let name_at = |place: &usize| self.tools[*place].listed_name().cmp(name);
+        let found = self.by_listed_name.binary_search_by(name_at).ok()?;
+        Some(self.by_listed_name[found])
     }
 
     /// The tool that a model means by a name: models also write the name under which a tool is listed here, get the case
@@ -164,15 +181,12 @@ impl Catalog {
     }
 
     fn alike(&self, name: &str) -> Option<&CatalogTool> {
-        let exact = self
-            .by_wire_name
-            .get(name)
-            .or(self.by_listed_name.get(name));
-        if let Some(index) = exact {
-            return self.tools.get(*index);
+        let exact = self.place_of(name).or_else(|| self.place_of_listed(name));
+        if let Some(place) = exact {
+            return self.tools.get(place);
         }
         let is_alike = |tool: &&CatalogTool| {
-            let listed = tool.tool.definition().name();
+            let listed = tool.listed_name();
             tool.wire_name.eq_ignore_ascii_case(name) || listed.eq_ignore_ascii_case(name)
         };
         let mut alike = self.tools.iter().filter(is_alike);
@@ -181,11 +195,11 @@ impl Catalog {
 
     /// The name under which the provider knows a tool, also one that is not there any more: history is replayed with it.
     pub fn wire_name<'a>(&'a self, listed_name: &'a str) -> Cow<'a, str> {
-        if let Some(index) = self.by_listed_name.get(listed_name) {
-            return Cow::Borrowed(&self.tools[*index].wire_name);
+        if let Some(place) = self.place_of_listed(listed_name) {
+            return Cow::Borrowed(&self.tools[place].wire_name);
         }
         let legal = wire_names::legal(listed_name, self.longest_name);
-        match self.by_wire_name.get(&*legal) {
+        match self.place_of(&legal) {
             // It must not seem to be a tool that it was not.
             Some(_) => Cow::Owned(wire_names::with_suffix(
                 &legal,
@@ -206,13 +220,9 @@ impl Catalog {
 
     /// The places of tools that are listed or known to the provider by one of these names.
     pub(crate) fn places<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = usize> + 'a {
-        names.iter().filter_map(|name| {
-            let place = self
-                .by_listed_name
-                .get(name)
-                .or(self.by_wire_name.get(name));
-            place.copied()
-        })
+        names
+            .iter()
+            .filter_map(|name| self.place_of_listed(name).or_else(|| self.place_of(name)))
     }
 }
 

@@ -47,10 +47,12 @@ pub(super) enum Holds {
 
 pub(super) fn holds(keyword: &str) -> Holds {
     match keyword {
-        "title" | "description" => Holds::Prose,
-        "pattern" | "format" | "contentEncoding" | "contentMediaType" => Holds::Text,
+        // First what stands in every schema: names are compared one after the other.
         "type" => Holds::Type,
+        "title" | "description" => Holds::Prose,
+        "properties" | "patternProperties" | "dependentSchemas" => Holds::Named,
         "required" => Holds::Names,
+        "pattern" | "format" | "contentEncoding" | "contentMediaType" => Holds::Text,
         "dependentRequired" => Holds::NamesByName,
         "const" | "default" => Holds::Value,
         "enum" | "examples" => Holds::Values,
@@ -66,7 +68,6 @@ pub(super) fn holds(keyword: &str) -> Holds {
             Holds::SchemaOrFlag
         }
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Schemas,
-        "properties" | "patternProperties" | "dependentSchemas" => Holds::Named,
         "$ref" => Holds::Reference,
         "$defs" | "definitions" | "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor"
         | "$dynamicRef" | "$recursiveAnchor" | "$recursiveRef" | "$comment" | "$vocabulary" => {

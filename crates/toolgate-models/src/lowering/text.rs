@@ -21,8 +21,9 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
 }
 
 fn is_plain(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r'))
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+    // To the end whatever comes: many bytes are looked at in one step then.
+    text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }
 
 /// Line breaks are no secret. The variation selectors of plane 14 are: they carry bytes behind any character.
