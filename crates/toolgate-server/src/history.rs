@@ -144,3 +144,36 @@ fn merged(recorded: Vec<Call>, recent: Vec<Call>, limit: usize) -> Vec<Call> {
     }
     all.into_values().rev().take(limit).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, success: Option<bool>) -> Call {
+        Call {
+            id: id.to_owned(),
+            tool: "echo".to_owned(),
+            source: None,
+            server: None,
+            origin: "http".to_owned(),
+            caller: None,
+            started_at: String::new(),
+            duration_ms: None,
+            outcome: String::new(),
+            success,
+            error: None,
+            arguments: Value::Null,
+            result_bytes: None,
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_and_what_waits_is_one_list_and_the_end_of_a_call_counts() {
+        let well = Some(true);
+        let recorded = vec![call("4", well), call("3", None), call("1", well)];
+        let recent = vec![call("5", None), call("4", None), call("3", well)];
+        let all = merged(recorded, recent, 3);
+        let all: Vec<_> = all.iter().map(|call| (&*call.id, call.success)).collect();
+        assert_eq!(all, [("5", None), ("4", well), ("3", well)]);
+    }
+}
