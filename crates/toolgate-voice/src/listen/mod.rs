@@ -21,7 +21,7 @@ pub struct Utterance {
     pub began: Instant,
     /// Which wake word, if one was heard.
     pub wake_word: Option<String>,
-    /// True if the sound has the wake word in it, with the request behind it in the same breath.
+    /// True if the wake word and the request were one breath: something of the word may be left in the sound.
     pub in_one_breath: bool,
     /// When speech was found to be over.
     pub ended: Instant,

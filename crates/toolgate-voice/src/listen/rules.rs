@@ -11,8 +11,8 @@ pub(super) const FRAME: usize = 256;
 const LONGEST: Duration = Duration::from_secs(120);
 /// The most that is kept from before speech.
 const LONGEST_PRE_ROLL: Duration = Duration::from_secs(5);
-/// How long a wake word is at most, with what is said behind it before it is reported.
-const NAME: Duration = Duration::from_millis(2500);
+/// How long before a wake word is reported it ended at most, and at least: services need what is behind it.
+const NAME_ENDED: [Duration; 2] = [Duration::from_millis(600), Duration::from_millis(100)];
 /// How late a wake word may be reported without a word behind it being lost.
 const LATE: Duration = Duration::from_secs(2);
 /// Speech this long starts the count of silence anew. A click does not.
@@ -28,8 +28,8 @@ pub(super) struct Rules {
     pub(super) max_command: usize,
     pub(super) patience: usize,
     pub(super) resumed: usize,
-    /// How far back a name reaches behind which somebody went on in the same breath.
-    pub(super) name: usize,
+    /// How far back the end of a name is, behind which somebody went on in the same breath: at most, and at least.
+    pub(super) name_ended: [usize; 2],
     /// How much of what was heard last is kept.
     pub(super) recent: usize,
 }
@@ -47,9 +47,9 @@ impl Rules {
             max_command,
             patience: frames(settings.wake_patience).max(min_speech),
             resumed: frames(RESUMED),
-            name: frames(NAME),
+            name_ended: NAME_ENDED.map(frames),
             // Speech is noticed late by what it must last, and more if it begins haltingly.
-            recent: pre_roll + 2 * min_speech + frames(LATE) + frames(NAME),
+            recent: pre_roll + 2 * min_speech + frames(LATE) + frames(NAME_ENDED[0]),
         }
     }
 }

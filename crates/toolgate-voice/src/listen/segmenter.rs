@@ -124,8 +124,8 @@ impl Segmenter {
     }
 
     /// A wake word, or a key: what is said after `heard` counts, if it begins soon. What was said before is forgotten, even a
-    /// request that has begun; but a wake word is kept with what is said behind it in the same breath, for a service reports it
-    /// when the first word of the request was said already.
+    /// request that has begun; but what is said behind a wake word in the same breath counts from its beginning, for a service reports
+    /// the word when the first one of the request was said already.
     pub fn arm(&mut self, wake_word: Option<String>, heard: Instant) -> Vec<Notice> {
         self.woken = Some((wake_word, heard));
         self.phase = Phase::Waiting {
@@ -157,10 +157,26 @@ impl Segmenter {
         self.recent.len() > self.since_woken
     }
 
-    /// How many of the frames heard last are speech without a pause, up to a name and a word or two.
+    /// How many of the frames heard last are a request that began in the same breath as its name: from the quietest place where
+    /// the name may have ended.
     fn breath(&self) -> usize {
+        let [most, least] = self.rules.name_ended;
+        let breath = self.speech_without_pause(most);
+        let loudness = |ago: &usize| {
+            let around = self.recent.iter().rev().skip(ago - 2).take(3);
+            let samples = around.flat_map(|frame| frame.samples);
+            samples
+                .map(|sample| u32::from(sample.unsigned_abs()))
+                .sum::<u32>()
+        };
+        let ends = (least.max(2)..=breath).rev();
+        ends.min_by_key(loudness).unwrap_or(breath)
+    }
+
+    /// How many of the frames heard last are speech without a pause.
+    fn speech_without_pause(&self, most: usize) -> usize {
         let (mut breath, mut next) = (0, None);
-        let frames = self.recent.iter().rev().take(self.rules.name);
+        let frames = self.recent.iter().rev().take(most);
         for (index, frame) in frames.enumerate() {
             // Sound that is missing is a pause too.
             let is_missing = next.is_some_and(|next| frame.at + 4 * FRAME_TIME < next);
@@ -264,7 +280,7 @@ impl Segmenter {
             let paused = self.since_woken.saturating_sub(start.length);
             self.in_one_breath = paused <= BREATH && self.goes_on();
             kept = match self.in_one_breath {
-                // The name and all that was said behind it.
+                // Behind the name, which perhaps is not all gone.
                 true => self.recent.len(),
                 false => kept.min(self.since_woken),
             };

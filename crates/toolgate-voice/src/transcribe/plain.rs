@@ -65,7 +65,7 @@ pub fn plain(transcript: &str) -> String {
 }
 
 /// What was said after the wake word, if that is still there: engines of wake words call it `hey_jarvis` or `hey_jarvis_v0.1`.
-/// `in_one_breath`: it is in the sound, however it was understood, and before it perhaps words that were not meant.
+/// `in_one_breath`: it may be in the sound, whole or its end, however it was understood, and before it words that were not meant.
 pub(crate) fn without_wake_word<'a>(
     text: &'a str,
     wake_word: &str,
@@ -93,10 +93,11 @@ pub(crate) fn without_wake_word<'a>(
     let end = if in_one_breath {
         let exact = (0..said.len()).rev().find(is_name);
         let exact = exact.map(|from| from + name.len());
-        // Perhaps not as it is written: "hey, Travis".
+        // Perhaps not as it is written, "hey, Travis", or only its end: "Vis, turn it on".
         let first = said.iter().take(name.len() + 1);
         let almost = |(word, _): &(String, &str)| {
-            strsim::osa_distance(word, last) <= last.chars().count().div_ceil(3)
+            let is_end = word.len() >= 3 && last.ends_with(word);
+            is_end || strsim::osa_distance(word, last) <= last.chars().count().div_ceil(3)
         };
         exact.or_else(|| Some(first.clone().position(almost)? + 1))
     } else {
@@ -204,6 +205,7 @@ mod tests {
             ("Hey Jarvis turn it on.", "hey_jarvis_v0.1", "turn it on."),
             ("Hey, Travis, turn it on.", "hey_jarvis", "turn it on."),
             ("A Jarvis turn it on", "hey_jarvis", "turn it on"),
+            ("Vis, turn it on", "hey_jarvis", "turn it on"),
             ("OK, Nabu, stop", "okay nabu", "stop"),
             ("the news at nine, hey Jarvis stop", "hey_jarvis", "stop"),
             (

@@ -38,7 +38,8 @@ async fn heard_in(parts: &[(&str, u32)]) -> Option<(Home, Done)> {
     let home = Home::new().await?;
     let (whisper, wake) = (Engine::whisper()?, Engine::open_wake_word()?);
     let folder = Folder::new();
-    let mut sound = silence(500);
+    // What is said before the service of the wake word is reached is not kept for it.
+    let mut sound = silence(3000);
     for (text, pause) in parts {
         let wav = folder.path("said.wav");
         speak(text, &wav);
