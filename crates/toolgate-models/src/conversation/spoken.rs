@@ -2,7 +2,7 @@
 
 use super::Conversation;
 use super::history::{History, NO_ANSWER};
-use crate::{Message, Part};
+use crate::{Message, Part, Provider};
 
 impl Conversation {
     /// Of the model's words in the last turn only these were spoken; the others are forgotten, so that it does not take for
@@ -10,9 +10,26 @@ impl Conversation {
     pub fn keep_spoken(&mut self, spoken: &str) {
         self.history.keep_spoken(spoken);
     }
+
+    /// The person does not want to answer what was asked back last: a yes that comes later means something else.
+    pub fn drop_question(&mut self) {
+        self.history.drop_question();
+    }
 }
 
 impl History {
+    /// Only the sentences remember what they asked; a model sees what it said.
+    fn drop_question(&mut self) {
+        let is_memory = |part: &Part| match part {
+            Part::Opaque { provider, .. } => *provider == Provider::Intents,
+            _ => false,
+        };
+        if let Some(Message::Assistant(message)) = self.messages.last_mut() {
+            message.parts.retain(|part| !is_memory(part));
+            self.measure(self.messages.len() - 1);
+        }
+    }
+
     fn keep_spoken(&mut self, spoken: &str) {
         let mut left = spoken;
         let last = self.messages.len().saturating_sub(1);

@@ -49,8 +49,7 @@ impl Shared {
 
     /// One turn, aloud.
     async fn talk(&self, number: u64, text: &str) -> Came {
-        let talk = self.conversations.get(&self.source);
-        let mut conversation = talk.lock().await;
+        let mut conversation = self.conversations.enter(&self.source).await;
         let progress = self.progress(Way::Aloud);
         self.state(&State::Thinking);
         let speech = self.speech(number);
@@ -173,6 +172,15 @@ impl Shared {
             return Answered::failed(sorry::BUSY);
         };
         let heard = plain(&question.text);
+        let mut place = format!(
+            "{} {}",
+            question.source,
+            question.conversation.as_deref().unwrap_or_default()
+        );
+        place.truncate(place.floor_char_boundary(LONGEST_PLACE));
+        if is_cancel(&heard) {
+            self.conversations.cancel(&place);
+        }
         if heard.is_empty() || is_cancel(&heard) {
             return Answered::done(sorry::OKAY);
         }
@@ -182,14 +190,7 @@ impl Shared {
             text: &asked.heard,
             took: None,
         });
-        let mut place = format!(
-            "{} {}",
-            question.source,
-            question.conversation.unwrap_or_default()
-        );
-        place.truncate(place.floor_char_boundary(LONGEST_PLACE));
-        let talk = self.conversations.get(&place);
-        let mut conversation = talk.lock().await;
+        let mut conversation = self.conversations.enter(&place).await;
         let progress = self.progress(Way::InWriting);
         let stop = stop.cancelled();
         let to = To::Reader(script);

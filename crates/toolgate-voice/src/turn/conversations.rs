@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Mutex as Lock;
+use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Origin;
 use toolgate_models::{Conversation, ModelClient, ModelSettings, Toolbox};
@@ -23,7 +23,7 @@ several. Your answer is spoken aloud: one or two short sentences in the language
 Markdown or emoji.";
 
 /// A conversation, one turn at a time.
-pub(super) type Talk = Arc<Lock<Conversation>>;
+type Talk = Arc<Lock<Conversation>>;
 
 /// Conversations by where they take place.
 pub(super) struct Conversations {
@@ -37,6 +37,8 @@ pub(super) struct Conversations {
 struct Kept {
     talk: Talk,
     used: Instant,
+    /// Somebody wanted to stop since the last turn began.
+    is_cancelled: bool,
 }
 
 impl Conversations {
@@ -69,7 +71,7 @@ impl Conversations {
     }
 
     /// The conversation of a place, or a new one if nobody went on with it for too long.
-    pub(super) fn get(&self, place: &str) -> Talk {
+    fn get(&self, place: &str) -> Talk {
         let now = Instant::now();
         let mut kept = lock(&self.kept);
         // Whoever is being answered is not forgotten, however long that takes.
@@ -85,8 +87,28 @@ impl Conversations {
         let entry = kept.entry(place.to_owned()).or_insert_with(|| Kept {
             talk: Arc::new(Lock::new(self.begin())),
             used: now,
+            is_cancelled: false,
         });
         Arc::clone(&entry.talk)
+    }
+
+    /// For a turn of this place. What was asked back before somebody wanted to stop is not asked any more.
+    pub(super) async fn enter(&self, place: &str) -> OwnedMutexGuard<Conversation> {
+        let mut conversation = self.get(place).lock_owned().await;
+        let mut kept = lock(&self.kept);
+        let is_cancelled = kept.get_mut(place).map(|kept| &mut kept.is_cancelled);
+        if is_cancelled.is_some_and(std::mem::take) {
+            conversation.drop_question();
+        }
+        drop(kept);
+        conversation
+    }
+
+    /// Somebody wants to stop. A turn that goes on may have its conversation for a while: the next one sees to it.
+    pub(super) fn cancel(&self, place: &str) {
+        if let Some(kept) = lock(&self.kept).get_mut(place) {
+            kept.is_cancelled = true;
+        }
     }
 
     /// A turn of this place is over: the time to go on begins now.

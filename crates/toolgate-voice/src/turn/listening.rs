@@ -162,6 +162,7 @@ impl Shared {
             took: Some(took),
         });
         if is_cancel(heard) {
+            self.conversations.cancel(&self.source);
             self.give_up(number + 1);
             return Err(Reason::Cancel);
         }

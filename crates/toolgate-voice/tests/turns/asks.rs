@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
-use toolgate_core::Annotations;
+use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{IntentsClient, ModelError, Pack, Provider};
+use toolgate_models::{ModelError, Provider};
 use toolgate_voice::{Asked, Question, Respond, Script};
 
 use crate::support::{Plan, Say, Text, Work, utterance};
@@ -223,14 +224,10 @@ async fn a_failure_is_a_friendly_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_understood_or_fails_is_answered_but_not_done() {
-    let mut plan = Plan::new([Text::Never], [Say::Never]);
-    plan.client = |toolbox, _| {
-        let sentences = IntentsClient::new(toolbox.clone(), Pack::english());
-        Arc::new(sentences.unwrap())
-    };
+    let plan = Plan::new([Text::Never], [Say::Never]);
     let work = Work::default();
     let clock = work.tool("datetime", Duration::from_secs(90), Annotations::READ_ONLY);
-    let house = plan.with([clock]).build();
+    let house = plan.by_sentences([clock]);
     for (text, expected, ok) in [
         ("sing me a song about fjords", "I did not understand", false),
         ("what time is it", "", false),
@@ -255,4 +252,48 @@ async fn what_is_asked_while_the_voice_speaks_does_not_wait_for_it() {
     house.watch.seen("state speaking", 1).await;
     assert!(house.ears.ask(question("Count", "a")).await.ok);
     assert_eq!(house.watch.turns().len(), 1, "the voice is still at it");
+}
+
+/// A lock, and a list that names it.
+fn door(work: &Work) -> [Arc<dyn Tool>; 2] {
+    let parameters = || json!({ "type": "object" });
+    let list = ToolDefinition::builder("list_zwave_devices", "Lists", parameters());
+    let list = list.annotations(Annotations::READ_ONLY);
+    let devices =
+        json!({ "devices": [{ "name": "Front Door", "location": "Hall", "type": "lock" }] });
+    let list = FunctionTool::defined(list, move |_: Value, _| {
+        let devices = devices.clone();
+        async move { Ok::<_, ToolError>(devices) }
+    });
+    let lock = work.tool("control_lock", Duration::ZERO, Annotations::default());
+    [Arc::new(list.unwrap()), lock]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_somebody_wanted_to_stop_is_not_answered_by_a_later_yes() {
+    for (between, opened) in [(None, 1), (Some("Never mind"), 0)] {
+        let texts = [Some("Unlock the front"), between, Some("Yes")].into_iter();
+        let texts: Vec<&'static str> = texts.flatten().collect();
+        let (aloud, written) = (Work::default(), Work::default());
+        let heard = texts.iter().map(|text| Text::Is(text));
+        let house = Plan::new(heard, [Say::Never]).by_sentences(door(&aloud));
+        for text in &texts {
+            match *text {
+                "Never mind" => {
+                    house.ears.hear(utterance()).unwrap();
+                    house.watch.seen("dropped a request to stop", 1).await;
+                }
+                _ => drop(house.turn().await),
+            }
+        }
+        let house = Plan::new([Text::Never], [Say::Never]).by_sentences(door(&written));
+        for text in &texts {
+            house.ears.ask(question(text, "a")).await;
+        }
+        assert_eq!(
+            (aloud.done(), written.done()),
+            (opened, opened),
+            "{texts:?}"
+        );
+    }
 }

@@ -22,7 +22,7 @@ use toolgate_core::{
     Annotations, FunctionTool, Tool, ToolDefinition, ToolError, ToolExecutor, ToolManager,
 };
 use toolgate_journal::{Journal, VoiceTurn};
-use toolgate_models::{ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
 use toolgate_voice::audio::Format;
 use toolgate_voice::{
     BackgroundTranscriber, EngineError, Equipment, Loudness, Output, Playing, SoundStream, Speaker,
@@ -241,6 +241,15 @@ impl Plan {
             journal: None,
             at_once: false,
         }
+    }
+
+    /// Without a model.
+    pub(crate) fn by_sentences(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> House {
+        self.client = |toolbox, _| {
+            let sentences = IntentsClient::new(toolbox.clone(), Pack::english());
+            Arc::new(sentences.unwrap())
+        };
+        self.with(tools).build()
     }
 
     pub(crate) fn with(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
