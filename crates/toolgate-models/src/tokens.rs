@@ -11,10 +11,16 @@
 
 /// A guess that is rather too high than too low.
 pub(crate) fn estimate(text: &str) -> usize {
+    if text.is_ascii() {
+        count(text.bytes().map(|byte| ASCII[usize::from(byte & 0x7f)]))
+    } else {
+        count(text.chars().map(Kind::of))
+    }
+}
+
+fn count(kinds: impl Iterator<Item = Kind>) -> usize {
     let (mut tokens, mut kind, mut run) = (0, Kind::Line, 0);
-    for c in text.chars() {
-        let next = ASCII.get(c as usize).copied();
-        let next = next.unwrap_or_else(|| Kind::of(c));
+    for next in kinds {
         if next != kind {
             tokens += kind.tokens(run);
             (kind, run) = (next, 0);
@@ -24,7 +30,7 @@ pub(crate) fn estimate(text: &str) -> usize {
     tokens + kind.tokens(run)
 }
 
-/// Of every character of one byte: prompts are looked at with each question, and most of them is ASCII.
+/// Of every character of one byte: prompts are looked at with each question, and most of them are ASCII.
 const ASCII: [Kind; 128] = {
     let mut kinds = [Kind::Punctuation; 128];
     let mut byte = 0;
