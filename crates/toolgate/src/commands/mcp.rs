@@ -9,7 +9,6 @@ use toolgate_core::Pattern;
 use toolgate_mcp::{McpServer, ServeOptions};
 use tracing::warn;
 
-use super::lasting_runtime;
 use crate::cli::{Global, McpOptions};
 use crate::exit::Exit;
 use crate::journal::Record;
@@ -41,7 +40,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
             "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
         );
     }
-    let runtime = lasting_runtime().context("cannot start")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().context("cannot listen to signals")?;
         let fleet = Fleet::start(&config, &tools, servers::admit_unasked(&config), None);

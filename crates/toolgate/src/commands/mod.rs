@@ -36,20 +36,6 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// A runtime for commands that run on and on.
-fn lasting_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    runtime_on(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
-}
-
-/// With a thread for every core, and at least two: one may have to wait for a disk, and the others' calls must not.
-fn runtime_on(cores: usize) -> std::io::Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if cores < 2 {
-        builder.worker_threads(2);
-    }
-    builder.enable_all().build()
-}
-
 /// A tool for programs; one of an MCP server with how that is.
 fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
     let mut object = json!(tool);
@@ -104,11 +90,6 @@ fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_machine_with_one_core_has_two_workers() {
-        assert_eq!(runtime_on(1).unwrap().metrics().num_workers(), 2);
-    }
 
     #[test]
     fn a_description_is_cut_after_its_first_sentence() {

@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 use toolgate_server::{ServeSettings, Traces, Workshop};
 use tracing::{info, warn};
 
-use super::lasting_runtime;
 use crate::cli::{Global, ServeOptions};
 use crate::config::Config;
 use crate::exit::Exit;
@@ -37,7 +36,7 @@ pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exi
     if let Some(text) = config.open_secret() {
         warn!("{text}");
     }
-    let runtime = lasting_runtime().context("cannot start")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(serve(config, &tools, settings));
     runtime.shutdown_background();
     exit

@@ -14,7 +14,6 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::chat::{self, Company, Source};
-use super::lasting_runtime;
 use crate::cli::{DemoOptions, Global};
 use crate::exit::Exit;
 use crate::gateway::{Beside, Watch};
@@ -38,7 +37,7 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
     if let Some(file) = resume {
         talk::read(file)?;
     }
-    let runtime = lasting_runtime().context("cannot start")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
         // Where nobody waits, nothing happens by itself: the same script has the same answers.
         let demonstration = Demonstration::start(script.is_none()).await?;

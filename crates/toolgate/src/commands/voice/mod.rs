@@ -19,7 +19,6 @@ use toolgate_core::Origin;
 use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Reach, Summary};
 use tracing::info;
 
-use super::lasting_runtime;
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
 use crate::reload::{self, Reload};
@@ -49,7 +48,7 @@ pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exi
         }
     }
     let admitted = setting.admitted();
-    let runtime = lasting_runtime().context("cannot start")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(converse(&setting, options, wanted, admitted, loudness));
     // A thread that waits for a key must not hold up the end.
     runtime.shutdown_background();
