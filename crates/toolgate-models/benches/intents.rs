@@ -59,13 +59,7 @@ fn a_sentence<const DEVICES: usize>(bencher: divan::Bencher<'_, '_>, sentence: &
     }];
     let ask = || {
         let deadline = Instant::now() + Duration::from_secs(60);
-        let request = Request {
-            system: "",
-            messages: &messages,
-            tools: &offer,
-            words_only: false,
-            deadline,
-        };
+        let request = Request::new("", &messages, &offer, deadline);
         runtime
             .block_on(client.reply(request, &mut |_: Event<'_>| {}))
             .unwrap()

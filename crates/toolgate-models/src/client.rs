@@ -52,6 +52,8 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// All that was said, whole turns.
     pub messages: &'a [Message],
+    /// About how many tokens both are.
+    pub tokens: usize,
     /// The tools it knows of. They are needed where it must not use them too: history names them, and a provider's cache
     /// is kept by the same list.
     pub tools: &'a Offer,
@@ -61,12 +63,29 @@ pub struct Request<'a> {
     pub deadline: Instant,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// A question that may be answered by calls; how many tokens it is, is guessed.
+    pub fn new(
+        system: &'a str,
+        messages: &'a [Message],
+        tools: &'a Offer,
+        deadline: Instant,
+    ) -> Self {
+        let said: usize = messages.iter().map(tokens_of).sum();
+        Self {
+            system,
+            messages,
+            tokens: tokens::estimate(system) + said,
+            tools,
+            words_only: false,
+            deadline,
+        }
+    }
+
     /// How many tokens the answer may have: many servers refuse a request whose prompt and answer exceed the window
     /// together. A quarter of it is free for the answer, as a conversation sees to.
     pub(crate) fn room(&self, window: usize, most: usize) -> usize {
-        let messages: usize = self.messages.iter().map(tokens_of).sum();
-        let prompt = tokens::estimate(self.system) + self.tools.tokens() + messages;
+        let prompt = self.tokens + self.tools.tokens();
         most.min(window.saturating_sub(prompt).max(window / 4))
     }
 }

@@ -47,13 +47,7 @@ pub(crate) fn result(id: &str, text: &str) -> ToolResult {
 }
 
 pub(crate) fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request {
-        system,
-        messages,
-        tools,
-        words_only: false,
-        deadline: Instant::now(),
-    }
+    Request::new(system, messages, tools, Instant::now())
 }
 
 pub(crate) fn user(text: &str) -> Message {

@@ -11,16 +11,19 @@
 
 /// A guess that is rather too high than too low.
 pub(crate) fn estimate(text: &str) -> usize {
-    if text.is_ascii() {
-        count(text.bytes().map(|byte| ASCII[usize::from(byte & 0x7f)]))
-    } else {
-        count(text.chars().map(Kind::of))
+    if !text.is_ascii() {
+        return count(text);
     }
+    let kind = |byte: u8| ASCII[usize::from(byte & 0x7f)];
+    let runs = text
+        .as_bytes()
+        .chunk_by(|one, next| kind(*one) == kind(*next));
+    runs.map(|run| kind(run[0]).tokens(run.len())).sum()
 }
 
-fn count(kinds: impl Iterator<Item = Kind>) -> usize {
+fn count(text: &str) -> usize {
     let (mut tokens, mut kind, mut run) = (0, Kind::Line, 0);
-    for next in kinds {
+    for next in text.chars().map(Kind::of) {
         if next != kind {
             tokens += kind.tokens(run);
             (kind, run) = (next, 0);

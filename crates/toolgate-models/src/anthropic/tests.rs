@@ -38,13 +38,7 @@ async fn ask(client: &AnthropicClient) -> (Result<Reply, ModelError>, Vec<String
     let messages = [Message::User {
         text: "What time is it?".to_owned(),
     }];
-    let request = Request {
-        system: "",
-        messages: &messages,
-        tools: &tools,
-        words_only: false,
-        deadline: Instant::now() + HANG,
-    };
+    let request = Request::new("", &messages, &tools, Instant::now() + HANG);
     let mut heard = Vec::new();
     let mut listener = |event: Event<'_>| match event {
         Event::Text(text) => heard.push(text.to_owned()),

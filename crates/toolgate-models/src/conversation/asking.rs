@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use super::history::History;
 use super::running::{Running, millis};
 use super::window::{Fit, Keep};
-use super::{Conversation, Round, TurnEnd};
+use super::{Conversation, Round, TurnEnd, system};
 use crate::retry::Told;
-use crate::{Event, ModelError, Reply, Request, tokens};
+use crate::{Event, ModelError, Reply, Request};
 
 /// A client keeps the deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
@@ -54,8 +54,9 @@ impl Running<'_> {
         let asked = Instant::now();
         let client = Arc::clone(&self.conversation.client);
         let request = Request {
-            system: self.conversation.system(),
+            system: system(&self.conversation.settings),
             messages: self.conversation.history.sent(),
+            tokens: self.conversation.system_tokens + self.conversation.history.tokens(),
             tools: &self.offer,
             words_only,
             deadline: self.deadline,
@@ -117,7 +118,7 @@ impl Running<'_> {
         let window = conversation.client.window();
         let tools = self.offer.tokens();
         let room = conversation.settings.max_tokens.min(window / 4);
-        let around = room + tools + tokens::estimate(conversation.system());
+        let around = room + tools + conversation.system_tokens;
         let budget = window.saturating_sub(around);
         let fit = self.shortening(|history, keep| history.fit(budget, keep));
         if fit.tokens + around > window {

@@ -32,6 +32,7 @@ use running::{Next, Running};
 
 use crate::{
     Catalog, Listener, Message, ModelClient, ModelError, ModelSettings, Stop, Toolbox, Usage,
+    tokens,
 };
 
 /// What a model is told first where the configuration says nothing. No date: it would make the provider's cache of the
@@ -47,6 +48,8 @@ pub struct Conversation {
     client: Arc<dyn ModelClient>,
     toolbox: Toolbox,
     settings: ModelSettings,
+    /// About how many tokens the words before all others are.
+    system_tokens: usize,
     history: History,
     full_results: FullResults,
     /// By the names they are listed under: a model that used a tool should find it again.
@@ -120,6 +123,7 @@ impl Conversation {
         Self {
             client,
             toolbox,
+            system_tokens: tokens::estimate(system(&settings)),
             settings,
             history: History::default(),
             full_results: FullResults::default(),
@@ -166,13 +170,6 @@ impl Conversation {
         self.trace_parent = trace_parent;
     }
 
-    fn system(&self) -> &str {
-        match self.settings.system.as_str() {
-            "" => SYSTEM,
-            own => own,
-        }
-    }
-
     /// Goes on with another model.
     pub fn set_client(&mut self, client: Arc<dyn ModelClient>) {
         self.client = client;
@@ -205,5 +202,12 @@ impl Conversation {
                 Next::End(end) => return Ok(turn.end(end)),
             }
         }
+    }
+}
+
+fn system(settings: &ModelSettings) -> &str {
+    match settings.system.as_str() {
+        "" => SYSTEM,
+        own => own,
     }
 }

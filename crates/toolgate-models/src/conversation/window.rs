@@ -132,7 +132,8 @@ impl History {
         self.start = self.start.saturating_sub(gone);
     }
 
-    fn tokens(&self) -> usize {
+    /// About how many tokens a model is sent.
+    pub(super) fn tokens(&self) -> usize {
         sum(&self.sizes[self.start..]).tokens
     }
 }

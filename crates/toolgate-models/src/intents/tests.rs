@@ -182,13 +182,12 @@ fn slow_house(after: Duration) -> (IntentsClient, Arc<AtomicUsize>) {
 async fn ask(client: &dyn ModelClient, messages: &[Message]) -> Reply {
     let list = Arc::new(ToolList::new(Vec::new()));
     let offer = Offer::all(client.catalog(&list));
-    let request = Request {
-        system: "",
+    let request = Request::new(
+        "",
         messages,
-        tools: &offer,
-        words_only: false,
-        deadline: Instant::now() + Duration::from_secs(60),
-    };
+        &offer,
+        Instant::now() + Duration::from_secs(60),
+    );
     let mut told = String::new();
     let mut listener = |event: Event<'_>| {
         if let Event::Text(text) = event {

@@ -179,7 +179,11 @@ impl OllamaClient {
     async fn held(&self, deadline: Instant) -> Option<usize> {
         let deadline = deadline.min(within(PATIENCE));
         let loaded = self.api.loaded(&self.model, deadline).await;
-        loaded.ok().flatten()?.context_length
+        let held = loaded.ok().flatten().and_then(|it| it.context_length);
+        if held.is_none() {
+            self.window.not_told();
+        }
+        held
     }
 
     async fn answer(

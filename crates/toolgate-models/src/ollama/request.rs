@@ -5,11 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use toolgate_core::Arguments;
 
-use crate::tokens::estimate;
 use crate::{AssistantMessage, Message, ModelSettings, Offer, Part, Request, ToolResult};
-
-/// What a template writes around each message, about.
-const AROUND_MESSAGE: usize = 8;
 
 /// A conversation in Ollama's words.
 pub(super) struct Prompt<'a> {
@@ -100,9 +96,8 @@ impl<'a> Prompt<'a> {
         }
         // There is no way to offer tools and forbid them: a model that must answer in words is not told of any.
         let tools = Some(tools).filter(|tools| !request.words_only && !tools.is_empty());
-        let said: usize = messages.iter().map(Wire::tokens).sum();
         Self {
-            tokens: said + tools.map_or(0, Offer::tokens),
+            tokens: request.tokens + tools.map_or(0, Offer::tokens),
             messages,
             tools,
         }
@@ -161,15 +156,6 @@ impl<'a> Wire<'a> {
         let images: usize = self.images.iter().map(|image| image.len() + 3).sum();
         // Line breaks and quotes take two bytes each.
         AROUND + words + words / 16 + images + CALL * self.tool_calls.len()
-    }
-
-    fn tokens(&self) -> usize {
-        let calls = self.tool_calls.iter().map(|call| {
-            let arguments = serde_json::to_string(&call.function.arguments).unwrap_or_default();
-            AROUND_MESSAGE + estimate(&call.function.name) + estimate(&arguments)
-        });
-        let words = estimate(&self.content) + estimate(&self.thinking);
-        AROUND_MESSAGE + words + calls.sum::<usize>()
     }
 }
 

@@ -64,13 +64,7 @@ async fn ask_client(client: &OllamaClient, offer: &Offer) -> Asked {
     let messages = [Message::User {
         text: "Is it cold in Oslo?".to_owned(),
     }];
-    let request = Request {
-        system: "",
-        messages: &messages,
-        tools: offer,
-        words_only: false,
-        deadline: Instant::now() + HANG,
-    };
+    let request = Request::new("", &messages, offer, Instant::now() + HANG);
     let reply = tokio::time::timeout(HANG, client.reply(request, &mut heard));
     let reply = reply.await.unwrap();
     Asked {

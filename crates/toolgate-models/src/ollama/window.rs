@@ -31,6 +31,8 @@ struct Reading {
     before: usize,
     /// A prompt of this many tokens was not cut, as the server said.
     safe: usize,
+    /// It does not tell the window that it holds the model with.
+    silent: bool,
     warned: bool,
 }
 
@@ -82,12 +84,19 @@ impl Window {
     }
 
     /// True if the server read less than was sent, as far as that can be told: then it is worth asking which window it
-    /// holds the model with. No server has one so small that a short prompt is cut.
+    /// holds the model with, unless it did not tell before. No server has one so small that a short prompt is cut.
     pub(super) fn is_doubtful(&self, Read { estimate, read, .. }: Read) -> bool {
         const SHORT: usize = 2048;
         let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let read = usize::try_from(read).unwrap_or(usize::MAX);
-        !reading.warned && read < estimate && estimate > SHORT.max(reading.safe)
+        let may_tell = !reading.silent && !reading.warned;
+        may_tell && read < estimate && estimate > SHORT.max(reading.safe)
+    }
+
+    /// The server was asked which window it holds the model with, and did not tell.
+    pub(super) fn not_told(&self) {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        reading.silent = true;
     }
 
     /// Compares what the server says it read with what was sent; a sentence for the person where it was cut. `held` is the
@@ -266,5 +275,13 @@ mod tests {
         for (estimate, count) in [(900, 10), (2048, 100), (9000, 9500)] {
             assert!(!window.is_doubtful(read(estimate, 16_384, count)));
         }
+    }
+
+    #[test]
+    fn a_server_that_does_not_tell_is_not_asked_with_every_question() {
+        let (window, prompt) = (Window::new(None), read(9000, 16_384, 4000));
+        assert!(window.is_doubtful(prompt));
+        window.not_told();
+        assert!(!window.is_doubtful(prompt));
     }
 }

@@ -50,13 +50,7 @@ async fn ask(client: &OpenAiClient) -> (Result<Reply, ModelError>, Vec<String>) 
     let messages = [Message::User {
         text: "What time is it?".to_owned(),
     }];
-    let request = Request {
-        system: "",
-        messages: &messages,
-        tools: &tools,
-        words_only: false,
-        deadline: Instant::now() + HANG,
-    };
+    let request = Request::new("", &messages, &tools, Instant::now() + HANG);
     let mut heard = Vec::new();
     let mut listener = |event: Event<'_>| match event {
         Event::Text(text) => heard.push(text.to_owned()),
@@ -332,13 +326,7 @@ async fn e5_leaving_closes_the_connection() {
     let mut server = Loopback::start(vec![steps]).await;
     let client = client(&server.url);
     let tools = offer(&[]);
-    let request = Request {
-        system: "",
-        messages: &[],
-        tools: &tools,
-        words_only: false,
-        deadline: Instant::now() + HANG,
-    };
+    let request = Request::new("", &[], &tools, Instant::now() + HANG);
     let heard = tokio::sync::Notify::new();
     let mut listener = |_: Event<'_>| heard.notify_one();
     tokio::select! {

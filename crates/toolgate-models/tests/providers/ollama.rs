@@ -81,19 +81,18 @@ async fn calls_are_taken_from_any_line() {
     }
 }
 
+/// A house of so many tools, each with a parameter that is described so.
+fn many(tools: usize, description: &str) -> House {
+    let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": description } } });
+    (0..tools).fold(House::empty(), |house, index| {
+        house.with(&format!("tool_{index}"), schema.clone(), |_| unreachable!())
+    })
+}
+
 #[tokio::test]
 async fn a_prompt_that_the_server_cut_is_noticed() {
-    let many = (0..60).fold(House::empty(), |house, index| {
-        let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": "x".repeat(200) } } });
-        house.with(&format!("tool_{index}"), schema, |_| unreachable!())
-    });
-    let mut talk = Talk::with(
-        API,
-        Script::new([Answer::text("What tools?").prompt_tokens(500)]),
-        many,
-        |_| {},
-    )
-    .await;
+    let script = Script::new([Answer::text("What tools?").prompt_tokens(500)]);
+    let mut talk = Talk::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
     talk.says("use a tool").await;
     let context = talk.last()["options"]["num_ctx"].as_u64().unwrap();
     assert!(context > 8192, "{context}");
@@ -105,15 +104,28 @@ async fn a_prompt_that_the_server_cut_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_server_that_does_not_tell_its_window_is_asked_for_it_once() {
+    let script = Script::always(Answer::text("Yes."));
+    let mut talk = Talk::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
+    for question in ["one", "two", "three"] {
+        talk.says(question).await;
+    }
+    let requests = talk.fake.requests();
+    let asked = |path: &str| {
+        requests
+            .iter()
+            .filter(|request| request.path == path)
+            .count()
+    };
+    assert_eq!((asked("/api/chat"), asked("/api/ps")), (3, 1));
+}
+
+#[tokio::test]
 async fn the_first_question_already_fits_the_window_of_a_small_model() {
-    let many = (0..120).fold(House::empty(), |house, index| {
-        let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": "in which room ".repeat(20) } } });
-        house.with(&format!("tool_{index}"), schema, |_| unreachable!())
-    });
     let mut model = Model::new(MODEL);
     model.context_length = 8192;
     let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), model).await;
-    let mut talk = Talk::at(API, fake, many, |_| {});
+    let mut talk = Talk::at(API, fake, many(120, &"in which room ".repeat(20)), |_| {});
     assert_eq!(talk.says("hello").await.answer, "Hi.");
     assert_eq!(talk.last()["options"]["num_ctx"], 8192);
     let offered = talk.offered().len();

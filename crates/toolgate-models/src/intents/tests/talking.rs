@@ -175,12 +175,10 @@ async fn a_round_that_must_end_in_words_does() {
     let client = everything();
     let offer = Offer::all(client.catalog(&client.toolbox.current()));
     let messages = [user("turn on switch 1")];
+    let deadline = Instant::now() + Duration::from_secs(60);
     let request = Request {
-        system: "",
-        messages: &messages,
-        tools: &offer,
         words_only: true,
-        deadline: Instant::now() + Duration::from_secs(60),
+        ..Request::new("", &messages, &offer, deadline)
     };
     let reply = client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
     assert_eq!(shown(&reply), "Please say that again.");

@@ -13,13 +13,12 @@ const WANTED: Wanted = Wanted {
 };
 
 fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request {
-        system: "",
+    Request::new(
+        "",
         messages,
         tools,
-        words_only: false,
-        deadline: Instant::now() + Duration::from_secs(60),
-    }
+        Instant::now() + Duration::from_secs(60),
+    )
 }
 
 fn body(request: &Request<'_>, settings: &ModelSettings, wanted: Wanted) -> String {

@@ -37,13 +37,7 @@ async fn ours(api: Api, house: &House) -> Value {
     let client = client(api, &settings(api, fake.url()));
     let offer = Offer::all(client.catalog(&house.toolbox().current()));
     let history = history();
-    let request = Request {
-        system: SYSTEM,
-        messages: &history,
-        tools: &offer,
-        words_only: false,
-        deadline: Instant::now() + HANG,
-    };
+    let request = Request::new(SYSTEM, &history, &offer, Instant::now() + HANG);
     client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
     fake.requests()[0].json()
 }
