@@ -1,11 +1,11 @@
 //! What people talk about: a node as a device, with its state in words.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::kind::{DeviceKind, kind};
 use crate::node::{Node, Source, Value, one_line};
 use crate::value::{NodeId, NodeStatus, ValueId};
 
@@ -20,43 +20,9 @@ pub(crate) mod class {
     pub(crate) const OPERATING_STATE: u16 = 66;
     pub(crate) const SETPOINT: u16 = 67;
     pub(crate) const LOCK: u16 = 98;
+    pub(crate) const WINDOW_COVERING: u16 = 106;
     pub(crate) const NOTIFICATION: u16 = 113;
     pub(crate) const BATTERY: u16 = 128;
-}
-
-/// What a device is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DeviceKind {
-    /// On or off.
-    Switch,
-    /// A light or a shade with a level.
-    Dimmer,
-    /// Locks a door.
-    Lock,
-    /// Heats or cools to a temperature.
-    Thermostat,
-    /// Measures or notices.
-    Sensor,
-    /// Counts what is used.
-    Meter,
-    /// Anything else: remotes, repeaters, and nodes that were not asked yet.
-    Other,
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Switch => "switch",
-            Self::Dimmer => "dimmer",
-            Self::Lock => "lock",
-            Self::Thermostat => "thermostat",
-            Self::Sensor => "sensor",
-            Self::Meter => "meter",
-            Self::Other => "device",
-        })
-    }
 }
 
 /// One thing that a device measures or tells.
@@ -138,25 +104,6 @@ pub(crate) fn outline(node: &Node, stale: bool) -> Device {
     }
 }
 
-/// The kind of a node, by what it can do; a lock with a battery is a lock.
-pub(crate) fn kind(node: &Node) -> DeviceKind {
-    const KINDS: [(u16, DeviceKind); 9] = [
-        (class::LOCK, DeviceKind::Lock),
-        (class::SETPOINT, DeviceKind::Thermostat),
-        (class::MODE, DeviceKind::Thermostat),
-        (class::DIMMER, DeviceKind::Dimmer),
-        (class::SWITCH, DeviceKind::Switch),
-        (class::SENSOR, DeviceKind::Sensor),
-        (class::BINARY_SENSOR, DeviceKind::Sensor),
-        (class::NOTIFICATION, DeviceKind::Sensor),
-        (class::METER, DeviceKind::Meter),
-    ];
-    KINDS
-        .into_iter()
-        .find(|(class, _)| node.values.keys().any(|id| id.command_class == *class))
-        .map_or(DeviceKind::Other, |(_, kind)| kind)
-}
-
 /// The value of a class and property on the lowest endpoint that has it.
 pub(crate) fn find<'a>(
     node: &'a Node,
@@ -175,7 +122,10 @@ fn known(node: &Node, class: u16, property: &str) -> Option<Json> {
 fn state(node: &Node, kind: DeviceKind, readings: &[Reading]) -> String {
     let words = match kind {
         DeviceKind::Switch => known(node, class::SWITCH, "currentValue").and_then(|v| switched(&v)),
-        DeviceKind::Dimmer => known(node, class::DIMMER, "currentValue").and_then(|v| level(&v)),
+        DeviceKind::Dimmer | DeviceKind::Fan => {
+            known(node, class::DIMMER, "currentValue").and_then(|v| level(&v))
+        }
+        DeviceKind::Blind => known(node, class::DIMMER, "currentValue").and_then(|v| position(&v)),
         DeviceKind::Lock => known(node, class::LOCK, "currentMode").and_then(|v| locked(&v)),
         DeviceKind::Thermostat => thermostat(node),
         DeviceKind::Sensor | DeviceKind::Meter => readings
@@ -201,6 +151,16 @@ pub(crate) fn level(value: &Json) -> Option<String> {
         99 | 100 => Some("on at 100 %".to_owned()),
         percent @ 1..99 => Some(format!("on at {percent} %")),
         255 => Some("on".to_owned()),
+        _ => None,
+    }
+}
+
+/// `closed`, `open at 60 %` or `open`: the level of a blind says how far it is open.
+fn position(value: &Json) -> Option<String> {
+    match value.as_u64()? {
+        0 => Some("closed".to_owned()),
+        99 | 100 | 255 => Some("open".to_owned()),
+        percent @ 1..99 => Some(format!("open at {percent} %")),
         _ => None,
     }
 }
@@ -358,6 +318,7 @@ mod tests {
         }
         for odd in [json!(150), json!("on"), json!(true), json!(50.5)] {
             assert_eq!(level(&odd), None, "{odd}");
+            assert_eq!(position(&odd), None, "{odd}");
         }
         for odd in [json!(1), json!("true"), json!("on")] {
             assert_eq!(switched(&odd), None, "{odd}");
@@ -374,6 +335,9 @@ mod tests {
             (255, "on"),
         ] {
             assert_eq!(level(&json!(value)).as_deref(), Some(words));
+        }
+        for (value, words) in [(0, "closed"), (60, "open at 60 %"), (99, "open")] {
+            assert_eq!(position(&json!(value)).as_deref(), Some(words));
         }
         assert_eq!(locked(&json!(255)).as_deref(), Some("locked"));
         assert_eq!(locked(&json!(0)).as_deref(), Some("unlocked"));

@@ -12,6 +12,7 @@ mod api;
 mod command;
 mod device;
 mod house;
+mod kind;
 mod names;
 mod node;
 mod payload;
@@ -21,8 +22,9 @@ mod topic;
 mod value;
 
 pub use command::{Achieved, Command, Last, Unit};
-pub use device::{Device, DeviceKind, Reading};
+pub use device::{Device, Reading};
 pub use house::{Health, House, HouseSettings, Readiness, Scene};
+pub use kind::DeviceKind;
 pub use names::{Unresolved, same_name};
 pub use node::Source;
 pub use value::{NodeId, NodeStatus, ValueId};

@@ -7,7 +7,8 @@ mod words;
 
 pub(crate) use words::words;
 
-use crate::device::{Device, DeviceKind};
+use crate::device::Device;
+use crate::kind::{DeviceKind, LIGHTS};
 
 /// More suggestions help nobody.
 const MAX_NEAREST: usize = 3;
@@ -107,7 +108,7 @@ fn words_about(device: &Device) -> Vec<String> {
     known.push(device.kind.to_string());
     let kinds = kinds(device);
     if kinds.contains(&"light") {
-        known.extend(["light", "lamp"].map(str::to_owned));
+        known.extend(LIGHTS.map(str::to_owned));
     }
     known
 }
@@ -173,6 +174,8 @@ fn kinds(device: &Device) -> Vec<&'static str> {
     let mut kinds = match device.kind {
         DeviceKind::Switch => vec!["switch"],
         DeviceKind::Dimmer => vec!["dimmer", "light"],
+        DeviceKind::Blind => vec!["blind", "shade", "shutter", "curtain"],
+        DeviceKind::Fan => vec!["fan"],
         DeviceKind::Lock => vec!["lock"],
         DeviceKind::Thermostat => vec!["thermostat"],
         DeviceKind::Sensor => vec!["sensor"],
@@ -181,7 +184,7 @@ fn kinds(device: &Device) -> Vec<&'static str> {
     };
     if matches!(device.kind, DeviceKind::Switch | DeviceKind::Dimmer) {
         let name = words(&device.name);
-        for light in ["light", "lamp"] {
+        for light in LIGHTS {
             if name.iter().any(|word| word == light) {
                 kinds.push("light");
                 kinds.push(light);

@@ -9,6 +9,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 
+use crate::kind::DeviceClass;
 use crate::payload::keep;
 use crate::value::{NodeId, NodeStatus, ValueId};
 
@@ -77,6 +78,7 @@ pub(crate) struct Node {
     /// Empty if nobody named it.
     pub name: String,
     pub location: String,
+    pub device_class: DeviceClass,
     pub status: NodeStatus,
     /// Milliseconds since 1970 at which it was last heard.
     pub last_active: Option<u64>,
@@ -121,6 +123,8 @@ pub(crate) struct DescribedNode {
     #[serde(default, deserialize_with = "lenient")]
     is_controller_node: Option<bool>,
     #[serde(default, deserialize_with = "lenient")]
+    device_class: Option<DeviceClass>,
+    #[serde(default, deserialize_with = "lenient")]
     status: Option<NodeStatus>,
     #[serde(default, deserialize_with = "lenient")]
     last_active: Option<u64>,
@@ -140,6 +144,7 @@ impl DescribedNode {
             id,
             name: self.name,
             location: self.loc,
+            device_class: self.device_class.unwrap_or_default(),
             status: self.status.unwrap_or_default(),
             last_active: self.last_active,
             values: values

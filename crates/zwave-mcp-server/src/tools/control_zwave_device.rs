@@ -6,7 +6,7 @@ use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_core::{DefinitionError, Tool, ToolError};
-use zwave::{Command, DeviceKind};
+use zwave::Command;
 
 use super::{About, Answer, changes, name, object};
 use crate::home::Home;
@@ -32,8 +32,8 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
     About {
         name: "control_zwave_device",
         title: "Control a Z-Wave device",
-        description: "Turns a switch or a light on or off, or dims a light to a level. Waits until the device confirms, and tells \
-                      what was achieved.",
+        description: "Turns a switch or a light on or off, or dims a light to a level; a blind opens with on and closes with off. \
+                      Waits until the device confirms, and tells what was achieved.",
         parameters: object(
             &json!({
                 "deviceName": name("The device's name, such as \"Kitchen Light\"; list_zwave_devices tells the names"),
@@ -67,7 +67,7 @@ async fn control(home: Home, arguments: Arguments) -> Answer {
         (Action::Off, _) => Command::Off,
         (Action::Dim, Some(level)) => Command::Dim(level),
         // "On at half": only what can be dimmed has a level.
-        (Action::On, Some(level)) if device.kind == DeviceKind::Dimmer => Command::Dim(level),
+        (Action::On, Some(level)) if device.kind.has_level() => Command::Dim(level),
         (Action::On | Action::Dim, _) => Command::On,
     };
     told::achieved(&device, home.house.command(&device, command).await)

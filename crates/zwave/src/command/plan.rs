@@ -3,12 +3,15 @@
 use serde_json::{Value as Json, json};
 
 use super::{Command, Unit};
-use crate::device::{DeviceKind, amount, class, find, kind, setpoint};
+use crate::device::{amount, class, find, setpoint};
+use crate::kind::{DeviceKind, kind};
 use crate::node::{Node, Value};
 use crate::value::ValueId;
 
 /// On, at the level it had before.
 const LAST_LEVEL: u64 = 255;
+/// All the way: there is no 100 on the air.
+const OPEN: u64 = 99;
 const LOCKED: u64 = 255;
 const UNLOCKED: u64 = 0;
 
@@ -66,13 +69,14 @@ pub(crate) fn plan(node: &Node, command: &Command) -> Result<Plan, String> {
             let on = *command == Command::On;
             target(node, class::SWITCH, json!(on), Wanted::Is(on))
         }
-        (Command::On, DeviceKind::Dimmer) => {
+        (Command::On, DeviceKind::Blind) => target(node, class::DIMMER, json!(OPEN), Wanted::On),
+        (Command::On, kind) if kind.has_level() => {
             target(node, class::DIMMER, json!(LAST_LEVEL), Wanted::On)
         }
-        (Command::Off, DeviceKind::Dimmer) => {
+        (Command::Off, kind) if kind.has_level() => {
             target(node, class::DIMMER, json!(0), Wanted::Level(0))
         }
-        (Command::Dim(level), DeviceKind::Dimmer) => {
+        (Command::Dim(level), kind) if kind.has_level() => {
             // There is no 100 on the air.
             let level = u64::from(*level).min(99);
             target(node, class::DIMMER, json!(level), Wanted::Level(level))

@@ -16,7 +16,7 @@ fn device(node: u16, name: &str, location: &str, kind: DeviceKind) -> Device {
 }
 
 fn house() -> Vec<Device> {
-    use DeviceKind::{Dimmer, Lock, Sensor, Switch, Thermostat};
+    use DeviceKind::{Blind, Dimmer, Fan, Lock, Sensor, Switch, Thermostat};
     vec![
         device(2, "Switch One", "Kitchen", Switch),
         device(3, "Ceiling", "Kitchen", Dimmer),
@@ -30,6 +30,8 @@ fn house() -> Vec<Device> {
         device(11, "Climate", "Bedroom", Sensor),
         device(12, "Back Door", "Garden", Lock),
         device(13, "Back Door", "Cellar", Lock),
+        device(14, "South", "Attic", Blind),
+        device(15, "Ceiling", "Attic", Fan),
     ]
 }
 
@@ -81,6 +83,12 @@ fn people_are_understood() {
         ("kitchen dimmer", "3"),
         ("office light", "7"),
         ("the thermostat", "8"),
+        ("attic blind", "14"),
+        ("the curtain in the attic", "14"),
+        ("attic fan", "15"),
+        // What has a level is not a light for that.
+        ("attic light", "none"),
+        ("attic dimmer", "none"),
         // Unnamed nodes.
         ("nodeID_6", "6"),
         ("node 6", "6"),

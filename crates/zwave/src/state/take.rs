@@ -169,6 +169,7 @@ impl State {
         if let Some(node) = self.nodes.get_mut(&told.id) {
             if !node.described {
                 (node.name, node.location) = (told.name.clone(), told.location.clone());
+                node.device_class = told.device_class;
             } else if !message.retained {
                 self.ask_again |= (&node.name, &node.location) != (&told.name, &told.location);
             }

@@ -23,6 +23,13 @@ fn dimmer() -> Node {
     )
 }
 
+fn blind() -> Node {
+    Node {
+        name: "Blind".to_owned(),
+        ..dimmer()
+    }
+}
+
 fn lock() -> Node {
     node(
         r#"{"commandClass":98,"property":"currentMode"},{"commandClass":98,"property":"targetMode"}"#,
@@ -54,6 +61,9 @@ fn a_command_is_one_write() {
         (dimmer(), Command::Dim(50), "38-1-targetValue", json!(50)),
         (dimmer(), Command::Dim(99), "38-1-targetValue", json!(99)),
         (dimmer(), Command::Dim(100), "38-1-targetValue", json!(99)),
+        (blind(), Command::On, "38-1-targetValue", json!(99)),
+        (blind(), Command::Off, "38-1-targetValue", json!(0)),
+        (blind(), Command::Dim(50), "38-1-targetValue", json!(50)),
         (lock(), Command::Lock, "98-0-targetMode", json!(255)),
         (lock(), Command::Unlock, "98-0-targetMode", json!(0)),
         (thermostat(0), mode(" Heat"), "64-0-mode", json!(1)),

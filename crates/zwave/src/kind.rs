@@ -1,0 +1,197 @@
+//! What a device is for: by what it can do, by the class that it belongs to, and by its name.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::class;
+use crate::names::words;
+use crate::node::Node;
+
+/// What a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// On or off.
+    Switch,
+    /// A light with a level.
+    Dimmer,
+    /// A blind, shutter, curtain or awning, with a level that says how far it is open.
+    Blind,
+    /// A fan with a speed.
+    Fan,
+    /// Locks a door.
+    Lock,
+    /// Heats or cools to a temperature.
+    Thermostat,
+    /// Measures or notices.
+    Sensor,
+    /// Counts what is used.
+    Meter,
+    /// Anything else: remotes, repeaters, and nodes that were not asked yet.
+    Other,
+}
+
+impl DeviceKind {
+    /// True if it can be set to a level from 0 to 100.
+    pub fn has_level(self) -> bool {
+        matches!(self, Self::Dimmer | Self::Blind | Self::Fan)
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Switch => "switch",
+            Self::Dimmer => "dimmer",
+            Self::Blind => "blind",
+            Self::Fan => "fan",
+            Self::Lock => "lock",
+            Self::Thermostat => "thermostat",
+            Self::Sensor => "sensor",
+            Self::Meter => "meter",
+            Self::Other => "device",
+        })
+    }
+}
+
+/// What a node says it is, in the numbers of the standard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub(crate) struct DeviceClass {
+    generic: Option<u8>,
+    specific: Option<u8>,
+}
+
+/// The kind of a node, by what it can do; a lock with a battery is a lock.
+pub(crate) fn kind(node: &Node) -> DeviceKind {
+    const KINDS: [(u16, DeviceKind); 9] = [
+        (class::LOCK, DeviceKind::Lock),
+        (class::SETPOINT, DeviceKind::Thermostat),
+        (class::MODE, DeviceKind::Thermostat),
+        (class::DIMMER, DeviceKind::Dimmer),
+        (class::SWITCH, DeviceKind::Switch),
+        (class::SENSOR, DeviceKind::Sensor),
+        (class::BINARY_SENSOR, DeviceKind::Sensor),
+        (class::NOTIFICATION, DeviceKind::Sensor),
+        (class::METER, DeviceKind::Meter),
+    ];
+    let found = KINDS.into_iter().find(|(class, _)| has(node, *class));
+    match found.map_or(DeviceKind::Other, |(_, kind)| kind) {
+        DeviceKind::Dimmer => with_level(node),
+        kind => kind,
+    }
+}
+
+fn has(node: &Node, class: u16) -> bool {
+    node.values.keys().any(|id| id.command_class == class)
+}
+
+/// Lights, blinds and fans are the same command class: a motor says so in its device class, unless it hangs on a module that
+/// is sold for lights; then only its name tells.
+fn with_level(node: &Node) -> DeviceKind {
+    const WINDOW_COVERING: u8 = 9;
+    const MULTILEVEL_SWITCH: u8 = 17;
+    const BLINDS: [&str; 5] = ["blind", "shade", "shutter", "curtain", "awning"];
+    const FANS: [&str; 2] = ["fan", "ventilator"];
+    let DeviceClass { generic, specific } = node.device_class;
+    match (generic, specific) {
+        _ if has(node, class::WINDOW_COVERING) => return DeviceKind::Blind,
+        (Some(WINDOW_COVERING), _) => return DeviceKind::Blind,
+        // A multiposition motor, and motor control of the classes A, B and C.
+        (Some(MULTILEVEL_SWITCH), Some(3 | 5 | 6 | 7)) => return DeviceKind::Blind,
+        (Some(MULTILEVEL_SWITCH), Some(8)) => return DeviceKind::Fan,
+        _ => {}
+    }
+    let name = words(&node.name);
+    let has_word = |known: &[&str]| {
+        name.iter().any(|word| {
+            let singular = word.strip_suffix('s').unwrap_or(word);
+            known.contains(&singular)
+        })
+    };
+    match () {
+        () if has_word(&LIGHTS) => DeviceKind::Dimmer,
+        () if has_word(&BLINDS) => DeviceKind::Blind,
+        () if has_word(&FANS) => DeviceKind::Fan,
+        () => DeviceKind::Dimmer,
+    }
+}
+
+/// What people call a light.
+pub(crate) const LIGHTS: [&str; 2] = ["light", "lamp"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::DescribedNode;
+
+    #[test]
+    fn a_level_is_a_light_a_blind_or_a_fan_by_class_and_name() {
+        use DeviceKind::{Blind, Dimmer, Fan};
+        let level = r#"{"commandClass":38,"property":"currentValue"}"#;
+        let covering = r#"{"commandClass":38,"property":"currentValue"},{"commandClass":106,"property":"currentValue"}"#;
+        for (name, class, values, expected) in [
+            (
+                "Ceiling",
+                r#"{"basic":4,"generic":17,"specific":1}"#,
+                level,
+                Dimmer,
+            ),
+            ("Ceiling", "{}", level, Dimmer),
+            (
+                "Ceiling",
+                r#"{"generic":"Multilevel Switch"}"#,
+                level,
+                Dimmer,
+            ),
+            (
+                "South",
+                r#"{"basic":4,"generic":17,"specific":7}"#,
+                level,
+                Blind,
+            ),
+            (
+                "South",
+                r#"{"basic":4,"generic":17,"specific":3}"#,
+                level,
+                Blind,
+            ),
+            (
+                "South",
+                r#"{"basic":4,"generic":9,"specific":1}"#,
+                level,
+                Blind,
+            ),
+            ("South", "{}", covering, Blind),
+            (
+                "Ceiling",
+                r#"{"basic":4,"generic":17,"specific":8}"#,
+                level,
+                Fan,
+            ),
+            // A module for lights.
+            (
+                "Bedroom Blinds",
+                r#"{"basic":4,"generic":17,"specific":1}"#,
+                level,
+                Blind,
+            ),
+            ("Roller Shutter", "{}", level, Blind),
+            ("Bathroom Fan", "null", level, Fan),
+            (
+                "Fan Light",
+                r#"{"basic":4,"generic":17,"specific":1}"#,
+                level,
+                Dimmer,
+            ),
+            ("Shade Lamp", "{}", level, Dimmer),
+            ("Blinding", "{}", level, Dimmer),
+        ] {
+            let json =
+                format!(r#"{{"id":2,"name":"{name}","deviceClass":{class},"values":[{values}]}}"#);
+            let node: DescribedNode = serde_json::from_str(&json).unwrap();
+            assert_eq!(kind(&node.into_node().unwrap()), expected, "{json}");
+        }
+    }
+}
