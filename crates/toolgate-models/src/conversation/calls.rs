@@ -13,9 +13,10 @@ use tokio::time::Instant;
 use toolgate_core::{ToolCall, ToolError, ToolOutcome, escape, nearest};
 use tracing::Instrument;
 
-use super::cut;
 use super::offering::remember;
 use super::running::Running;
+use super::window::Keep;
+use super::{Conversation, cut};
 use crate::{CallArguments, Catalog, Event, ModelCall, Toolbox};
 
 /// More calls in one reply are no plan but an accident.
@@ -146,13 +147,33 @@ impl Planned {
     }
 }
 
+impl Conversation {
+    /// How many bytes the model is given of each of so many results. All of them together take about a third of its window: a
+    /// token is about three bytes.
+    fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
+        const LEAST: usize = 1000;
+        let (window, most) = (self.client.window(), self.settings.max_result);
+        move |results| most.min((window / results.max(1)).max(LEAST))
+    }
+
+    /// Cuts earlier results for the model of now, if that is not the one they were cut for.
+    pub(super) fn cut_results(&mut self) {
+        if std::mem::take(&mut self.has_other_cuts) {
+            let most = self.largest_result();
+            let full_results = &self.full_results;
+            let keep: Keep<'_> = &mut |id| full_results.get(id).is_some();
+            self.history.cut_for(&most, keep);
+        }
+    }
+}
+
 impl Running<'_> {
     /// Runs the calls of the last message at the same time. Dropping the future stops those that run; what is done by then
     /// stays in history.
     pub(super) async fn run(&mut self, plan: &[Planned]) {
         let catalog = Arc::clone(&self.catalog);
         let left = self.left_for_tools();
-        let most = self.largest_result(plan.len());
+        let most = self.conversation.largest_result()(plan.len());
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
         let mut running = Work::for_calls(plan.len());
         for (place, (planned, call)) in plan
@@ -202,13 +223,7 @@ impl Running<'_> {
         });
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
-        let result = cut::result(
-            call,
-            &wire_name,
-            &outcome,
-            most,
-            &mut conversation.full_results,
-        );
+        let result = cut::result(call, &wire_name, &outcome);
         let used = UsedTool {
             id: call.id.clone(),
             arguments: call.arguments.clone(),
@@ -217,16 +232,10 @@ impl Running<'_> {
         if used.outcome.is_success() {
             remember(&mut conversation.used_tools, &call.name);
         }
-        conversation.history.result(place, result);
+        let full_results = &mut conversation.full_results;
+        let keep: Keep<'_> = &mut |_| full_results.keep(&used.outcome);
+        conversation.history.result(place, result, most, keep);
         Some(used)
-    }
-
-    /// How many bytes a model is given of each of so many results. All of them together take about a third of its window: a
-    /// token is about three bytes.
-    fn largest_result(&self, results: usize) -> usize {
-        const LEAST: usize = 1000;
-        let share = self.conversation.client.window() / results.max(1);
-        self.conversation.settings.max_result.min(share.max(LEAST))
     }
 
     /// How long a tool may take so that there is time for an answer behind it.

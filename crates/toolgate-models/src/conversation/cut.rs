@@ -57,27 +57,15 @@ impl FullResults {
     }
 }
 
-/// The result of a call for a model that knows the tool by `wire_name`; what does not fit `most` bytes goes to `full`.
-pub(super) fn result(
-    call: &ModelCall,
-    wire_name: &str,
-    outcome: &Arc<ToolOutcome>,
-    most: usize,
-    full: &mut FullResults,
-) -> ToolResult {
-    let id = outcome.call_id.to_string();
+/// The whole result of a call for a model that knows the tool by `wire_name`.
+pub(super) fn result(call: &ModelCall, wire_name: &str, outcome: &ToolOutcome) -> ToolResult {
     let (text, images) = match &outcome.result {
         Ok(output) => (output_text(output), images(output)),
         Err(error) => (error_text(outcome, error, wire_name), Vec::new()),
     };
-    let text = if text.len() > most {
-        let kept = full.keep(outcome);
-        cut(&text, most, kept.then_some(id.as_str()))
-    } else {
-        match clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(text) => text,
-        }
+    let text = match clean(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(text) => text,
     };
     ToolResult {
         id: call.id.clone(),
@@ -85,7 +73,7 @@ pub(super) fn result(
         text,
         images,
         is_error: !outcome.is_success(),
-        call_id: Some(id),
+        call_id: Some(outcome.call_id.to_string()),
     }
 }
 
@@ -186,7 +174,7 @@ fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> Stri
 }
 
 /// The beginning of a text with a mark that says what is missing, together `most` bytes.
-fn cut(text: &str, most: usize, id: Option<&str>) -> String {
+pub(super) fn cut(text: &str, most: usize, id: Option<&str>) -> String {
     let (whole, kept_as) = (size(text.len()), kept_as(id));
     let mark = |left_out: usize| {
         let left_out = size(left_out);
@@ -195,7 +183,7 @@ fn cut(text: &str, most: usize, id: Option<&str>) -> String {
     // A few bytes more for a number that may become longer.
     let room = most.saturating_sub(mark(text.len()).len() + 4);
     let end = text.floor_char_boundary(room);
-    let mut out = clean(&text[..end]).into_owned();
+    let mut out = text[..end].to_owned();
     out.push_str(&mark(text.len() - end));
     out
 }

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::window::{Size, size};
+use super::whole::Wholes;
+use super::window::{Keep, MOST_BYTES, Size, size};
 use crate::{AssistantMessage, Message, ModelCall, Part, ToolResult};
 
 /// In place of an answer that never came.
@@ -20,6 +21,8 @@ pub(super) struct History {
     pub(super) sizes: Vec<Size>,
     /// The first message that is still sent; the person's words, always.
     pub(super) start: usize,
+    /// Of results that a model is sent in part.
+    pub(super) wholes: Wholes,
     /// What came of the calls of the last message so far, in their order.
     open: Vec<Option<ToolResult>>,
     aside: Aside,
@@ -73,7 +76,7 @@ impl History {
     fn resume_result(&mut self, result: ToolResult) {
         let place = self.calls().position(|call| call.id == result.id);
         if let Some(place) = place.filter(|_| !self.open.is_empty()) {
-            self.result(place, result);
+            self.result(place, result, usize::MAX, &mut |_| false);
         }
     }
 
@@ -167,10 +170,17 @@ impl History {
         message.into_iter().flat_map(AssistantMessage::calls)
     }
 
-    /// What came of a call of the last message.
-    pub(super) fn result(&mut self, place: usize, result: ToolResult) {
-        if let Some(open) = self.open.get_mut(place) {
-            open.get_or_insert(result);
+    /// What came of a call of the last message; no more than `most` bytes of it are sent.
+    pub(super) fn result(
+        &mut self,
+        place: usize,
+        mut result: ToolResult,
+        most: usize,
+        keep: Keep<'_>,
+    ) {
+        if let Some(open @ None) = self.open.get_mut(place) {
+            result.cut(most, keep, &mut self.wholes);
+            *open = Some(result);
         }
     }
 
@@ -184,6 +194,7 @@ impl History {
         let results = results.map(|(call, result)| result.unwrap_or_else(|| interrupted(call)));
         let results = results.collect();
         self.push(Message::Tool { results });
+        self.forget_wholes(MOST_BYTES);
     }
 
     /// The turn is over, whatever became of it.

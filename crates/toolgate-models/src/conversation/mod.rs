@@ -2,7 +2,7 @@
 //!
 //! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
 //! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
-//! `window` says how much of it is sent, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
+//! `window` says how much of it is sent, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
 
 mod asking;
 mod calls;
@@ -14,6 +14,7 @@ mod saved;
 mod spoken;
 #[cfg(test)]
 mod tests;
+mod whole;
 mod window;
 
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Conversation {
     system_tokens: usize,
     history: History,
     full_results: FullResults,
+    /// True while results in the history are cut for another model, or not at all.
+    has_other_cuts: bool,
     /// By the names they are listed under: a model that used a tool should find it again.
     used_tools: Vec<String>,
     /// Whose missing tools the person was told of.
@@ -127,6 +130,7 @@ impl Conversation {
             settings,
             history: History::default(),
             full_results: FullResults::default(),
+            has_other_cuts: false,
             used_tools: Vec::new(),
             told: None,
             trace_parent: None,
@@ -137,20 +141,21 @@ impl Conversation {
     #[must_use]
     pub fn resumed(mut self, history: Vec<Message>) -> Self {
         self.history = History::resumed(history);
+        self.has_other_cuts = true;
         self
     }
 
-    /// All that was said.
+    /// All that was said, each result as the model was told of it; [`save`](Self::save) has the whole ones.
     pub fn history(&self) -> &[Message] {
         self.history.messages()
     }
 
-    /// The same, as it can be kept in a file.
+    /// The same, as it can be kept in a file, with the whole results: another model may hold more of them.
     pub fn save(&self) -> Saved {
         Saved::new(
             self.client.provider(),
             self.client.model(),
-            self.history().to_vec(),
+            self.history.whole_messages(),
         )
     }
 
@@ -174,6 +179,7 @@ impl Conversation {
     pub fn set_client(&mut self, client: Arc<dyn ModelClient>) {
         self.client = client;
         self.history.send_all();
+        self.has_other_cuts = true;
     }
 
     /// The person says something; the model answers, with as many tools in between as it needs and may have.

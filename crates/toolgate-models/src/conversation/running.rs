@@ -76,6 +76,7 @@ impl<'a> Running<'a> {
         let started = Instant::now();
         let limit = conversation.settings.timeout.min(LONGEST);
         conversation.client.prepare(started + limit).await;
+        conversation.cut_results();
         conversation.history.begin(text.to_owned());
         let catalog = conversation.client.catalog(&conversation.toolbox.current());
         let offer = choose(conversation, &catalog, text, listener);

@@ -94,6 +94,7 @@ impl History {
         let mut shortened = 0;
         for result in results {
             if result.text.len() > 2 * KEPT || !result.images.is_empty() {
+                self.wholes.keep(result);
                 let kept = result.text.floor_char_boundary(KEPT);
                 let left_out = cut::size(result.text.len() - kept);
                 result.text.truncate(kept);
@@ -113,6 +114,7 @@ impl History {
     /// Keeps the whole within its bounds.
     pub(super) fn forget(&mut self) {
         let mut bytes = sum(&self.sizes).bytes;
+        self.forget_wholes(MOST_BYTES.saturating_sub(bytes));
         let mut gone = 0;
         while gone < self.turn()
             && (self.messages.len() - gone > MOST_MESSAGES || bytes > MOST_BYTES)
@@ -125,6 +127,7 @@ impl History {
             if let Message::Assistant(message) = message {
                 for call in message.calls() {
                     self.ids.remove(&call.id);
+                    self.wholes.take(&call.id);
                 }
             }
         }

@@ -194,3 +194,92 @@ async fn e4_a_result_takes_no_more_than_its_share_of_a_small_window() {
         );
     }
 }
+
+/// The texts of all results.
+fn results(messages: &[Message]) -> Vec<&str> {
+    let results = messages.iter().filter_map(|message| match message {
+        Message::Tool { results } => Some(results),
+        _ => None,
+    });
+    results
+        .flatten()
+        .map(|result| result.text.as_str())
+        .collect()
+}
+
+/// A conversation with a small model, of a large result that was cut for it and shortened later, and a small one.
+async fn with_a_small_model(whole: &str) -> Conversation {
+    let text = whole.to_owned();
+    let read = tool("read", move |arguments| {
+        let is_large = arguments["page"] == 1;
+        let text = if is_large { text.clone() } else { long("p") };
+        async { Ok(ToolOutput::text(text)) }
+    });
+    let pages = (1..6).map(|n| calls([call(&format!("id{n}"), "read", json!({ "page": n }))]));
+    let script = Script::with_window(4000, pages);
+    let mut conversation = conversation(&script, [read]);
+    say(&mut conversation, "Read it all.").await;
+    let sent = script.last_asked().messages;
+    assert!(results(&sent)[0].contains("… [shortened to make room"));
+    conversation
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_another_model_is_sent_as_much_of_earlier_results_as_it_can_hold() {
+    let whole = "word ".repeat(10_000);
+    let mut conversation = with_a_small_model(&whole).await;
+    for (window, expected) in [(200_000, 50_000), (20_000, 20_000), (200_000, 50_000)] {
+        let script = Script::with_window(window, [words("I see.")]);
+        conversation.set_client(script.clone());
+        say(&mut conversation, "And now?").await;
+        let sent = script.last_asked().messages;
+        let first = results(&sent)[0];
+        assert!(
+            first.len() <= expected && first.len() > expected - 20,
+            "{window}: {}",
+            first.len()
+        );
+        assert_eq!(first == whole, window == 200_000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_file_holds_whole_results_and_is_cut_for_the_model_that_goes_on_with_it() {
+    let whole = "word ".repeat(10_000);
+    let saved = with_a_small_model(&whole).await.save();
+    assert_eq!(results(&saved.messages)[0], whole);
+    assert!(!saved.to_json().contains("[shortened to make room"));
+
+    let script = Script::with_window(16_000, [words("I see.")]);
+    let mut resumed = conversation(&script, []).resumed(saved.messages.clone());
+    say(&mut resumed, "And now?").await;
+    let sent = script.last_asked().messages;
+    let first = results(&sent)[0];
+    assert!(
+        first.len() <= 16_000 && first.contains("… [cut: "),
+        "{first}"
+    );
+    assert_eq!(
+        results(&resumed.save().messages),
+        results(&saved.messages),
+        "nothing is lost on the way"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn whole_results_are_bounded_and_the_oldest_go_first() {
+    const LARGE: usize = 7_000_000;
+    let large = tool("large", async |_| Ok(ToolOutput::text("x".repeat(LARGE))));
+    let asked: Vec<Part> = (0..6)
+        .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
+        .collect();
+    let script = Script::new([calls(asked)]);
+    let mut conversation = conversation(&script, [large]);
+    say(&mut conversation, "?").await;
+    let saved = conversation.save();
+    let are_whole: Vec<bool> = results(&saved.messages)
+        .iter()
+        .map(|text| text.len() == LARGE)
+        .collect();
+    assert_eq!(are_whole, [false, false, true, true, true, true], "32 MiB");
+}
