@@ -1,11 +1,11 @@
 //! The configuration file, followed while the program runs: what changed in it is applied, and what is broken in it leaves the
-//! old configuration in force.
+//! old configuration in force. So is an agreement to its servers, as long as one is missing.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -15,13 +15,16 @@ use toolgate_mcp::Servers;
 use tracing::{error, info, warn};
 
 use crate::config::Config;
+use crate::servers::{self, Admitted};
 use crate::wiring::{self, Services, Tools};
-use crate::{say, servers};
+use crate::{say, trust};
 
 /// An editor writes in several steps; this long nothing must happen.
 const QUIET: Duration = Duration::from_millis(150);
 /// A file that is written to all the time is read after this long all the same.
 const LONGEST: Duration = Duration::from_secs(2);
+/// How often it is looked whether somebody has agreed to a server in the meantime.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Sections that are read once, by whatever follows the file.
 const FIXED: [&str; 4] = ["journal", "limits", "policy", "retry"];
@@ -36,6 +39,10 @@ pub(crate) struct Reload {
     services: Services,
     redactor: Redactor,
     servers: Servers,
+    /// Servers of the file that nobody has agreed to.
+    untrusted: Vec<String>,
+    /// When the agreements were last written, as far as is known.
+    agreed_at: Option<SystemTime>,
     changes: mpsc::Receiver<()>,
     also_fixed: &'static [&'static str],
     /// A person who does not read the log is told of every change.
@@ -60,6 +67,8 @@ impl Reload {
             watch(&path).with_context(|| format!("cannot follow {}", path.display()))?;
         Ok(Some(Self {
             path,
+            agreed_at: trust::changed_at(&wiring::environment),
+            untrusted: servers::admit_unasked(&config).untrusted,
             config,
             manager: Arc::clone(&tools.manager),
             services: tools.services(),
@@ -93,11 +102,38 @@ impl Reload {
 
     /// Applies every change, for as long as it is polled.
     pub(crate) async fn run(mut self) -> Infallible {
-        while self.changes.recv().await.is_some() {
-            self.settle().await;
-            self.apply();
+        loop {
+            let waits = !self.untrusted.is_empty();
+            tokio::select! {
+                changed = self.changes.recv() => {
+                    if changed.is_none() {
+                        return std::future::pending().await;
+                    }
+                    self.settle().await;
+                    self.apply();
+                }
+                () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement(),
+            }
         }
-        std::future::pending().await
+    }
+
+    /// Starts the servers that somebody has agreed to, with `toolgate trust` in another window.
+    fn look_for_agreement(&mut self) {
+        let agreed_at = trust::changed_at(&wiring::environment);
+        if agreed_at == self.agreed_at {
+            return;
+        }
+        self.agreed_at = agreed_at;
+        let admitted = servers::admit_unasked(&self.config);
+        if admitted.untrusted == self.untrusted {
+            return;
+        }
+        let is_new = |name: &&String| !admitted.untrusted.contains(name);
+        for name in self.untrusted.iter().filter(is_new) {
+            let text = format!("server '{}' is trusted now, and starts", escape(name));
+            self.tell_of(&text);
+        }
+        self.admit(admitted);
     }
 
     /// Waits until the writing is over.
@@ -137,9 +173,13 @@ impl Reload {
 
     fn tell_changed(&self) {
         let file = escape(&self.path.to_string_lossy());
+        self.tell_of(&format!("{file} changed: its tools and servers are in use"));
+    }
+
+    fn tell_of(&self, text: &str) {
         match self.is_attended {
-            true => say::note(&format!("{file} changed: its tools and servers are in use")),
-            false => info!("{file}: changed"),
+            true => say::note(text),
+            false => info!("{text}"),
         }
     }
 
@@ -165,10 +205,19 @@ impl Reload {
         }
     }
 
-    fn apply_servers(&self, new: &Config) {
+    fn apply_servers(&mut self, new: &Config) {
         wiring::warn_about_servers(new);
         let admitted = servers::admit_unasked(new);
-        servers::warn_of_untrusted(&admitted.untrusted);
+        match self.is_attended {
+            true => servers::tell_untrusted(&admitted.untrusted),
+            false => servers::warn_of_untrusted(&admitted.untrusted),
+        }
+        self.admit(admitted);
+    }
+
+    fn admit(&mut self, admitted: Admitted) {
+        admitted.tell_absent(&self.manager);
+        self.untrusted = admitted.untrusted;
         self.servers.apply(admitted.settings);
     }
 }

@@ -53,6 +53,20 @@ pub(crate) struct Admitted {
     pub(crate) untrusted: Vec<String>,
 }
 
+impl Admitted {
+    /// Whoever asks for a tool of a server that does not start will be told why it is not there.
+    pub(crate) fn tell_absent(&self, manager: &ToolManager) {
+        let disabled = self.settings.iter().filter(|settings| settings.disabled);
+        let disabled = disabled.map(|settings| (&settings.name, "disabled in the configuration"));
+        let untrusted = self.untrusted.iter();
+        let untrusted = untrusted.map(|name| (name, "not trusted yet; run 'toolgate trust'"));
+        for (name, why) in disabled.chain(untrusted) {
+            let reason = format!("its server '{}' is {why}", escape(name));
+            manager.set_absent(name, Some(&reason));
+        }
+    }
+}
+
 /// Keeps back what nobody has agreed to. On a terminal the person is asked.
 pub(crate) fn admit(config: &Config, wanted: &[&ConfiguredServer]) -> Admitted {
     admit_if(config, wanted, trust::ask)
@@ -139,25 +153,7 @@ impl Fleet {
         if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }
-        for settings in admitted
-            .settings
-            .iter()
-            .filter(|settings| settings.disabled)
-        {
-            let name = &settings.name;
-            let reason = format!(
-                "its server '{}' is disabled in the configuration",
-                escape(name)
-            );
-            tools.manager.set_absent(name, Some(&reason));
-        }
-        for name in &admitted.untrusted {
-            let reason = format!(
-                "its server '{}' is not trusted yet; run 'toolgate trust'",
-                escape(name)
-            );
-            tools.manager.set_absent(name, Some(&reason));
-        }
+        admitted.tell_absent(&tools.manager);
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         servers.apply(admitted.settings);
         let all = config.servers.iter().map(|server| &server.settings);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,7 @@ struct Stored {
 impl Trust {
     /// Reads what is remembered. What can not be read is not agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
-        let Some(store) = state_folder(environment).map(|folder| folder.join("trusted.json"))
-        else {
+        let Some(store) = store(environment) else {
             return Self::default();
         };
         let agreed = match std::fs::read(&store) {
@@ -102,6 +102,16 @@ impl Trust {
             .and_then(|()| file::replace(store, &text))
             .with_context(|| format!("cannot write {}", store.display()))
     }
+}
+
+/// When the agreements were last written; `None` if there are none.
+pub(crate) fn changed_at(environment: Environment<'_>) -> Option<SystemTime> {
+    let store = store(environment)?;
+    std::fs::metadata(store).ok()?.modified().ok()
+}
+
+fn store(environment: Environment<'_>) -> Option<PathBuf> {
+    state_folder(environment).map(|folder| folder.join("trusted.json"))
 }
 
 /// A path that means the same from everywhere.

@@ -1,9 +1,11 @@
 //! What happens while `chat` waits for a line.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStderr, ChildStdin};
 
 use fakellm::{Answer, Script};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::llm::Llm;
 use crate::run::Run;
@@ -22,42 +24,86 @@ fn edited() -> Value {
     })
 }
 
+/// A chat that is followed by its log.
+struct Chat {
+    llm: Llm,
+    child: Child,
+    stdin: ChildStdin,
+    log: Lines<BufReader<ChildStderr>>,
+    folder: TempDir,
+    turns: usize,
+}
+
+impl Chat {
+    fn start(run: Run) -> Self {
+        let llm = Llm::scripted(Script::always(Answer::text("ok")));
+        let (mut child, folder) = llm.known_to(run, "ollama").start_open();
+        Self {
+            llm,
+            stdin: child.stdin.take().unwrap(),
+            log: BufReader::new(child.stderr.take().unwrap()).lines(),
+            child,
+            folder,
+            turns: 0,
+        }
+    }
+
+    fn logged(&mut self, text: &str) -> String {
+        let mut lines = self.log.by_ref().map_while(Result::ok);
+        lines.find(|line| line.contains(text)).unwrap()
+    }
+
+    /// Whether the model is offered a tool with the next question.
+    fn offers(&mut self, tool: &str) -> bool {
+        writeln!(self.stdin, "hello").unwrap();
+        self.turns += 1;
+        self.llm.asked(self.turns);
+        let tools = &self.llm.requests()[self.turns - 1].json()["tools"];
+        tools.to_string().contains(&format!("\"{tool}\""))
+    }
+
+    fn end(mut self) {
+        drop(self.stdin);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
 #[test]
 fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in_one_line() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
     let run = Run::new(["-v", "--config", "c.json", "chat", "-p", "ollama"])
         .file("c.json", "{}")
         .env(fakemcp::MARK, "edited");
-    let run = llm.known_to(run, "ollama");
     let file = run.path("c.json");
-    let (mut child, _folder) = run.start_open();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut logged = |text: &str| {
-        let mut lines = log.by_ref().map_while(Result::ok);
-        lines.find(|line| line.contains(text)).unwrap()
-    };
-    let mut offered = |turn: usize| {
-        writeln!(stdin, "hello").unwrap();
-        llm.asked(turn);
-        llm.requests()[turn - 1].json()["tools"].to_string()
-    };
-    assert!(!offered(1).contains("\"fresh\""));
+    let mut chat = Chat::start(run);
+    assert!(!chat.offers("fresh"));
 
     std::fs::write(&file, edited().to_string()).unwrap();
-    let later = logged("takes effect at the next start");
+    let later = chat.logged("takes effect at the next start");
     assert!(later.contains("'limits', 'model' changed"), "{later}");
-    assert!(offered(2).contains("\"fresh\""));
+    assert!(chat.offers("fresh"));
     // The tools of its server come when it has started.
-    let mut has_server = |turn: usize| offered(turn).contains("\"arguments\"");
-    let turn = (3..).find(|turn| has_server(*turn)).unwrap();
+    while !chat.offers("arguments") {}
 
     std::fs::write(&file, "{ nope").unwrap();
-    logged("the configuration before it stays in force");
-    assert!(offered(turn + 1).contains("\"fresh\""));
-    drop(stdin);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    chat.logged("the configuration before it stays in force");
+    assert!(chat.offers("fresh"));
+    chat.end();
     assert!(fakemcp::processes("edited").is_empty());
+}
+
+#[test]
+fn a_server_that_is_agreed_to_in_another_window_starts() {
+    let run = Run::new(["-v", "chat", "-p", "ollama"])
+        .file("toolgate.json", &edited().to_string())
+        .env(fakemcp::MARK, "agreed");
+    let mut chat = Chat::start(run);
+    assert!(!chat.offers("arguments"), "nobody has agreed to it");
+    let agreed = Run::new(["trust"]).within(chat.folder.path()).done();
+    assert_eq!(agreed.code, Some(0), "{agreed:?}");
+    chat.logged("server 'house' is trusted now, and starts");
+    while !chat.offers("arguments") {}
+    chat.end();
+    assert!(fakemcp::processes("agreed").is_empty());
 }
 
 #[test]
