@@ -29,7 +29,8 @@ Examples:
   toolgate serve                                 all tools over HTTP and MCP, with a dashboard
   toolgate calls                                 what was called, and what came of it
 
-Exit codes: 0 success, 1 the tool, the model or a check failed, 2 usage or configuration, 130 after Ctrl-C.")]
+Exit codes: 0 success, 1 the tool, the model or a check failed, 2 usage or configuration, 130
+after Ctrl-C.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -78,7 +79,8 @@ Examples:
     Inspect(InspectOptions),
     /// Run a tool and print the envelope as JSON on stdout
     #[command(after_help = "\
-Arguments are key=value pairs typed by the tool's schema, one JSON object, or - to read the object from stdin.
+Arguments are key=value pairs typed by the tool's schema, one JSON object, or - to read the
+object from stdin.
 
 Examples:
   toolgate call datetime action=weekday date=2026-12-24
@@ -90,8 +92,9 @@ Examples:
     /// Ask a model that may use the tools, and print its answer
     #[command(after_help = "\
 The answer goes to stdout and nothing else does; what goes on beside it is shown on a terminal.
-Without --provider and configuration it is Ollama, if it runs and has a model that can use tools, else
-Anthropic or OpenAI by their usual variables, else a matcher of sentences that needs no model.
+Without --provider and configuration it is Ollama, if it runs and has a model that can use
+tools, else Anthropic or OpenAI by their usual variables, else a matcher of sentences that needs
+no model.
 
 Examples:
   toolgate ask what time is it in Oslo
@@ -102,36 +105,38 @@ Examples:
     Ask(AskOptions),
     /// Talk to a model that may use the tools
     #[command(after_help = "\
-/help shows what else can be typed. Ctrl-C stops the answer, Ctrl-D leaves. Piped in, one line is one turn.
+/help shows what else can be typed. Ctrl-C stops the answer, Ctrl-D leaves. Piped in, one line
+is one turn.
 
 Examples:
   toolgate chat
   toolgate chat --provider anthropic --tools datetime --tools 'house/*'
   toolgate chat --resume yesterday.json
-  printf 'what time is it\\nand in Oslo\\n' | toolgate chat")]
+  printf 'what time is it\\nwhat time is it in Oslo\\n' | toolgate chat")]
     Chat(ChatOptions),
     /// Hear requests, let a model use the tools, and speak the answers
     #[command(after_help = "\
-Needs a Wyoming service that makes text of speech, such as wyoming-faster-whisper, and a program that speaks, such as
-espeak-ng: 'toolgate doctor' looks for everything and says how it is started. Enter stops an answer, Ctrl-C ends it.
-Answers go to stdout, the rest to stderr. What the policy asks about is asked at the terminal, else denied. The model is
-chosen as for ask; with --provider intents none is needed.
+Needs a Wyoming service that makes text of speech, such as wyoming-faster-whisper, and a program
+that speaks, such as espeak-ng: 'toolgate doctor' looks for everything and says how it is
+started. Enter stops an answer, Ctrl-C ends it. Answers go to stdout, the rest to stderr. What
+the policy asks about is asked at the terminal, else denied. The model is chosen as for ask;
+with --provider intents none is needed.
 
 Examples:
-  toolgate voice                                                 this machine's microphone and loudspeaker
-  toolgate voice --push-to-talk                                  Enter, then speak
-  toolgate voice --wake tcp://localhost:10400 --wake-word hey_jarvis    after a wake word, by openWakeWord
-  toolgate voice --mic tcp://kitchen.local:10700                 a satellite
+  toolgate voice                                this machine's microphone and loudspeaker
+  toolgate voice --push-to-talk                 Enter, then speak
+  toolgate voice --wake tcp://localhost:10400   after a wake word, by openWakeWord
+  toolgate voice --mic tcp://kitchen.local:10700    a satellite
   arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -
-  toolgate voice --wav request.wav --out answer.wav --json       files in, a file out
-  toolgate voice --handle tcp://127.0.0.1:10800                  a conversation agent for Home Assistant;
-                                                                 add --mic arecord to listen here too")]
+  toolgate voice --wav request.wav --out answer.wav --json    files in, a file out
+  toolgate voice --handle tcp://127.0.0.1:10800    a conversation agent for Home Assistant
+  toolgate voice --handle tcp://127.0.0.1:10800 --mic arecord    and listens here too")]
     Voice(VoiceOptions),
     /// Try it all in a simulated house, with nothing to install
     #[command(after_help = "\
-A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers them as tools, beside all
-built-in tools, and the dashboard at the address that is shown. Nothing real is touched and no network is needed. The model
-is chosen as for ask.
+A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers
+them as tools, beside all built-in tools, and the dashboard at the address that is shown.
+Nothing real is touched and no network is needed. The model is chosen as for ask.
 
 Examples:
   toolgate demo
@@ -140,11 +145,12 @@ Examples:
     Demo(DemoOptions),
     /// Add an MCP server to the configuration
     #[command(after_help = "\
-Writes the file that --config names, else ./toolgate.json if it is there, else the user's own. Starts nothing.
+Writes the file that --config names, else ./toolgate.json if it is there, else the user's own.
+Starts nothing.
 
 Examples:
   toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-  toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- zwave-mcp-server
+  toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- toolgate zwave-mcp-server
   toolgate add remote https://example.org/mcp -H 'Authorization: Bearer ${TOKEN}'")]
     Add(AddOptions),
     /// Take an MCP server out of the configuration
@@ -164,8 +170,8 @@ Examples:
     Import(ImportOptions),
     /// Agree to the MCP servers of the configuration in this folder
     #[command(after_help = "\
-Servers of a file that lies in the working folder start only once you have agreed to them. A server whose
-command, variables or address changed asks again.
+Servers of a file that lies in the working folder start only once you have agreed to them. A
+server whose command, variables or address changed asks again.
 
 Examples:
   toolgate trust             shows what would be started, and agrees
@@ -174,8 +180,8 @@ Examples:
     Trust(TrustOptions),
     /// Show the calls that were made, by whom, and what came of them
     #[command(after_help = "\
-Every command that runs tools records its calls: 'toolgate --config … doctor' says where. An id may be cut as
-long as no other call begins like it; last is the newest call.
+Every command that runs tools records its calls: 'toolgate --config … doctor' says where. An id
+may be cut as long as no other call begins like it; last is the newest call.
 
 Examples:
   toolgate calls --tool search --outcome failed --since 1h
@@ -186,7 +192,8 @@ Examples:
     Calls(CallsOptions),
     /// Make a recorded call once more
     #[command(after_help = "\
-With the arguments as they were asked the first time. What does not say that it only reads is asked about.
+With the arguments as they were asked the first time. What does not say that it only reads is
+asked about.
 
 Examples:
   toolgate replay last
@@ -194,8 +201,9 @@ Examples:
     Replay(ReplayOptions),
     /// Serve all tools over HTTP: an API, MCP, and a dashboard
     #[command(after_help = "\
-Only this machine gets in. Others do with a token: in $TOOLGATE_TOKEN, or in the configuration's section serve.
-docs/deploy.md shows how it is kept running, and docs/clients.md how MCP clients are connected.
+Only this machine gets in. Others do with a token: in $TOOLGATE_TOKEN, or in the configuration's
+section serve. docs/deploy.md shows how it is kept running, and docs/clients.md how MCP clients
+are connected.
 
 Examples:
   toolgate serve
@@ -205,8 +213,9 @@ Examples:
     Serve(ServeOptions),
     /// Offer all tools as one MCP server on stdin and stdout
     #[command(after_help = "\
-An MCP client starts this command and talks to it; docs/clients.md has the block to paste for each client.
-A pattern is a tool's name or server/name, and * stands for anything. The log goes to stderr.
+An MCP client starts this command and talks to it; docs/clients.md has the block to paste for
+each client. A pattern is a tool's name or server/name, and * stands for anything. The log goes
+to stderr.
 
 Examples:
   toolgate mcp
@@ -252,6 +261,23 @@ mod tests {
         use Origin::{Chat, CommandLine, Http, Library, Mcp, Voice, Worker};
         let all = [CommandLine, Chat, Http, Mcp, Voice, Worker, Library];
         assert_eq!(all.map(|origin| origin.to_string()), ORIGINS);
+    }
+
+    /// Longer lines are broken where nobody meant it.
+    #[test]
+    fn help_fits_the_width_it_is_shown_in() {
+        const WIDTH: usize = 100;
+        let program = Cli::command();
+        for command in program.get_subcommands().chain([&program]) {
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.unwrap_or_default().lines() {
+                assert!(
+                    line.chars().count() <= WIDTH,
+                    "{}: {line}",
+                    command.get_name()
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What `ask`, `chat` and `voice` share: a model, the tools it may use, and a conversation between them.
 
+mod heard;
 mod wanted;
 
 use std::convert::Infallible;
@@ -26,6 +27,7 @@ use crate::spinner::Spinner;
 use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, say};
 
+use heard::Heard;
 pub(crate) use wanted::refuse_strange;
 use wanted::{for_provider, split, wanted};
 
@@ -276,8 +278,29 @@ impl Setting {
     }
 }
 
+/// One turn, shown as it goes on; `None` if the person stopped it. What the model had said by then stays in the conversation.
+pub(crate) async fn turn(
+    conversation: &mut Conversation,
+    display: &Display,
+    text: &str,
+) -> Option<Result<Turn, ModelError>> {
+    let mut heard = Heard::new(display.clone());
+    let turn = conversation.turn(text, &mut heard);
+    let answered = tokio::select! {
+        answered = beside(display, turn) => Some(answered),
+        () = exit::interrupted() => None,
+    };
+    display.end();
+    if answered.is_none()
+        && let Some(words) = heard.words()
+    {
+        conversation.keep_spoken(words);
+    }
+    answered
+}
+
 /// A display beside a turn: draws until the turn is over.
-pub(crate) async fn beside<T>(display: &Display, turn: impl Future<Output = T>) -> T {
+async fn beside<T>(display: &Display, turn: impl Future<Output = T>) -> T {
     let drawing = async {
         let never: Infallible = display.animate().await;
         match never {}

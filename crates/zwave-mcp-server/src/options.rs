@@ -23,10 +23,11 @@ Variables, each used where its flag is not given:
 Examples:
   {program}
   {program} --broker mqtt://192.168.1.10
-  MQTT_USERNAME=house MQTT_PASSWORD=… {program} --broker mqtts://broker.example --prefix home/zwave
+  MQTT_USERNAME=house MQTT_PASSWORD=… {program} --broker mqtts://broker.example
+  {program} --prefix home/zwave
 
-An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker or a gateway
-too, and its tools then say what is missing."
+An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker
+or a gateway too, and its tools then say what is missing."
     )
 }
 

@@ -4,19 +4,25 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use toolgate_models::{ChooseError, Chosen, Conversation, Message, ModelError, Turn, TurnEnd};
+use toolgate_models::{
+    ChooseError, Chosen, Conversation, Message, ModelError, Provider, Turn, TurnEnd,
+};
 
 use super::{rendered, runtime};
 use crate::clean::clean;
 use crate::cli::{AskOptions, Global};
 use crate::display::Manner;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::say;
 use crate::servers::Fleet;
 use crate::talk::{self, Occasion, Setting};
 
 /// For a model that failed.
 const DOCTOR: &str = "'toolgate doctor' looks at the model and says what to do";
+
+/// For a sentence that was not understood.
+const NO_MODEL: &str =
+    "no model is configured or reachable, so only simple sentences are understood";
 
 /// More than any model can hold.
 const LONGEST: u64 = 4 << 20;
@@ -81,7 +87,10 @@ fn stdin() -> anyhow::Result<String> {
     let mut input = std::io::stdin().lock().take(LONGEST + 1);
     input.read_to_end(&mut bytes).context("cannot read stdin")?;
     if bytes.len() as u64 > LONGEST {
-        bail!("stdin holds more than {} MiB", LONGEST >> 20);
+        bail!(
+            "stdin holds more than {} MiB, which no model can read at once",
+            LONGEST >> 20
+        );
     }
     String::from_utf8(bytes).context("stdin is not UTF-8")
 }
@@ -111,18 +120,11 @@ async fn ask(
         progress: is_followed,
         thinking: chosen.settings.keep_thinking,
     });
-    let mut listener = display.clone();
     let before = conversation.history().len();
-    let turn = conversation.turn(text, &mut listener);
-    let answered = tokio::select! {
-        answered = talk::beside(&display, turn) => Some(answered),
-        () = exit::interrupted() => None,
-    };
-    display.end();
-    let exit = match answered {
+    let exit = match talk::turn(&mut conversation, &display, text).await {
         None => {
-            let turn = conversation.history().get(before..);
-            stopped(&chosen, options.json, turn.unwrap_or_default())
+            let messages = conversation.save().messages;
+            stopped(&chosen, options.json, messages.get(before..))
         }
         Some(Ok(turn)) => answer(&chosen, &turn, options.json, streams),
         Some(Err(error)) => failed(&chosen, options.json, &error),
@@ -168,7 +170,19 @@ fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
     if turn.end == TurnEnd::Failed {
         say::note(DOCTOR);
     }
+    if stands_in(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
+        say::note(&format!("{NO_MODEL}; {DOCTOR}"));
+    }
     exit
+}
+
+/// True if sentences are matched because there is no model, and not because somebody wanted it so.
+fn stands_in(chosen: &Chosen) -> bool {
+    chosen.client.provider() == Provider::Intents && !chosen.passed_over.is_empty()
+}
+
+fn has_no_calls(turn: &Turn) -> bool {
+    turn.rounds.iter().all(|round| round.calls.is_empty())
 }
 
 /// The whole record of a turn, for programs.
@@ -185,11 +199,11 @@ fn record(chosen: &Chosen, turn: Value) -> Value {
 }
 
 /// A person left; tools may have run, and a program is told so.
-fn stopped(chosen: &Chosen, as_json: bool, turn: &[Message]) -> Exit {
+fn stopped(chosen: &Chosen, as_json: bool, turn: Option<&[Message]>) -> Exit {
     if as_json {
         let record = record(
             chosen,
-            json!({ "error": "stopped before there was an answer", "messages": turn }),
+            json!({ "error": "stopped before there was an answer", "messages": turn.unwrap_or_default() }),
         );
         say::result(&rendered(&record));
     }

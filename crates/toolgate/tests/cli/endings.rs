@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::llm::{Llm, weekday_call};
 use crate::run::{Done, Run};
+use crate::terminal::Terminal;
 
 /// A server that takes connections and says nothing.
 fn silent() -> (TcpListener, String) {
@@ -128,4 +129,20 @@ fn a_question_that_is_stopped_tells_programs_what_was_done() {
     for part in ["which day", "datetime", "Saturday"] {
         assert!(messages.contains(part), "{part}: {messages}");
     }
+}
+
+#[test]
+fn what_a_model_said_before_ctrl_c_is_saved() {
+    let stalled = Answer::text(&"word ".repeat(200)).stall_after(1200);
+    let llm = Llm::new([stalled]);
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    let command = "ask -p ollama --save said.json tell me";
+    let Some(terminal) = Terminal::open("{}", &ollama, command) else {
+        return;
+    };
+    terminal.shows("word word ");
+    terminal.keys(&["C-c"]);
+    terminal.shows("left with 130");
+    let saved = std::fs::read_to_string(terminal.home().join("said.json")).unwrap();
+    assert!(saved.contains("word word "), "{saved}");
 }

@@ -1,7 +1,6 @@
 //! `toolgate chat`: a conversation, turn by turn.
 
 mod editor;
-mod heard;
 mod input;
 mod orders;
 mod result;
@@ -28,7 +27,6 @@ use crate::say;
 use crate::servers::{Admitted, Fleet};
 use crate::talk::{self, Occasion, Setting};
 use crate::terminal::Terminal;
-use heard::Heard;
 use input::{Input, Line};
 use orders::Next;
 
@@ -254,14 +252,7 @@ impl Chat<'_> {
 
     /// One turn. Ctrl-C stops it; false if that is the end of the program too, because nobody sits there.
     async fn turn(&mut self, text: &str) -> bool {
-        let mut listener = Heard::new(self.display.clone());
-        let turn = self.conversation.turn(text, &mut listener);
-        let answered = tokio::select! {
-            answered = talk::beside(&self.display, turn) => Some(answered),
-            () = exit::interrupted() => None,
-        };
-        self.display.end();
-        match answered {
+        match talk::turn(&mut self.conversation, &self.display, text).await {
             Some(Ok(turn)) => {
                 self.answered(&turn);
                 if let Some(onlooker) = &mut self.onlooker {
@@ -278,9 +269,6 @@ impl Chat<'_> {
                 }
             }
             None => {
-                if let Some(words) = listener.words() {
-                    self.conversation.keep_spoken(words);
-                }
                 say::note("stopped; what was said so far stays in the conversation");
                 return self.is_live;
             }

@@ -172,7 +172,7 @@ fn help() {
         ),
         (
             "\\ at the end",
-            "goes on in the next line; so does Alt-Enter, and text between ``` and ```",
+            "goes on in the next line; so do Alt-Enter and text between ``` fences",
         ),
     ];
     let keys = keys.map(|(key, what)| [key.to_owned(), what.to_owned()]);
