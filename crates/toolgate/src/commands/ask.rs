@@ -20,6 +20,9 @@ use crate::talk::{self, Occasion, Setting};
 /// For a model that failed.
 const DOCTOR: &str = "'toolgate doctor' looks at the model and says what to do";
 
+/// For a model that took too long.
+const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
+
 /// For a sentence that was not understood.
 const NO_MODEL: &str =
     "no model is configured or reachable, so only simple sentences are understood";
@@ -218,12 +221,11 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
         )));
     }
     say::error(&anyhow::anyhow!(error.to_string()));
-    // What was said is too much, or too often: a look at the model tells nothing more.
-    if !matches!(
-        error,
-        ModelError::Limited { .. } | ModelError::TooLong { .. }
-    ) {
-        say::note(DOCTOR);
+    match error {
+        // What was said is too much, or too often: a look at the model tells nothing more.
+        ModelError::Limited { .. } | ModelError::TooLong { .. } => {}
+        ModelError::TimedOut { .. } => say::note(&format!("{LONGER}; {DOCTOR}")),
+        _ => say::note(DOCTOR),
     }
     if matches!(error, ModelError::Unreachable { .. }) {
         say::note("'--provider intents' needs no model, and answers the sentences it knows");

@@ -94,7 +94,7 @@ fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in
 #[test]
 fn a_server_that_is_agreed_to_in_another_window_starts() {
     let run = Run::new(["-v", "chat", "-p", "ollama"])
-        .file("toolgate.json", &edited().to_string())
+        .file("toolgate.json", edited().to_string())
         .env(fakemcp::MARK, "agreed");
     let mut chat = Chat::start(run);
     assert!(!chat.offers("arguments"), "nobody has agreed to it");
