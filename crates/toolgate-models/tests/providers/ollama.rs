@@ -110,7 +110,7 @@ async fn a_server_that_does_not_tell_its_window_is_asked_for_it_once() {
     for question in ["one", "two", "three"] {
         talk.says(question).await;
     }
-    let requests = talk.fake.requests();
+    let requests = talk.fake.all_requests();
     let asked = |path: &str| {
         requests
             .iter()
