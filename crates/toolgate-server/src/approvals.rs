@@ -15,6 +15,8 @@ use crate::calls::timestamp;
 
 /// More questions at once are not answered by a person.
 const MOST: usize = 100;
+/// Those of one caller: nobody fills the desk for the others.
+const MOST_OF_ONE: usize = MOST / 2;
 /// Arguments are shown up to here; more is not read by a person either, who sees how much is missing.
 const LONGEST_ARGUMENTS: usize = 16 << 10;
 /// Events that wait for a slow dashboard.
@@ -161,8 +163,10 @@ impl Desk {
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open();
-            if open.len() >= MOST {
-                tracing::warn!(tool = %request.tool.name(), "too many calls wait for approval: this one is refused");
+            let is_its = |open: &&Open| open.question.caller == question.caller;
+            if open.len() >= MOST || open.values().filter(is_its).count() >= MOST_OF_ONE {
+                let caller = question.caller.as_deref();
+                tracing::warn!(tool = %request.tool.name(), caller, "too many calls wait for approval: this one is refused");
                 return None;
             }
             let question = Arc::clone(&question);

@@ -17,7 +17,7 @@ use toolgate_models::ModelSettings;
 use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
 use crate::api::{openapi, status};
-use crate::guard::Room;
+use crate::guard::Rooms;
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
@@ -84,7 +84,7 @@ struct Inner {
     /// What is wrong with the configuration as it is now.
     configuration: Mutex<Option<String>>,
     /// Requests that may be calls.
-    requests: Room,
+    requests: Rooms,
     chats: Chats,
     mcp: Endpoint,
     /// The description of the API.
@@ -109,7 +109,7 @@ impl Gateway {
             calls: CancellationToken::new(),
             settled: AtomicBool::new(false),
             configuration: Mutex::default(),
-            requests: Room::new(parts.settings.concurrency),
+            requests: Rooms::new(parts.settings.concurrency, &parts.settings),
             chats: Chats::default(),
             document: OnceLock::new(),
             parts,
@@ -147,7 +147,7 @@ impl Gateway {
     }
 
     /// The places of requests that may be calls.
-    pub(crate) fn requests(&self) -> &Room {
+    pub(crate) fn requests(&self) -> &Rooms {
         &self.0.requests
     }
 

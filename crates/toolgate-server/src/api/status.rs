@@ -191,9 +191,9 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         });
     }
     let requests = gateway.requests();
-    if requests.taken() >= requests.places() {
+    if requests.is_crowded() {
         reasons.push(format!(
-            "as many requests are under way as may be (serve.concurrency: {}); more are turned away",
+            "so many requests are under way that more are turned away (serve.concurrency: {})",
             requests.places()
         ));
     }

@@ -72,7 +72,7 @@ impl Guard {
             true => &self.looks,
             false => self.gateway.requests(),
         };
-        let place = room.enter_as(caller.scope.is_everything()); // 5 room
+        let place = room.enter(caller.number, caller.scope.is_everything()); // 5 room
         let place = place.map_err(|places| Refusal::Full(places).answer(parts))?;
         Ok(Entry {
             caller: Some(caller),

@@ -12,7 +12,7 @@ use http_body_util::{LengthLimitError, Limited};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::room::Places;
+use super::room::Place;
 use crate::listener::{Fault, Watch};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -102,7 +102,7 @@ pub(crate) struct Answer {
 
 /// An answer without an end of its own.
 pub(super) struct Stream {
-    pub(super) _places: Places,
+    pub(super) _place: Option<Place>,
     pub(super) cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 

@@ -44,7 +44,7 @@ use origin::{Origins, Page};
 use rate::Rate;
 use refusal::Refusal;
 pub(crate) use refusal::called_tool;
-pub(crate) use room::Room;
+pub(crate) use room::Rooms;
 use session::Sessions;
 use streams::{Asker, Streams};
 use token::Tokens;
@@ -115,7 +115,7 @@ pub(crate) struct Guard {
     keys: Arc<Keys>,
     rate: Option<Rate>,
     /// For whoever only looks: an operator sees how it is also when there is no room for calls.
-    looks: Room,
+    looks: Rooms,
     streams: Streams,
     ids: RequestIds,
     body_patience: Duration,
@@ -140,7 +140,7 @@ impl Guard {
                 wrong: WrongTokens::default(),
             }),
             rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
-            looks: Room::new(settings.concurrency),
+            looks: Rooms::new(settings.concurrency, settings),
             streams: Streams::new(settings),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),

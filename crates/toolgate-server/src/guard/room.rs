@@ -3,9 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of places. Who finds none is told so at once; nobody waits.
-#[derive(Clone)]
-pub(crate) struct Room {
+use crate::ServeSettings;
+
+/// Places for requests or streams. Half of them are dealt out: every token has as many of its own, which nobody else can take.
+/// The others are for whoever comes first, the last quarter of those for tokens that may use everything. Who finds no place is told so
+/// at once; nobody waits.
+pub(crate) struct Rooms {
+    /// By [`Caller::number`](super::Caller::number).
+    own: Vec<Room>,
+    common: Room,
+    places: usize,
+}
+
+/// A number of places.
+struct Room {
     taken: Arc<AtomicUsize>,
     places: usize,
 }
@@ -13,37 +24,48 @@ pub(crate) struct Room {
 /// A place, until it is dropped.
 pub(crate) struct Place(Arc<AtomicUsize>);
 
-impl Room {
-    pub(crate) fn new(places: usize) -> Self {
+impl Rooms {
+    pub(crate) fn new(places: usize, settings: &ServeSettings) -> Self {
+        // `serve.token` has the number 1, the first of `serve.tokens` 2; without any, everybody has 0.
+        let tokens = settings.tokens.iter().map(|token| &*token.token);
+        let tokens = std::iter::once(&*settings.token).chain(tokens);
+        let mut is_caller: Vec<bool> = tokens.map(|token| !token.is_empty()).collect();
+        is_caller.insert(0, !is_caller.contains(&true));
+        let callers = is_caller.iter().filter(|is_caller| **is_caller).count();
+        let share = places / 2 / callers;
+        let own = is_caller.iter();
         Self {
-            taken: Arc::default(),
+            own: own
+                .map(|is_caller| Room::new(if *is_caller { share } else { 0 }))
+                .collect(),
+            common: Room::new(places - share * callers),
             places,
         }
     }
 
-    pub(super) fn enter(&self) -> Option<Place> {
-        self.enter_before(self.places)
-    }
-
-    /// If there is no room: how many places the caller shares with others. The last quarter is for the operator.
-    pub(super) fn enter_as(&self, is_full: bool) -> Result<Place, usize> {
-        let last = match is_full {
-            true => self.places,
-            false => self.places - self.places / 4,
+    /// If there is no room: how many places the caller may have.
+    pub(super) fn enter(&self, number: u64, is_full: bool) -> Result<Place, usize> {
+        let own = usize::try_from(number).ok();
+        let own = own.and_then(|number| self.own.get(number));
+        let common = self.common.places;
+        let most = match is_full {
+            true => common,
+            false => common - common / 4,
         };
-        self.enter_before(last).ok_or(last)
-    }
-
-    /// Only one of the first places.
-    fn enter_before(&self, last: usize) -> Option<Place> {
-        let place = Place(Arc::clone(&self.taken));
-        let before = self.taken.fetch_add(1, Ordering::Relaxed);
-        (before < last).then_some(place)
+        own.and_then(|own| own.enter(own.places))
+            .or_else(|| self.common.enter(most))
+            .ok_or_else(|| own.map_or(0, |own| own.places) + most)
     }
 
     /// How many places are taken.
     pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        let own = self.own.iter().map(Room::taken);
+        own.sum::<usize>() + self.common.taken()
+    }
+
+    /// True if whoever has taken the places of its own gets no more.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.common.taken() >= self.common.places
     }
 
     pub(crate) fn places(&self) -> usize {
@@ -51,54 +73,23 @@ impl Room {
     }
 }
 
-/// Places of which a caller who may not use everything has a share at most. All such callers together leave one share free,
-/// for the operator.
-pub(super) struct Shares {
-    all: Room,
-    share: usize,
-    /// By [`Caller::number`](super::Caller::number).
-    of_each: Vec<Room>,
-}
-
-/// A place in [`Shares`], and one in the caller's own share.
-#[derive(Default)]
-pub(super) struct Places(#[expect(dead_code, reason = "held, not read")] Vec<Place>);
-
-impl Shares {
-    /// Numbers of callers are up to `callers`.
-    pub(super) fn new(places: usize, share: usize, callers: usize) -> Self {
+impl Room {
+    fn new(places: usize) -> Self {
         Self {
-            all: Room::new(places),
-            share,
-            of_each: (0..=callers).map(|_| Room::new(share)).collect(),
+            taken: Arc::default(),
+            places,
         }
     }
 
-    /// If there is no room: how many the caller may have.
-    pub(super) fn enter(&self, number: u64, is_full: bool) -> Result<Places, usize> {
-        let most = self.all.places();
-        if is_full {
-            let place = self.all.enter().ok_or(most)?;
-            return Ok(Places(vec![place]));
-        }
-        let own = usize::try_from(number).ok();
-        let own = own.and_then(|number| self.of_each.get(number)?.enter());
-        let all = self.all.enter_before(most - self.share);
-        match (own, all) {
-            (Some(own), Some(all)) => Ok(Places(vec![own, all])),
-            _ => Err(self.share),
-        }
+    /// Only one of the first places.
+    fn enter(&self, most: usize) -> Option<Place> {
+        let place = Place(Arc::clone(&self.taken));
+        let before = self.taken.fetch_add(1, Ordering::Relaxed);
+        (before < most).then_some(place)
     }
 
-    /// How many places are taken.
-    pub(super) fn taken(&self) -> usize {
-        self.all.taken()
-    }
-}
-
-impl From<Place> for Places {
-    fn from(place: Place) -> Self {
-        Self(vec![place])
+    fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
     }
 }
 
@@ -111,35 +102,61 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn there_are_so_many_places_and_they_come_back() {
-        let room = Room::new(2);
-        let first = room.enter();
-        let second = room.enter();
-        assert!(first.is_some() && second.is_some() && room.enter().is_none());
-        assert_eq!(room.taken(), 2, "who found none has taken none");
-        drop(first);
-        assert!(room.enter().is_some());
+    const OPERATOR: u64 = 1;
+
+    fn rooms(places: usize, tokens: usize) -> Rooms {
+        let token = |name: String| json!({ "token": name, "allow": ["echo"] });
+        let tokens: Vec<_> = (0..tokens).map(|n| token(format!("token-{n}"))).collect();
+        let token = if tokens.is_empty() { "" } else { "all" };
+        let settings = json!({ "token": token, "tokens": tokens });
+        Rooms::new(places, &serde_json::from_value(settings).unwrap())
+    }
+
+    /// As many as it gets.
+    fn fill(rooms: &Rooms, number: u64, is_full: bool) -> Vec<Place> {
+        std::iter::from_fn(|| rooms.enter(number, is_full).ok()).collect()
     }
 
     #[test]
-    fn nobody_takes_more_than_a_share_and_the_last_one_is_the_operators() {
-        const OPERATOR: u64 = 1;
-        let shares = Shares::new(4, 1, 5);
-        let mut taken = Vec::new();
-        for (number, expected) in [(2, true), (2, false), (3, true), (4, true), (5, false)] {
-            let places = shares.enter(number, false);
-            assert_eq!(places.is_ok(), expected, "{number}");
-            taken.extend(places);
+    fn there_are_so_many_places_and_they_come_back() {
+        for places in [1, 2, 7] {
+            let rooms = rooms(places, 0);
+            let mut held = fill(&rooms, 0, true);
+            assert_eq!((held.len(), rooms.taken()), (places, places));
+            assert_eq!(rooms.enter(0, true).err(), Some(places));
+            assert!(rooms.is_crowded());
+            held.pop();
+            assert!(!rooms.is_crowded() && rooms.enter(0, true).is_ok());
         }
-        assert_eq!(shares.taken(), 3, "who found none has taken none");
-        let operators = shares.enter(OPERATOR, true);
-        assert!(operators.is_ok() && shares.enter(OPERATOR, true).is_err());
-        drop(taken.remove(0));
-        assert!(shares.enter(2, false).is_err(), "one share stays free");
-        drop(operators);
-        assert!(shares.enter(2, false).is_ok());
-        assert!(shares.enter(99, false).is_err(), "nobody has that number");
+    }
+
+    #[test]
+    fn whoever_takes_all_it_gets_leaves_every_other_token_its_own_places() {
+        // 8 for each of four tokens, and 32 for all.
+        for (first, is_full, most) in [(2, false, 8 + 24), (OPERATOR, true, 8 + 32)] {
+            let rooms = rooms(64, 3);
+            let held = fill(&rooms, first, is_full);
+            assert_eq!(held.len(), most);
+            assert_eq!(rooms.enter(first, is_full).err(), Some(most));
+            for other in [3, 4] {
+                assert_eq!(fill(&rooms, other, false).len(), 8, "{first}, {other}");
+            }
+            assert_eq!(rooms.taken(), most, "who found none has taken none");
+        }
+    }
+
+    #[test]
+    fn the_last_quarter_of_what_is_common_is_the_operators() {
+        let rooms = rooms(64, 3);
+        let held: Vec<_> = (2..=4).flat_map(|n| fill(&rooms, n, false)).collect();
+        assert_eq!(held.len(), 3 * 8 + 24);
+        assert_eq!(fill(&rooms, OPERATOR, true).len(), 8 + 8);
+        assert_eq!(
+            rooms.enter(99, false).err(),
+            Some(24),
+            "nobody has that number"
+        );
     }
 }

@@ -6,20 +6,20 @@ use http::{Method, StatusCode, header};
 use tracing::debug;
 
 use super::body::Stream;
-use super::room::{Place, Places, Shares};
+use super::room::{Place, Rooms};
 use super::{Caller, Guard};
 use crate::ServeSettings;
 use crate::problem::Problem;
 
-/// Streams of events that may be open at once, and those of one caller who may not use everything.
-const EVENTS: (usize, usize) = (256, 64);
+/// Streams of events that may be open at once.
+const EVENTS: usize = 256;
 /// The same for streams of MCP: every client of the older revisions keeps one.
-const LISTENERS: (usize, usize) = (1024, 256);
+const LISTENERS: usize = 1024;
 
 /// The streams that only watch. Those of MCP clients take nothing away from who watches the gateway.
 pub(super) struct Streams {
-    events: Shares,
-    listeners: Shares,
+    events: Rooms,
+    listeners: Rooms,
 }
 
 /// Who is answered, as far as it matters once the request is gone.
@@ -34,12 +34,9 @@ pub(super) struct Asker {
 
 impl Streams {
     pub(super) fn new(settings: &ServeSettings) -> Self {
-        // `serve.token` has the number 1, the first of `serve.tokens` 2.
-        let callers = settings.tokens.len() + 1;
-        let shares = |(places, share)| Shares::new(places, share, callers);
         Self {
-            events: shares(EVENTS),
-            listeners: shares(LISTENERS),
+            events: Rooms::new(EVENTS, settings),
+            listeners: Rooms::new(LISTENERS, settings),
         }
     }
 
@@ -73,31 +70,27 @@ impl Guard {
         let Some(asker) = asker.filter(|_| is_stream) else {
             return (response, None);
         };
-        let (places, end) = if asker.is_get {
+        let (place, end) = if asker.is_get {
             match self.watched_by(&asker) {
-                Ok(places) => (places, self.gateway.stopping()),
+                Ok(place) => (Some(place), self.gateway.stopping()),
                 Err(problem) => return (problem.into_response(), None),
             }
         } else {
             // It has begun to work: it is still under way.
-            let places = asker.place.map(Places::from).unwrap_or_default();
-            (places, self.gateway.calls())
+            (asker.place, self.gateway.calls())
         };
         let cut = Box::pin(end.clone().cancelled_owned());
         debug!(streams = self.streams.taken(), "a stream was opened");
-        let stream = Stream {
-            _places: places,
-            cut,
-        };
+        let stream = Stream { _place: place, cut };
         (response, Some(stream))
     }
 
-    fn watched_by(&self, asker: &Asker) -> Result<Places, Problem> {
-        let shares = match asker.is_mcp {
+    fn watched_by(&self, asker: &Asker) -> Result<Place, Problem> {
+        let rooms = match asker.is_mcp {
             true => &self.streams.listeners,
             false => &self.streams.events,
         };
-        shares
+        rooms
             .enter(asker.number, asker.is_full)
             .map_err(|most| {
                 let detail = format!(

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_server::ServeSettings;
 
+use crate::client::{send, whole};
 use crate::home::{Home, Plan, SECRET, long, token};
 
 #[tokio::test]
@@ -109,17 +110,57 @@ async fn long_arguments_are_cut_in_a_question_and_not_in_its_call() {
     assert_eq!(reply.json()["result"]["echo"], arguments);
 }
 
-#[tokio::test]
-async fn a_question_names_the_token_that_asks() {
+/// Two who may ask for the lock, and the operator, who listens.
+async fn with_tokens() -> Home {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
-    settings.tokens = vec![token("kitchen", &["lock"])];
+    settings.tokens = vec![token("kitchen", &["lock"]), token("garage", &["lock"])];
     let mut home = Home::of(Plan {
         settings,
         ..Plan::default()
     })
     .await;
     home.sign_in("full");
+    home
+}
+
+#[tokio::test]
+async fn one_token_does_not_fill_the_desk_for_another() {
+    let mut home = with_tokens().await;
+    let _operator = home.events("/api/events?kinds=approval").await;
+    home.sign_in("kitchen");
+    let nothing = json!({});
+    let calls = (0..51).map(|_| Box::pin(home.call("lock", &nothing)));
+    let (refused, _, waiting) = futures::future::select_all(calls).await;
+    assert_eq!(refused.json()["error_kind"], "denied");
+    assert_eq!(waiting.len(), 50);
+    let garage = async {
+        let bearer = format!("Bearer {}", long("garage"));
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let path = "/api/tools/lock/call";
+        whole(send(home.address, &http::Method::POST, path, &headers, "{}").await).await
+    };
+    let asked = async {
+        loop {
+            let open = home.get_as("full", "/api/approvals").await.json();
+            let mut open = open.as_array().unwrap().iter();
+            if let Some(asked) = open.find(|asked| asked["caller"] == "garage") {
+                return asked["id"].as_str().unwrap().to_owned();
+            }
+        }
+    };
+    tokio::select! {
+        answer = garage => panic!("nobody agreed: {}", answer.text),
+        id = asked => assert_eq!(id.len(), 32),
+    }
+}
+
+#[tokio::test]
+async fn a_question_names_the_token_that_asks() {
+    let mut home = with_tokens().await;
     let mut events = home.events("/api/events?kinds=approval").await;
     for (who, caller) in [("kitchen", "kitchen"), ("full", "serve.token")] {
         home.sign_in(who);

@@ -251,6 +251,30 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
 }
 
 #[tokio::test]
+async fn who_begins_many_conversations_drives_out_its_own() {
+    let mut settings = ServeSettings::default();
+    settings.token = long("full");
+    settings.tokens = vec![token("some", &["echo"])];
+    let (mut home, _fake) = with(Script::always(Answer::text("Hi.")), settings).await;
+    let mut begun = Vec::new();
+    for token in std::iter::once("some").chain(std::iter::repeat_n("full", 65)) {
+        home.sign_in(token);
+        let told = say(&home, &json!({ "message": "hi" })).await.rest().await;
+        begun.push(told[0].1["id"].clone());
+    }
+    for (token, id, status) in [
+        ("some", &begun[0], 200),
+        ("full", &begun[1], 404),
+        ("full", &begun[65], 200),
+    ] {
+        home.sign_in(token);
+        let again = json!({ "message": "hi", "conversation": id }).to_string();
+        let answer = home.open(Method::POST, "/api/chat", &again).await;
+        assert_eq!(answer.status(), status, "{token}");
+    }
+}
+
+#[tokio::test]
 async fn j1_a_turn_begins_no_tool_once_the_gateway_stops_and_says_so() {
     let script = Script::new([Answer::call("c1", "hold", &json!({}))]).then_always(Answer::call(
         "c2",

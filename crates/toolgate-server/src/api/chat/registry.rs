@@ -10,6 +10,8 @@ use toolgate_models::Conversation;
 
 /// Each holds all that was said.
 const MOST: usize = 64;
+/// Those of one caller.
+const MOST_OF_ONE: usize = MOST / 2;
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// All conversations.
@@ -83,12 +85,19 @@ impl Chats {
         Some(Arc::clone(chat))
     }
 
-    /// Takes a conversation in. The one that was idle for the longest goes if there are too many; none if all are busy.
+    /// Takes a conversation in. If there are too many, or too many of its caller, one goes that nobody waits for: the longest idle of
+    /// the caller who has most. None if all of those are busy.
     pub(super) fn add(&self, chat: Chat) -> Option<Arc<Chat>> {
         let mut state = self.state();
         state.forget_idle();
-        if state.chats.len() >= MOST {
-            let idle = state.chats.values().filter(|chat| !chat.is_busy());
+        let full = match state.of(chat.owner) {
+            MOST_OF_ONE.. => Some(chat.owner),
+            _ if state.chats.len() >= MOST => state.busiest(),
+            _ => None,
+        };
+        if let Some(owner) = full {
+            let idle = state.chats.values();
+            let idle = idle.filter(|chat| chat.owner == owner && !chat.is_busy());
             let oldest = idle.min_by_key(|chat| chat.touched())?.id.clone();
             state.chats.remove(&oldest);
         }
@@ -109,6 +118,18 @@ impl Chats {
 }
 
 impl State {
+    /// How many conversations somebody has.
+    fn of(&self, owner: u64) -> usize {
+        let chats = self.chats.values();
+        chats.filter(|chat| chat.owner == owner).count()
+    }
+
+    /// Who has most of them.
+    fn busiest(&self) -> Option<u64> {
+        let owners = self.chats.values().map(|chat| chat.owner);
+        owners.max_by_key(|owner| self.of(*owner))
+    }
+
     fn forget_idle(&mut self) {
         self.chats
             .retain(|_, chat| chat.touched().elapsed() < IDLE || chat.is_busy());
