@@ -264,6 +264,24 @@ impl ToolError {
         self
     }
 
+    /// The same for somebody who is no operator: what a server printed may tell of the calls of others.
+    ///
+    /// ```
+    /// let error = toolgate_core::ToolError::failed("it broke").with_details("stderr: a line");
+    /// assert_eq!(error.without_details().details(), None);
+    /// ```
+    #[must_use]
+    pub fn without_details(mut self) -> Self {
+        match &mut self {
+            Self::Failed { details, .. }
+            | Self::Unavailable { details, .. }
+            | Self::ServerStopped { details, .. } => *details = None,
+            Self::Panicked { panic, .. } => panic.clear(),
+            _ => {}
+        }
+        self
+    }
+
     /// The stable name for programs.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -313,7 +331,7 @@ impl ToolError {
             Self::Failed { details, .. }
             | Self::Unavailable { details, .. }
             | Self::ServerStopped { details, .. } => details.as_deref(),
-            Self::Panicked { panic, .. } => Some(panic),
+            Self::Panicked { panic, .. } if !panic.is_empty() => Some(panic),
             _ => None,
         }
     }

@@ -91,7 +91,7 @@ pub(crate) struct CallDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) hint: Option<String>,
-    /// For an operator: the end of a server's stderr, the words of a panic.
+    /// For an operator: the end of a server's stderr, the words of a panic. Only for a token without a list of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) details: Option<String>,

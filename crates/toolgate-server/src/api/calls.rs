@@ -126,6 +126,9 @@ pub(crate) async fn show(
     Named(id): Named,
 ) -> Result<Json<CallDetail>, Problem> {
     let mut call = find(&gateway, &caller, id).await?.detail;
+    if !caller.scope.is_everything() {
+        call.details = None;
+    }
     let executor = gateway.executor();
     let tool = executor.find_in(&call.call.tool, &caller.scope).ok();
     call.tool_definition = tool.map(|tool| ToolInfo::of(tool.definition(), executor));

@@ -123,7 +123,7 @@ pub(crate) struct Envelope {
     /// A next step for the caller.
     #[schema(nullable = false)]
     hint: Option<String>,
-    /// For an operator: the end of a server's stderr, the words of a panic.
+    /// For an operator: the end of a server's stderr, the words of a panic. Only for a token without a list of tools.
     #[schema(nullable = false)]
     details: Option<String>,
 }
@@ -235,7 +235,11 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
         .origin(Origin::Http)
         .scope(caller.scope.clone())
         .cancellation(gateway.calls().clone());
-    executor.execute(call).await
+    let mut outcome = executor.execute(call).await;
+    if !caller.scope.is_everything() {
+        outcome.result = outcome.result.map_err(ToolError::without_details);
+    }
+    outcome
 }
 
 /// An outcome as a response. `refused` is for a request that could be no call at all.

@@ -138,7 +138,8 @@ fn add_tools(
         })
     }));
     manager.add(tool("fail", any(), usual, |_, _| {
-        Box::pin(async { Err(ToolError::failed(format!("it broke on {SECRET}"))) })
+        let error = ToolError::failed(format!("it broke on {SECRET}"));
+        Box::pin(async { Err(error.with_details("stderr: a line of another's call")) })
     }));
     manager.add(tool("panic", any(), usual, |_, _| panic!("a bug")));
     manager.add(tool("long", any(), usual, |_, _| {

@@ -9,7 +9,11 @@ use crate::home::{Home, Plan, long, token, until};
 async fn home(has_journal: bool) -> Home {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
-    settings.tokens = vec![token("some", &["echo", "house/*"]), token("none", &[])];
+    settings.tokens = vec![
+        token("some", &["echo", "house/*"]),
+        token("none", &[]),
+        token("broken", &["fail", "panic"]),
+    ];
     settings.add_servers = true;
     let plan = Plan {
         settings,
@@ -88,6 +92,35 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             }
         }
         assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
+    }
+}
+
+/// Lines of a server's stderr are among them, and may be about the calls of others.
+#[tokio::test]
+async fn what_is_for_an_operator_is_not_shown_to_a_token_with_a_list() {
+    for has_journal in [false, true] {
+        let mut home = home(has_journal).await;
+        for (tool, details) in [
+            ("fail", "stderr: a line of another's call"),
+            ("panic", "a bug"),
+        ] {
+            for (token, seen) in [("full", json!(details)), ("broken", Value::Null)] {
+                home.sign_in(token);
+                let envelope = home.call(tool, &json!({})).await.json();
+                assert!(envelope["error"].is_string(), "{envelope}");
+                assert_eq!(envelope["details"], seen, "{token}: {tool}");
+                let call = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
+                assert_eq!(home.get(&call).await.json()["details"], seen, "{token}");
+                let confirmed = json!({ "confirm": true });
+                let again = home
+                    .post(&format!("{call}/replay"), &confirmed)
+                    .await
+                    .json();
+                assert_eq!(again["details"], seen, "{token}: {tool} again");
+                let operators = home.get_as("full", &call).await.json();
+                assert_eq!(operators["details"], details, "it is kept all the same");
+            }
+        }
     }
 }
 
