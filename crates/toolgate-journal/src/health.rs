@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::time;
+use crate::{Require, time};
 
 /// How long it is not said again that writing takes long.
 const QUIET: Duration = Duration::from_secs(60);
@@ -47,6 +47,8 @@ pub enum JournalHealth {
 /// Shared by the writer and all who wait for it.
 #[derive(Default)]
 pub(crate) struct Health {
+    /// What is refused meanwhile.
+    require: Require,
     /// The same as in `state`, for those who are in a hurry.
     is_failing: AtomicBool,
     is_broken: AtomicBool,
@@ -69,6 +71,13 @@ struct Trouble {
 }
 
 impl Health {
+    pub(crate) fn new(require: Require) -> Self {
+        Self {
+            require,
+            ..Self::default()
+        }
+    }
+
     /// Writing fails or takes long: nobody should wait for it.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
@@ -85,7 +94,7 @@ impl Health {
         let trouble = self.trouble(&mut state, error);
         if !self.is_broken.swap(true, Ordering::Relaxed) {
             trouble.is_said = true;
-            warn!(%error, "calls can not be recorded; they run all the same");
+            warn!(%error, "calls can not be recorded; {}", self.require);
         }
     }
 

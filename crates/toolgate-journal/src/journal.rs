@@ -12,7 +12,8 @@ use crate::opening::Opening;
 use crate::queue::{Ack, Job, Queue};
 use crate::spool::SharedSpool;
 use crate::{
-    JournalError, JournalHealth, JournalObserver, JournalSettings, Reader, Require, Sync, writer,
+    JournalError, JournalHealth, JournalObserver, JournalSettings, Patience, Reader, Require, Sync,
+    writer,
 };
 
 /// Longer commands are cut.
@@ -40,42 +41,14 @@ impl Journal {
     /// Opens the file, or makes it with its folder. `command` says what this process is, for people.
     ///
     /// A damaged file is set aside with a warning and a new one begun. Calls that were left open by processes that are gone
-    /// are marked as interrupted.
+    /// are marked as interrupted. Whether a file that can not be opened now is an error is said by
+    /// [`JournalSettings::patience`].
     pub fn open(
         file: &Path,
         settings: &JournalSettings,
         redactor: Redactor,
         command: &str,
     ) -> Result<Self, JournalError> {
-        let (journal, opening) = Self::prepare(file, settings, redactor, command)?;
-        let writer = opening.open()?;
-        journal.work(move || writer::run(writer))
-    }
-
-    /// The same for a program that runs for long: a file that can not be opened now is tried again until it can. Until then
-    /// calls wait in memory, as they do when it fails later, and [`health`](Self::health) says why.
-    pub fn open_when_possible(
-        file: &Path,
-        settings: &JournalSettings,
-        redactor: Redactor,
-        command: &str,
-    ) -> Result<Self, JournalError> {
-        let (journal, opening) = Self::prepare(file, settings, redactor, command)?;
-        match opening.open() {
-            Ok(writer) => journal.work(move || writer::run(writer)),
-            Err(error) => {
-                journal.shared.health.fails(&error);
-                journal.work(move || opening.wait())
-            }
-        }
-    }
-
-    fn prepare(
-        file: &Path,
-        settings: &JournalSettings,
-        redactor: Redactor,
-        command: &str,
-    ) -> Result<(Self, Opening), JournalError> {
         // A path that stays the same wherever the process goes.
         let file = std::path::absolute(file).map_err(|error| JournalError::Io {
             file: file.to_owned(),
@@ -87,7 +60,7 @@ impl Journal {
             require: settings.require,
             redactor: redactor.clone(),
             queue: Arc::default(),
-            health: Arc::default(),
+            health: Arc::new(Health::new(settings.require)),
             spool: Arc::default(),
         };
         let opening = Opening {
@@ -100,7 +73,18 @@ impl Journal {
             spool: Arc::clone(&shared.spool),
         };
         let shared = Arc::new(shared);
-        Ok((Self { shared }, opening))
+        Self { shared }.begin(opening)
+    }
+
+    fn begin(self, opening: Opening) -> Result<Self, JournalError> {
+        match (opening.open(), opening.settings.patience) {
+            (Ok(writer), _) => self.work(move || writer::run(writer)),
+            (Err(error), Patience::None) => Err(error),
+            (Err(error), Patience::Endless) => {
+                self.shared.health.fails(&error);
+                self.work(move || opening.wait())
+            }
+        }
     }
 
     fn work(self, work: impl FnOnce() + Send + 'static) -> Result<Self, JournalError> {

@@ -1,5 +1,6 @@
 //! The configuration's `journal`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -40,6 +41,24 @@ pub struct JournalSettings {
     pub sync: Sync,
     /// Which calls are refused while they can not be recorded; the others run all the same.
     pub require: Require,
+    /// What is done where the file can not be opened now. The program says it, not its configuration.
+    #[serde(skip)]
+    pub patience: Patience,
+}
+
+/// What is done where a journal can not be opened now.
+///
+/// ```
+/// assert_eq!(toolgate_journal::Patience::default(), toolgate_journal::Patience::None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Patience {
+    /// It is an error.
+    #[default]
+    None,
+    /// It is tried again until it can, for a program that runs for long. Until then calls wait in memory, as they do when it fails
+    /// later, and [`health`](crate::Journal::health) says why.
+    Endless,
 }
 
 /// What a recorded call survives.
@@ -76,6 +95,18 @@ pub enum Require {
     Destructive,
 }
 
+/// What becomes of calls that can not be recorded, as a part of a sentence.
+impl fmt::Display for Require {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "they run all the same",
+            Self::Destructive => {
+                "those of tools that say that they are destructive are refused, the others run all the same"
+            }
+        })
+    }
+}
+
 impl Default for JournalSettings {
     fn default() -> Self {
         Self {
@@ -84,6 +115,7 @@ impl Default for JournalSettings {
             max_size: 1 << 30,
             sync: Sync::default(),
             require: Require::default(),
+            patience: Patience::default(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The record of all calls, as the commands use it: a journal that can not be had costs a warning, never a call
 //! (but for those that must not happen unrecorded).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use tempfile::TempDir;
-use toolgate_core::{Redactor, ToolExecutorBuilder};
-use toolgate_journal::{Journal, JournalError, JournalSettings, NoJournal, Reader};
+use toolgate_core::ToolExecutorBuilder;
+use toolgate_journal::{Journal, NoJournal, Patience, Reader};
 use tracing::warn;
 
 use crate::config::{Config, state_folder};
@@ -30,12 +30,16 @@ pub(crate) struct Record {
 impl Record {
     /// Opens the journal of a command that makes one call. `command` says for people what this run is.
     pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        Self::of(opened(config, tools, command, Journal::open), config, tools)
+        Self::of(
+            opened(config, tools, command, Patience::None),
+            config,
+            tools,
+        )
     }
 
     /// The same for a command that goes on: a journal that can not be opened yet is tried again.
     pub(crate) fn open_when_possible(config: &Config, tools: &Tools, command: &str) -> Self {
-        let opened = opened(config, tools, command, Journal::open_when_possible);
+        let opened = opened(config, tools, command, Patience::Endless);
         Self::of(opened, config, tools)
     }
 
@@ -50,7 +54,8 @@ impl Record {
         };
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
-        let opened = Journal::open(&file, &config.journal, redactor, command);
+        let (settings, _) = config.journal_settings();
+        let opened = Journal::open(&file, &settings, redactor, command);
         let record = Self::of(opened.map_err(Into::into), config, tools);
         Self {
             _folder: Some(folder),
@@ -68,10 +73,11 @@ impl Record {
                 }
             }
             Err(error) => {
+                let (settings, _) = config.journal_settings();
                 // The cause stands in its own words already.
-                warn!("calls are not recorded: {error}");
+                warn!("calls are not recorded: {error}; {}", settings.require);
                 Self {
-                    none: Some(NoJournal::new(&config.journal, error.to_string())),
+                    none: Some(NoJournal::new(&settings, error.to_string())),
                     ..Self::default()
                 }
             }
@@ -108,18 +114,25 @@ impl Record {
     }
 }
 
-/// How a journal is opened.
-type Open = fn(&Path, &JournalSettings, Redactor, &str) -> Result<Journal, JournalError>;
-
-fn opened(config: &Config, tools: &Tools, command: &str, open: Open) -> anyhow::Result<Journal> {
+fn opened(
+    config: &Config,
+    tools: &Tools,
+    command: &str,
+    patience: Patience,
+) -> anyhow::Result<Journal> {
     if let Some(unset) = config.unset_for_journal() {
         bail!(unset.clone());
     }
     if let Some(error) = config.misplaces_journal() {
         warn!("{error}; calls are recorded at the usual place");
     }
+    let (mut settings, loose) = config.journal_settings();
+    settings.patience = patience;
+    for error in loose {
+        warn!("{error}; the usual value counts");
+    }
     let redactor = tools.redactor.clone();
-    Ok(open(&file(config)?, &config.journal, redactor, command)?)
+    Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }
 
 /// Where calls are recorded.
@@ -146,6 +159,6 @@ pub(crate) fn reader(config: &Config) -> anyhow::Result<Reader> {
 
 /// For `doctor`: opens it as a command would, so that what is wrong with it is found.
 pub(crate) fn probe(config: &Config, tools: &Tools) -> anyhow::Result<(PathBuf, Journal)> {
-    let journal = opened(config, tools, "toolgate doctor", Journal::open)?;
+    let journal = opened(config, tools, "toolgate doctor", Patience::None)?;
     Ok((file(config)?, journal))
 }

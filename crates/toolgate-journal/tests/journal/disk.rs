@@ -69,7 +69,7 @@ fn a_process_whose_disk_is_full_for_a_while() {
         journal.close().await;
         let said = log.text();
         assert_eq!(
-            said.matches("calls can not be recorded; they run all the same")
+            said.matches("calls can not be recorded; those of tools that say that they are destructive are refused, the others")
                 .count(),
             1,
             "{said}"

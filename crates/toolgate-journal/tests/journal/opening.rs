@@ -5,12 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{Journal, JournalError, JournalHealth, JournalSettings};
+use toolgate_journal::{Journal, JournalError, JournalHealth, JournalSettings, Patience};
 
 use crate::support::{House, echo, eventually, executor_of};
-
-/// How a journal is opened.
-type Open = fn(&std::path::Path, &JournalSettings, Redactor, &str) -> Result<Journal, JournalError>;
 
 /// A house with a file where the journal's folder should be.
 fn blocked() -> (House, PathBuf) {
@@ -20,16 +17,17 @@ fn blocked() -> (House, PathBuf) {
     (house, state)
 }
 
-fn open(house: &House, open: Open) -> Result<Journal, JournalError> {
-    let settings = JournalSettings::default();
-    open(&house.file(), &settings, Redactor::default(), "test")
+fn open(house: &House, patience: Patience) -> Result<Journal, JournalError> {
+    let mut settings = JournalSettings::default();
+    settings.patience = patience;
+    Journal::open(&house.file(), &settings, Redactor::default(), "test")
 }
 
 #[tokio::test]
 async fn it_is_tried_again_and_no_call_is_lost() {
     let (house, state) = blocked();
-    assert!(open(&house, Journal::open).is_err());
-    let journal = open(&house, Journal::open_when_possible).unwrap();
+    assert!(open(&house, Patience::None).is_err());
+    let journal = open(&house, Patience::Endless).unwrap();
     let JournalHealth::Failing { error, .. } = journal.health() else {
         panic!("{:?}", journal.health());
     };
@@ -53,7 +51,7 @@ async fn it_is_tried_again_and_no_call_is_lost() {
 #[tokio::test]
 async fn a_program_that_ends_before_does_not_wait_and_counts_what_is_lost() {
     let (house, _state) = blocked();
-    let journal = open(&house, Journal::open_when_possible).unwrap();
+    let journal = open(&house, Patience::Endless).unwrap();
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;

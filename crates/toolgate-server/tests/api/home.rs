@@ -15,7 +15,7 @@ use toolgate_core::{
     Annotations, CallContext, Limits, LogObserver, Pattern, Policy, Redactor, Source, Tool,
     ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
-use toolgate_journal::{Journal, JournalSettings};
+use toolgate_journal::{Journal, JournalSettings, Patience};
 use toolgate_mcp::{Servers, ServersOptions};
 use toolgate_models::ModelSettings;
 use toolgate_server::{
@@ -196,8 +196,9 @@ impl Home {
             std::fs::create_dir(&file).unwrap();
         }
         let journal = (plan.has_journal || plan.has_blocked_journal).then(|| {
-            let settings = JournalSettings::default();
-            Journal::open_when_possible(&file, &settings, redactor.clone(), "test").unwrap()
+            let mut settings = JournalSettings::default();
+            settings.patience = Patience::Endless;
+            Journal::open(&file, &settings, redactor.clone(), "test").unwrap()
         });
         let mut policy = Policy::default();
         policy.ask = vec![Pattern::new("lock")];
