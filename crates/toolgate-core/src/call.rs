@@ -32,6 +32,7 @@ pub struct ToolCall {
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) trace_parent: Option<String>,
+    pub(crate) trace_state: Option<String>,
     pub(crate) trace_of: Option<CallId>,
     pub(crate) scope: Scope,
 }
@@ -106,6 +107,7 @@ impl ToolCall {
             cancellation: None,
             progress: None,
             trace_parent: None,
+            trace_state: None,
             trace_of: None,
             scope: Scope::default(),
         }
@@ -150,6 +152,13 @@ impl ToolCall {
     #[must_use]
     pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> Self {
         self.trace_parent = Some(trace_parent.into());
+        self
+    }
+
+    /// The W3C `tracestate` beside it; without a `traceparent` it means nothing.
+    #[must_use]
+    pub fn trace_state(mut self, trace_state: impl Into<String>) -> Self {
+        self.trace_state = Some(trace_state.into());
         self
     }
 

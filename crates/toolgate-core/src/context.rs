@@ -137,6 +137,11 @@ impl CallContext {
         self.0.is_traced.then(|| self.0.trace.to_string())
     }
 
+    /// The W3C `tracestate` that goes with it, if the caller sent one.
+    pub fn trace_state(&self) -> Option<&str> {
+        self.0.trace.state()
+    }
+
     /// Tells observers that another program was asked. Only the first time counts.
     pub fn tell_sent(&self, sent: Sent) {
         drop(self.0.sent.set(sent));

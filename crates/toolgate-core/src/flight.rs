@@ -63,7 +63,9 @@ impl<'a> Flight<'a> {
             tool_name: call.name.clone(),
             origin: call.origin,
             caller: call.scope.shared_caller(),
-            trace: Trace::of(call.id, call.trace_parent.as_deref()).begun_by(call.trace_of),
+            trace: Trace::of(call.id, call.trace_parent.as_deref())
+                .with_state(call.trace_state.as_deref())
+                .begun_by(call.trace_of),
             told_started: false,
             started,
             started_at: SystemTime::now(),
@@ -111,7 +113,7 @@ impl<'a> Flight<'a> {
             call,
             timeout,
             self.executor.limits(),
-            (self.trace, is_traced),
+            (self.trace.clone(), is_traced),
         );
         self.context.insert(context).clone()
     }
@@ -127,7 +129,7 @@ impl<'a> Flight<'a> {
             tool: Arc::clone(tool),
             origin: self.origin,
             caller: self.caller.clone(),
-            trace: self.trace,
+            trace: self.trace.clone(),
             asked: Arc::clone(&self.asked),
             executed: Arc::clone(executed),
             started_at: self.started_at,
@@ -161,7 +163,7 @@ impl<'a> Flight<'a> {
         CallRecord {
             origin: self.origin,
             caller: self.caller.take(),
-            trace: self.trace,
+            trace: self.trace.clone(),
             started: self.told_started,
             tool: self.tool.take(),
             asked: Arc::clone(&self.asked),

@@ -1,8 +1,15 @@
-//! Which trace a call belongs to, in the words of the W3C: what travels as `traceparent`.
+//! Which trace a call belongs to, in the words of the W3C: what travels as `traceparent` and `tracestate`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::CallId;
+
+/// Bytes of a `tracestate` that are handed on.
+const LONGEST_STATE: usize = 512;
+/// Entries of a `tracestate`, and bytes of one that goes first where there is not room for all: both as the standard has them.
+const MOST_ENTRIES: usize = 32;
+const LONG_ENTRY: usize = 128;
 
 /// A call's place in a trace. Every call has one: where the caller named no trace, the call begins its own.
 ///
@@ -17,12 +24,13 @@ use crate::CallId;
 /// assert_eq!(trace.parent_id().as_deref(), Some("b7ad6b7169203331"));
 /// assert!(trace.to_string().starts_with("00-0af7651916cd43dd8448eb211c80319c-"));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     trace: u128,
     span: u64,
     parent: Option<u64>,
     flags: u8,
+    state: Option<Arc<str>>,
 }
 
 impl Trace {
@@ -39,7 +47,37 @@ impl Trace {
             span: (call.as_u128() as u64).max(1),
             parent,
             flags,
+            state: None,
         }
+    }
+
+    /// A span around calls, as a child of its caller's.
+    ///
+    /// ```
+    /// use toolgate_core::{ToolCall, Trace};
+    ///
+    /// let request = Trace::around(None);
+    /// let call = ToolCall::new("echo", serde_json::json!({}));
+    /// let trace = Trace::of(call.id(), Some(&request.to_string()));
+    /// assert_eq!(trace.parent_id(), Some(request.span_id()));
+    /// ```
+    pub fn around(caller: Option<&str>) -> Self {
+        Self::of(CallId::next(), caller)
+    }
+
+    /// The same with what others keep beside the caller's trace: its `tracestate`, cut as the standard wants. Without a trace of
+    /// the caller it belongs to nothing.
+    #[must_use]
+    pub fn with_state(mut self, state: Option<&str>) -> Self {
+        if self.is_callers() {
+            self.state = state.and_then(bounded).map(Arc::from);
+        }
+        self
+    }
+
+    /// What this call hands on as `tracestate`.
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
     }
 
     /// The same in the trace that another call began, unless the caller named one.
@@ -104,6 +142,28 @@ fn read(text: &str) -> Option<(u128, u64, u8)> {
     (is_known && trace != 0 && parent != 0).then_some((trace, parent, flags))
 }
 
+/// A list of entries. What can not stand in a header is none; what is too long loses whole entries, the long ones and then the last.
+fn bounded(state: &str) -> Option<String> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    if !state.bytes().all(is_plain) {
+        return None;
+    }
+    let is_long = state.len() > LONGEST_STATE;
+    let entries = state.split(',').map(str::trim);
+    let entries =
+        entries.filter(|entry| !entry.is_empty() && !(is_long && entry.len() > LONG_ENTRY));
+    let mut kept = String::new();
+    for entry in entries.take(MOST_ENTRIES) {
+        let comma = if kept.is_empty() { "" } else { "," };
+        if kept.len() + comma.len() + entry.len() > LONGEST_STATE {
+            break;
+        }
+        kept.push_str(comma);
+        kept.push_str(entry);
+    }
+    (!kept.is_empty()).then_some(kept)
+}
+
 fn hex(field: &str, digits: usize) -> Option<u128> {
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_sound = field.len() == digits && field.bytes().all(is_hex);
@@ -141,6 +201,33 @@ mod tests {
         assert_ne!(next.span_id(), begun.span_id());
         let of_caller = Trace::of(second, Some(CALLER));
         assert_eq!(of_caller.begun_by(Some(first)), of_caller);
+    }
+
+    #[test]
+    fn a_state_belongs_to_a_callers_trace_and_is_bounded_by_whole_entries() {
+        let id = CallId::next();
+        let entry = |name: &str, length: usize| format!("{name}={}", "v".repeat(length - 2));
+        let (short, long) = (entry("a", 100), entry("b", 129));
+        let many: Vec<String> = (0..40).map(|number| format!("k{number}=v")).collect();
+        let most = [&*short; 5].join(",");
+        for (given, expected) in [
+            ("a=1,b=2", Some("a=1,b=2".to_owned())),
+            (" a=1 ,\t, b=2", Some("a=1,b=2".to_owned())),
+            ("", None),
+            (" , ", None),
+            ("a=1\nb: 2", None),
+            ("a=\u{e9}", None),
+            (&format!("{long},{most}"), Some(most.clone())),
+            (&format!("{most},{short}"), Some(most.clone())),
+            (&long, Some(long.clone())),
+            (&entry("c", 513), None),
+            (&many.join(","), Some(many[..32].join(","))),
+        ] {
+            let trace = Trace::of(id, Some(CALLER)).with_state(Some(given));
+            assert_eq!(trace.state(), expected.as_deref(), "{given}");
+        }
+        let begun_here = Trace::of(id, None).with_state(Some("a=1"));
+        assert_eq!(begun_here.state(), None);
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Known {
             tool: record.tool.clone(),
             origin: record.origin,
             caller: record.caller.clone(),
-            trace: record.trace,
+            trace: record.trace.clone(),
             asked: Arc::clone(&record.asked),
             executed: record.executed.clone(),
             started_at: record.started_at,

@@ -19,5 +19,8 @@ pub use client::{
 };
 pub use era::{Era, EraChoice};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
-pub use server::{HttpBody, HttpOptions, McpHttp, McpServer, Readiness, ServeOptions};
+pub use server::{
+    AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, Readiness,
+    RequestObserver, ServeOptions,
+};
 pub use settings::{Connection, EntryProblem, Headers, Places, Program, ServerSettings};

@@ -19,7 +19,7 @@ use crate::api::mcp::Endpoint;
 use crate::api::{openapi, status};
 use crate::guard::Rooms;
 use crate::problem::Problem;
-use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
+use crate::{Approvals, Feed, Metrics, ServeSettings, Stats, Traces};
 
 /// How long `/readyz` waits for servers that have neither answered nor failed.
 const FIRST_ATTEMPTS: Duration = Duration::from_secs(5);
@@ -37,6 +37,8 @@ pub struct Parts {
     pub stats: Stats,
     /// Counts them for Prometheus.
     pub metrics: Metrics,
+    /// Sends the requests of MCP clients as traces; the calls go to it as to any observer.
+    pub traces: Option<Traces>,
     /// Asks the person at the dashboard.
     pub approvals: Approvals,
     /// Knows what must not be shown.

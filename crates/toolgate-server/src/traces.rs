@@ -1,9 +1,11 @@
 //! Calls as spans, for whoever collects traces: OTLP over HTTP, in the words of the GenAI and MCP conventions.
 
+mod requests;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,7 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use toolgate_core::{CallRecord, Observer, Redactor, Source, ToolDefinition, escape, kept};
+use toolgate_core::{
+    CallRecord, Observer, Origin, Redactor, Source, ToolDefinition, Trace, escape, kept,
+};
 use tracing::{error, info, warn};
 
 /// Spans that wait for the collector; more are dropped and counted.
@@ -135,7 +139,6 @@ impl Traces {
     }
 
     fn span(&self, record: &CallRecord) -> SpanData {
-        let (trace, span, parent) = record.trace.ids();
         let tool = kept::name(&self.shared.redactor, &record.outcome.tool_name);
         let server = match record.definition().map(ToolDefinition::source) {
             Some(Source::Mcp(server)) => Some(server.clone()),
@@ -170,28 +173,53 @@ impl Traces {
                 Status::error(self.shared.redactor.line(&error.to_string(), 500))
             }
         };
+        let took = record.outcome.elapsed + record.timings.approval;
+        // The parent of an MCP client's call is its request, which is a span of our own.
+        let is_remote = record.origin != Origin::Mcp;
+        let mut span = self.data(&record.trace, is_remote, (record.started_at, took));
+        span.name = name.into();
+        span.span_kind = kind;
+        span.attributes = attributes;
+        span.status = status;
+        span
+    }
+
+    /// A span at its place in a trace, with nothing said of it yet.
+    fn data(
+        &self,
+        trace: &Trace,
+        is_remote: bool,
+        (started_at, took): (SystemTime, Duration),
+    ) -> SpanData {
+        let state = trace.state().and_then(|state| state.parse().ok());
+        let (trace, span, parent) = trace.ids();
         let context = SpanContext::new(
             TraceId::from_bytes(trace),
             SpanId::from_bytes(span),
             TraceFlags::SAMPLED,
             false,
-            TraceState::NONE,
+            state.unwrap_or(TraceState::NONE),
         );
-        let took = record.outcome.elapsed + record.timings.approval;
         SpanData {
             span_context: context,
             parent_span_id: parent.map_or(SpanId::INVALID, SpanId::from_bytes),
-            parent_span_is_remote: parent.is_some(),
-            span_kind: kind,
-            name: name.into(),
-            start_time: record.started_at,
-            end_time: record.started_at + took,
-            attributes,
+            parent_span_is_remote: parent.is_some() && is_remote,
+            span_kind: SpanKind::Internal,
+            name: "".into(),
+            start_time: started_at,
+            end_time: started_at + took,
+            attributes: Vec::new(),
             dropped_attributes_count: 0,
             events: SpanEvents::default(),
             links: SpanLinks::default(),
-            status,
+            status: Status::Unset,
             instrumentation_scope: self.shared.scope.clone(),
+        }
+    }
+
+    fn send(&self, span: SpanData) {
+        if self.queue.try_send(Order::Span(Box::new(span))).is_err() {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -199,10 +227,7 @@ impl Traces {
 impl Observer for Traces {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         if record.trace.is_sampled() {
-            let order = Order::Span(Box::new(self.span(record)));
-            if self.queue.try_send(order).is_err() {
-                self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+            self.send(self.span(record));
         }
         None
     }

@@ -14,7 +14,9 @@ use toolgate_core::{
     Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
 };
 use toolgate_mcp::Servers;
-use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
+use toolgate_server::{
+    Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Traces, Workshop,
+};
 
 use crate::config::Config;
 use crate::journal::Record;
@@ -31,6 +33,7 @@ pub(crate) struct Watch {
     feed: Feed,
     stats: Stats,
     metrics: Metrics,
+    traces: Option<Traces>,
     pub(crate) approvals: Approvals,
     /// Where the calls are recorded, if they are.
     record: Record,
@@ -42,6 +45,12 @@ impl Watch {
         door.observer(self.stats.clone())
             .observer(self.metrics.clone())
             .observer(self.feed.clone())
+    }
+
+    /// The requests of MCP clients are traced.
+    pub(crate) fn tracing(mut self, traces: Option<&Traces>) -> Self {
+        self.traces = traces.cloned();
+        self
     }
 
     /// Calls are looked up where they are recorded.
@@ -66,6 +75,7 @@ impl Watch {
             feed: self.feed,
             stats: self.stats,
             metrics: self.metrics,
+            traces: self.traces,
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),

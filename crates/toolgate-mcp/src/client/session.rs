@@ -146,9 +146,8 @@ impl Session {
             // The one request that must not be cancelled.
             tell: request.method != "initialize",
         };
-        let trace = request.call.and_then(CallContext::trace_parent);
         let (call, progress) = (request.call, request.call.map(|_| id));
-        let message = self.outgoing(Some(id), request, progress, trace.as_deref())?;
+        let message = self.outgoing(Some(id), request, progress)?;
         if let Err(error) = self.transport()?.send(message).await {
             unanswered.tell = false;
             return Err(error.into());
@@ -168,7 +167,7 @@ impl Session {
         method: &'static str,
         params: P,
     ) -> Result<(), Failure> {
-        let message = self.outgoing(None, Request::new(method, params), None, None)?;
+        let message = self.outgoing(None, Request::new(method, params), None)?;
         Ok(self.transport()?.send(message).await?)
     }
 

@@ -106,6 +106,7 @@ impl ServerHandler for Handler {
             arguments: request.arguments.unwrap_or_default(),
             unusable: context.extensions.remove::<Unusable>(),
             meta: context.meta.clone(),
+            watched: None,
         };
         Ok(self.call(call, &context).await.into())
     }

@@ -16,7 +16,7 @@ use toolgate_core::{
 
 use super::http::Mirrored;
 use super::service::Call;
-use super::{Readiness, ServeOptions};
+use super::{Readiness, RequestObserver, ServeOptions};
 
 /// How long a list waits for tools that are on their way; later ones are told as a change.
 const LISTING: Duration = Duration::from_secs(5);
@@ -36,6 +36,7 @@ pub(super) struct Catalogue {
     pub(super) running: Arc<AtomicUsize>,
     listing: ArcSwap<Listing>,
     pub(super) readiness: Arc<OnceLock<Box<dyn Readiness>>>,
+    pub(super) requests: Arc<OnceLock<Arc<dyn RequestObserver>>>,
 }
 
 #[derive(Default)]
@@ -70,6 +71,7 @@ impl Catalogue {
             running: Arc::default(),
             listing: ArcSwap::default(),
             readiness: Arc::default(),
+            requests: Arc::default(),
         })
     }
 
@@ -84,6 +86,7 @@ impl Catalogue {
             running: Arc::clone(&self.running),
             listing: ArcSwap::default(),
             readiness: Arc::clone(&self.readiness),
+            requests: Arc::clone(&self.requests),
         })
     }
 

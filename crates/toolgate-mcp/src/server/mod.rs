@@ -6,6 +6,7 @@
 //!  pipe.rs     rmcp's transport over lines      answer.rs   outcomes, as MCP answers them
 //!  stdio.rs    stdin and stdout                 progress.rs what a running tool reports
 //!  handler.rs  a session in rmcp's service loop  http/      streamable HTTP
+//!  watched.rs  requests, for traces
 //! ```
 
 mod answer;
@@ -18,6 +19,7 @@ mod progress;
 mod request;
 mod service;
 mod stdio;
+mod watched;
 
 use std::io;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use toolgate_core::{Pattern, Scope, ToolExecutor};
 use tracing::{debug, info};
 
 pub use self::http::{HttpBody, HttpOptions, McpHttp};
+pub use self::watched::{AnsweredRequest, CallerTrace, RequestObserver};
 
 use handler::Handler;
 use listing::Catalogue;
@@ -135,6 +138,11 @@ impl McpServer {
     /// clients come.
     pub fn wait_for(&self, readiness: impl Readiness + 'static) {
         drop(self.catalogue.readiness.set(Box::new(readiness)));
+    }
+
+    /// Tells of every request over HTTP once it is answered. Called once, before clients come.
+    pub fn tell(&self, observer: impl RequestObserver + 'static) {
+        drop(self.catalogue.requests.set(Arc::new(observer)));
     }
 
     /// What answers the requests of one client, whatever they travel on.

@@ -89,6 +89,7 @@ impl From<PlainCall> for Incoming {
             arguments: object(params.arguments),
             unusable: None,
             meta: RequestMetaObject::from(object(params.meta)),
+            watched: None,
         };
         Self::Call { id, call }
     }
@@ -162,6 +163,7 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
         arguments: Map::new(),
         unusable: None,
         meta: RequestMetaObject::default(),
+        watched: None,
     };
     match (params.remove("arguments"), twice) {
         (arguments, Some(twice)) => {

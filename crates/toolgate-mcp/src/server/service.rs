@@ -15,6 +15,7 @@ use toolgate_core::{Origin, ToolCall, ToolError, ToolOutcome};
 use super::answer::answer;
 use super::listing::Catalogue;
 use super::progress::Reports;
+use super::watched::Watched;
 
 /// Calls that may wait for an answer at once; the executor runs fewer, and lets the rest wait.
 const MOST_CALLS: usize = 1024;
@@ -36,6 +37,8 @@ pub(super) struct Call {
     /// Set where the arguments are unusable: the call is recorded, and ends in this error.
     pub(super) unusable: Option<Unusable>,
     pub(super) meta: RequestMetaObject,
+    /// Set where somebody wants to hear of the request.
+    pub(super) watched: Option<Watched>,
 }
 
 /// Arguments as they came, and what is wrong with them.
@@ -163,6 +166,9 @@ impl Catalogue {
         let trace = call.meta.get_traceparent();
         if let Some(trace) = trace.filter(|trace| trace.len() <= LONGEST_TRACE) {
             asked = asked.trace_parent(trace);
+            if let Some(state) = call.meta.get_tracestate() {
+                asked = asked.trace_state(state);
+            }
         }
         if let Some(reports) = reports {
             let sink = Arc::clone(reports);
@@ -172,6 +178,12 @@ impl Catalogue {
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             // The executor may know more tools than this client.
             *error = self.not_found(&name);
+        }
+        if let Some(mut watched) = call.watched {
+            match &outcome.result {
+                Ok(_) => watched.succeeded(),
+                Err(error) => watched.failed(error.kind().as_str()),
+            }
         }
         outcome
     }

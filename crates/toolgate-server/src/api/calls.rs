@@ -11,10 +11,11 @@ use toolgate_core::{
     is_redacted,
 };
 use toolgate_journal::OUTCOMES;
+use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, Sent, Unreadable, whole_id};
-use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run, trace_parent};
+use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run, traced};
 use crate::Gateway;
 use crate::calls::{Call, CallDetail};
 use crate::guard::Caller;
@@ -148,7 +149,8 @@ pub(crate) struct Replay {
 /// Makes a call again, with the arguments as they were asked the first time.
 #[utoipa::path(post, path = "/api/calls/{id}/replay", tag = "calls", request_body = Replay,
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007"),
-           ("traceparent" = Option<String>, Header, description = "The W3C trace the new call belongs to")),
+           ("traceparent" = Option<String>, Header, description = "The W3C trace the new call belongs to"),
+           ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
     responses((status = 200, description = "How the new call ended", body = Envelope),
               (status = 404, description = "No such call, or its tool is gone", body = Problem),
               (status = 409, description = "The tool may change something: `confirm` is needed", body = Problem),
@@ -183,10 +185,8 @@ pub(crate) async fn replay(
             ),
         ));
     }
-    let mut call = ToolCall::new(name, Value::clone(&arguments));
-    if let Some(trace_parent) = trace_parent(&headers) {
-        call = call.trace_parent(trace_parent);
-    }
+    let call = ToolCall::new(name, Value::clone(&arguments));
+    let call = traced(call, CallerTrace::of(&headers));
     Ok(envelope(&run(&gateway, &caller, call).await, None))
 }
 

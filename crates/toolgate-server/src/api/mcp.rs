@@ -24,6 +24,9 @@ impl Endpoint {
         let options = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));
         let server = McpServer::new(parts.executor.clone(), options);
         server.wait_for(parts.servers.clone());
+        if let Some(traces) = &parts.traces {
+            server.tell(traces.clone());
+        }
         Self {
             whole: server.http(HttpOptions::default()),
             shares: Mutex::default(),

@@ -5,13 +5,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
     Decision, Origin, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Violation,
     parse_duration, parse_object,
 };
+use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, BodyError, Named, expect_json, read};
@@ -179,7 +180,8 @@ pub(crate) struct CallQuery {
 /// Runs a tool once; the body is its arguments, the answer an envelope.
 #[utoipa::path(post, path = "/api/tools/{name}/call", tag = "tools",
     params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo"), CallQuery,
-           ("traceparent" = Option<String>, Header, description = "The W3C trace the call belongs to")),
+           ("traceparent" = Option<String>, Header, description = "The W3C trace the call belongs to"),
+           ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
     request_body(content = Object, description = "The arguments", content_type = "application/json", example = json!({ "text": "hello" })),
     responses((status = 200, description = "The tool ran, or was refused with its reason; `success` says whether it did what was asked", body = Envelope),
               (status = 400, description = "The body is no JSON object, `timeout` no duration, or the path can not be read (an envelope); or the request itself can not be read (a problem)", content((Envelope = "application/json"), (Problem = "application/problem+json"))),
@@ -201,18 +203,15 @@ pub(crate) async fn call(
             return unfit(request.uri(), &problem);
         }
     };
-    let trace_parent = trace_parent(request.headers());
+    let trace = CallerTrace::of(request.headers());
     let limit = gateway.executor().limits().max_arguments;
     let (call, refused) = match read(request.into_body(), limit).await {
         Ok(body) => arguments(name, &body),
         Err(error) => (unread(name, &error, limit), None),
     };
-    let (mut call, is_timeless) = timeout(call, query.timeout.as_deref());
+    let (call, is_timeless) = timeout(call, query.timeout.as_deref());
     let refused = refused.or(is_timeless.then_some(StatusCode::BAD_REQUEST));
-    if let Some(trace_parent) = trace_parent {
-        call = call.trace_parent(trace_parent);
-    }
-    let outcome = run(&gateway, &caller, call).await;
+    let outcome = run(&gateway, &caller, traced(call, trace)).await;
     envelope(&outcome, refused)
 }
 
@@ -296,9 +295,16 @@ fn timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
     }
 }
 
-pub(crate) fn trace_parent(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get("traceparent")?.to_str().ok()?;
-    Some(value.to_owned())
+/// The call in the trace of its caller, if there is one.
+pub(crate) fn traced(call: ToolCall, trace: Option<CallerTrace>) -> ToolCall {
+    let Some(CallerTrace { parent, state }) = trace else {
+        return call;
+    };
+    let call = call.trace_parent(parent);
+    match state {
+        Some(state) => call.trace_state(state),
+        None => call,
+    }
 }
 
 /// What a call with these arguments would be.

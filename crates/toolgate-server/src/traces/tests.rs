@@ -12,7 +12,7 @@ use super::*;
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+pub(super) const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 fn settings(address: &str) -> TelemetrySettings {
     TelemetrySettings {
@@ -20,7 +20,7 @@ fn settings(address: &str) -> TelemetrySettings {
     }
 }
 
-fn gate(traces: &Traces) -> ToolExecutor {
+pub(super) fn gate(traces: &Traces) -> ToolExecutor {
     let broken = async |_: Nothing, _: CallContext| {
         Err::<String, _>(ToolError::failed("broken, password hunter2"))
     };
@@ -129,6 +129,30 @@ impl SpanExport for Broken {
         assert!(left.is_err(), "a bug");
         self.taken.fetch_add(batch.len() as u64, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Keeps what it is given.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept(pub(super) Arc<std::sync::Mutex<Vec<SpanData>>>);
+
+impl SpanExport for Kept {
+    async fn export(&self, batch: Vec<SpanData>) -> opentelemetry_sdk::error::OTelSdkResult {
+        self.0.lock().unwrap().extend(batch);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_others_keep_beside_a_trace_is_handed_on_unless_it_is_none() {
+    for (state, expected) in [("a=1,b=2", "a=1,b=2"), ("no entry", "")] {
+        let kept = Kept::default();
+        let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
+        let call = ToolCall::new("broken", json!({})).trace_parent(CALLER);
+        gate(&traces).execute(call.trace_state(state)).await;
+        traces.flush().await;
+        let spans = kept.0.lock().unwrap();
+        assert_eq!(spans[0].span_context.trace_state().header(), expected);
     }
 }
 

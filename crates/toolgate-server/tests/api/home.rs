@@ -224,6 +224,7 @@ impl Home {
             feed,
             stats,
             metrics,
+            traces: None,
             approvals,
             redactor,
             model: plan.model,

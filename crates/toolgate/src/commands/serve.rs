@@ -97,8 +97,8 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         }
     };
     let record = Record::open_when_possible(&config, tools, "toolgate serve");
-    let watch = Watch::default().reading(&record);
     let traces = traces(&config, tools);
+    let watch = Watch::default().reading(&record).tracing(traces.as_ref());
     let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
     if let Some(traces) = &traces {
         door = door.observer(traces.clone()).traced();

@@ -52,6 +52,8 @@ struct Meta<'a> {
     progress_token: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracestate: Option<&'a str>,
     #[serde(flatten)]
     modern: Option<&'a Map<String, Value>>,
 }
@@ -62,12 +64,13 @@ impl Session {
         id: Option<u64>,
         request: Request<'_, P>,
         progress_token: Option<u64>,
-        traceparent: Option<&str>,
     ) -> Result<Outgoing, Failure> {
         let modern = self.meta.get().filter(|_| id.is_some());
+        let traceparent = request.call.and_then(CallContext::trace_parent);
         let meta = Meta {
             progress_token,
-            traceparent,
+            traceparent: traceparent.as_deref(),
+            tracestate: request.call.and_then(CallContext::trace_state),
             modern,
         };
         let call = Call {

@@ -30,16 +30,54 @@ async fn call(
     arguments: Value,
     script: impl Fn(&Value) -> Does + Send + Sync + 'static,
 ) -> (ToolOutcome, Vec<Value>) {
+    made(ToolCall::new("t", arguments), more, script).await
+}
+
+async fn made(
+    call: ToolCall,
+    more: &Value,
+    script: impl Fn(&Value) -> Does + Send + Sync + 'static,
+) -> (ToolOutcome, Vec<Value>) {
     let (session, server) = Scripted::session(move |_, params| script(params));
     let link = Link::new();
     link.up(session);
     let manager = Arc::new(ToolManager::new());
     let tools = take(vec![entry("t", more)], &settings(), &link).await.tools;
     manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
-    let outcome = ToolExecutor::new(manager)
-        .execute(ToolCall::new("t", arguments))
-        .await;
+    let outcome = ToolExecutor::new(manager).execute(call).await;
     (outcome, server.sent())
+}
+
+#[tokio::test]
+async fn a_server_is_told_the_callers_trace_and_what_others_keep_beside_it() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let call = || ToolCall::new("t", json!({}));
+    for (call, trace, state) in [
+        (call(), Value::Null, Value::Null),
+        (
+            call().trace_parent(parent),
+            json!(parent[..36]),
+            Value::Null,
+        ),
+        (
+            call().trace_parent(parent).trace_state("a=1,b=2"),
+            json!(parent[..36]),
+            json!("a=1,b=2"),
+        ),
+        (call().trace_state("a=1"), Value::Null, Value::Null),
+    ] {
+        let (_, sent) = made(call, &json!({}), |_| {
+            Does::Answers(json!({ "content": [] }))
+        })
+        .await;
+        let meta = &sent.last().unwrap()["params"]["_meta"];
+        let told = meta["traceparent"].as_str().map(|told| &told[..36]);
+        assert_eq!(
+            (json!(told), &meta["tracestate"]),
+            (trace, &state),
+            "{meta}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use super::reply::{self, Refusal, answered, failed};
 use crate::server::handler::connected;
 use crate::server::request::{self, Incoming};
 use crate::server::service::{self, Call, Life};
+use crate::server::watched::Watched;
 
 impl McpHttp {
     pub(super) async fn post(
@@ -25,16 +26,28 @@ impl McpHttp {
         owner: u64,
     ) -> Response<HttpBody> {
         match request::read(message) {
-            Incoming::Call { id, call } => {
+            Incoming::Call { id, mut call } => {
+                let asked = ("tools/call", Some(&*call.name));
+                let watched = self
+                    .server
+                    .catalogue
+                    .watched(asked, &id, headers, &mut call.meta);
+                call.watched = watched;
                 match self.asker(headers, "tools/call", &call.meta, owner) {
                     Ok(asker) => self.call(headers, accepts, id, call, asker).await,
-                    Err(refusal) => refusal.under(Some(&id)),
+                    Err(refusal) => refused(call.watched, refusal, &id),
                 }
             }
             Incoming::Request { id, request } => {
-                let answered = self.request(headers, accepts, &id, request, owner);
-                let answered = answered.await;
-                answered.unwrap_or_else(|refusal| refusal.under(Some(&id)))
+                let asked = (request.method(), None);
+                let mut meta = request.get_meta().clone();
+                let catalogue = &self.server.catalogue;
+                let mut watched = catalogue.watched(asked, &id, headers, &mut meta);
+                let answered = self.request(headers, accepts, &id, request, owner, &mut watched);
+                match answered.await {
+                    Ok(response) => response,
+                    Err(refusal) => refused(watched, refusal, &id),
+                }
             }
             Incoming::Notification(notification) => {
                 let noted = self.note(headers, Some(&notification), owner);
@@ -63,10 +76,13 @@ impl McpHttp {
         id: &RequestId,
         request: ClientRequest,
         owner: u64,
+        watched: &mut Option<Watched>,
     ) -> Result<Response<HttpBody>, Refusal> {
         if let ClientRequest::InitializeRequest(request) = request {
             headers::check_method(headers, "initialize", false).map_err(Refusal::mismatch)?;
-            return self.initialize(accepts, id, &request.params, owner);
+            let response = self.initialize(accepts, id, &request.params, owner)?;
+            told(watched, None);
+            return Ok(response);
         }
         if request.method() == "initialize" && !is_modern(headers) {
             let error = service::unknown("initialize");
@@ -76,15 +92,23 @@ impl McpHttp {
         if let (ClientRequest::SubscriptionsListenRequest(request), Asker::Alone(_)) =
             (&request, &asker)
         {
-            return self.listen(accepts, id, &request.params.notifications);
+            let response = self.listen(accepts, id, &request.params.notifications)?;
+            told(watched, None);
+            return Ok(response);
         }
         let modern = matches!(asker, Asker::Alone(true));
         match self.answer(request, &asker, modern).await {
-            Ok(result) => Ok(reply::message(accepts, answered(id, &result))),
+            Ok(result) => {
+                told(watched, None);
+                Ok(reply::message(accepts, answered(id, &result)))
+            }
             Err(error) if modern && error.code == ErrorCode::METHOD_NOT_FOUND => {
                 Err(Refusal::new(StatusCode::NOT_FOUND, error))
             }
-            Err(error) => Ok(reply::message(accepts, failed(Some(id), &error))),
+            Err(error) => {
+                told(watched, Some(&error));
+                Ok(reply::message(accepts, failed(Some(id), &error)))
+            }
         }
     }
 
@@ -185,7 +209,7 @@ impl McpHttp {
             && let Err(problem) = headers::check_name(headers, &call.name)
                 .and_then(|()| catalogue.check_mirrored(headers, &call))
         {
-            return Refusal::mismatch(problem).under(Some(&id));
+            return refused(call.watched, Refusal::mismatch(problem), &id);
         }
         let wants_progress = call.meta.get_progress_token().is_some();
         if accepts.events && (wants_progress || !accepts.json) {
@@ -209,6 +233,20 @@ impl McpHttp {
         };
         reply::message(accepts, answered(&id, &result))
     }
+}
+
+/// A request that is watched is answered.
+fn told(watched: &mut Option<Watched>, error: Option<&ErrorData>) {
+    match (watched, error) {
+        (Some(watched), Some(error)) => watched.failed(error.code.0.to_string()),
+        (Some(watched), None) => watched.succeeded(),
+        (None, _) => {}
+    }
+}
+
+fn refused(mut watched: Option<Watched>, refusal: Refusal, id: &RequestId) -> Response<HttpBody> {
+    told(&mut watched, Some(&refusal.error));
+    refusal.under(Some(id))
 }
 
 /// For a method that we know, but not in this revision.

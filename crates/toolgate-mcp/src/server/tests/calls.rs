@@ -61,13 +61,17 @@ async fn wrong_arguments_are_told_to_the_model() {
 async fn the_trace_of_a_request_belongs_to_the_call() {
     let mut client = Client::legacy(&manager()).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    for (given, expected) in [(trace, &trace[..36]), (&"x".repeat(1000), "none mcp")] {
-        let params = json!({ "name": "trace", "_meta": { "traceparent": given } });
+    for (given, expected, state) in [
+        (trace, &trace[..36], " mcp a=1,b=2"),
+        (&"x".repeat(1000), "none mcp", "none mcp"),
+    ] {
+        let meta = json!({ "traceparent": given, "tracestate": "a=1, b=2" });
+        let params = json!({ "name": "trace", "_meta": meta });
         let answer = client.ask("tools/call", params).await;
         let told = answer["result"]["content"][0]["text"].as_str().unwrap();
         // The same trace, and the call itself as the parent.
         assert!(
-            told.starts_with(expected) && !told.contains(trace),
+            told.starts_with(expected) && told.ends_with(state) && !told.contains(trace),
             "{told}"
         );
     }

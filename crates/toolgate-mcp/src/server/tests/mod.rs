@@ -65,7 +65,8 @@ fn manager() -> Arc<ToolManager> {
     manager.add(tool("panic", |_, _| Box::pin(async { panic!("oh no") })));
     manager.add(tool("trace", |_, context| {
         let trace = context.trace_parent().unwrap_or_else(|| "none".to_owned());
-        let text = format!("{trace} {}", context.origin());
+        let state = context.trace_state().map(|state| format!(" {state}"));
+        let text = format!("{trace} {}{}", context.origin(), state.unwrap_or_default());
         Box::pin(async { Ok(ToolOutput::text(text)) })
     }));
     manager.add(tool("steps", |_, context| Box::pin(steps(context))));

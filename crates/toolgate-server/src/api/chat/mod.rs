@@ -17,6 +17,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::CallerTrace;
 use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
 use tracing::{Instrument, error};
 use utoipa::ToSchema;
@@ -28,7 +29,6 @@ pub(crate) use registry::Chats;
 
 use super::extract::{Sent, Unreadable};
 use super::sse::{BEAT, beat, response};
-use super::tools::trace_parent;
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -85,7 +85,8 @@ pub(crate) async fn say(
             "the conversation is busy with another turn; wait for its end, or close its stream",
         ));
     };
-    conversation.set_trace_parent(trace_parent(&headers));
+    let trace = CallerTrace::of(&headers);
+    conversation.set_trace_parent(trace.map(|trace| trace.parent));
     let (sender, events) = mpsc::channel(WAITING);
     let teller = Teller::new(sender, gateway.parts().redactor.clone());
     let stopping = gateway.stopping().clone();

@@ -59,6 +59,7 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         feed,
         stats,
         metrics: Metrics::default(),
+        traces: None,
         approvals: Approvals::default(),
         redactor: Redactor::default(),
         model: ModelSettings::default(),

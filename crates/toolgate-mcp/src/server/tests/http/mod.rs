@@ -6,6 +6,7 @@ mod changes;
 mod resuming;
 mod sessions;
 mod statuses;
+mod watched;
 
 use ::http::{HeaderName, HeaderValue, Request, Response};
 use bytes::Bytes;

@@ -1,0 +1,137 @@
+//! Requests, as whoever records traces hears of them.
+
+use std::sync::Mutex;
+
+use toolgate_core::{CallRecord, Observer};
+
+use super::*;
+use crate::{AnsweredRequest, RequestObserver};
+
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Keeps what it hears of requests, and which spans calls say that they belong to.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
+
+impl RequestObserver for Heard {
+    fn answered(&self, request: &AnsweredRequest) {
+        self.0.lock().unwrap().push(request.clone());
+    }
+}
+
+impl Observer for Heard {
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.1.lock().unwrap().extend(record.trace.parent_id());
+        None
+    }
+}
+
+impl Heard {
+    fn take(&self) -> Vec<AnsweredRequest> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn watched() -> (McpHttp, Heard) {
+    let heard = Heard::default();
+    let executor = ToolExecutor::builder(manager()).observer(heard.clone());
+    let server = McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"));
+    server.tell(heard.clone());
+    (server.http(HttpOptions::default()), heard)
+}
+
+#[tokio::test]
+async fn every_request_is_told_with_how_it_ended() {
+    let (mcp, heard) = watched();
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = caller.with("mcp-protocol-version", "2025-11-25");
+    let stranger = caller.with("mcp-session-id", &"0".repeat(32));
+    let call = |name: &str| json!({ "name": name });
+    let table = [
+        (&caller, "tools/list", json!({}), None),
+        (&caller, "tools/call", call("echo"), None),
+        (&caller, "tools/call", call("fail"), Some("tool_error")),
+        (&caller, "tools/call", call("nope"), Some("not_found")),
+        (&caller, "no/such", json!({}), Some("-32601")),
+        (&stranger, "tools/list", json!({}), Some("-32001")),
+        (&stranger, "tools/call", call("echo"), Some("-32001")),
+    ];
+    let first = heard.take();
+    assert_eq!(first[0].method, "initialize");
+    assert_eq!((first.len(), first[0].error.as_deref()), (1, None));
+    for (who, method, params, error) in table {
+        drop(text_of(who.post(asked(method, params.clone())).await).await);
+        let told = heard.take();
+        assert_eq!(told.len(), 1, "{method} {params}");
+        let told = &told[0];
+        assert_eq!((&*told.method, told.error.as_deref()), (method, error));
+        assert_eq!(told.tool.as_deref(), params["name"].as_str());
+        assert_eq!(
+            (&*told.id, told.revision.as_deref()),
+            ("1", Some("2025-11-25"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
+    let (mcp, heard) = watched();
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    heard.take();
+    let in_headers = caller.with("traceparent", TRACE).with("tracestate", "a=1");
+    let in_meta = json!({ "traceparent": OTHER, "tracestate": "b=2" });
+    for (who, meta, trace, state) in [
+        (&caller, json!({}), None, None),
+        (&in_headers, json!({}), Some(TRACE), Some("a=1")),
+        (&caller, in_meta.clone(), Some(OTHER), Some("b=2")),
+        (&in_headers, in_meta, Some(OTHER), Some("b=2")),
+    ] {
+        let params = json!({ "name": "trace", "_meta": meta });
+        let answer = who.ask("tools/call", params).await;
+        let told = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let request = heard.take().remove(0).trace;
+        assert_eq!(heard.1.lock().unwrap().pop(), Some(request.span_id()));
+        assert_eq!(request.trace_id(), told[3..35]);
+        assert_eq!(request.trace_id(), trace.unwrap_or(told)[3..35]);
+        assert_eq!(
+            request.parent_id().as_deref(),
+            trace.map(|trace| &trace[36..52])
+        );
+        assert_eq!(request.state(), state);
+        assert!(told.ends_with(state.unwrap_or("mcp")), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn headers_name_a_trace_also_where_nobody_watches() {
+    let mcp = http(&manager());
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = caller.with("traceparent", TRACE).with("tracestate", "a=1");
+    let answer = caller.ask("tools/call", json!({ "name": "trace" })).await;
+    let told = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        told.starts_with(&TRACE[..36]) && told.ends_with(" mcp a=1"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_is_told_as_cancelled_and_a_stream_when_it_ends() {
+    let (mcp, heard) = watched();
+    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    heard.take();
+    let call = asked("tools/call", json!({ "name": "sleep" }));
+    let gone = tokio::time::timeout(Duration::from_secs(1), caller.post(call)).await;
+    assert!(gone.is_err());
+    let told = heard.take().remove(0);
+    assert_eq!(told.error.as_deref(), Some("cancelled"));
+    assert_eq!(told.elapsed, Duration::from_secs(1));
+
+    let params = json!({ "name": "sleep", "_meta": { "progressToken": 1 } });
+    let stream = caller.post(asked("tools/call", params)).await;
+    assert!(heard.take().is_empty(), "it has only begun");
+    assert!(text_of(stream).await.contains("slept"));
+    let told = heard.take().remove(0);
+    assert_eq!((told.error, told.elapsed), (None, Duration::from_secs(20)));
+}

@@ -1,0 +1,126 @@
+//! Requests of MCP clients as spans of kind SERVER: the parents of the calls that they ask for.
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{SpanKind, Status};
+use opentelemetry_sdk::trace::SpanData;
+use toolgate_core::kept;
+use toolgate_mcp::{AnsweredRequest, RequestObserver};
+
+use super::Traces;
+
+/// Characters of what a client may write as it likes.
+const LONGEST: usize = 64;
+
+impl RequestObserver for Traces {
+    fn answered(&self, request: &AnsweredRequest) {
+        if request.trace.is_sampled() {
+            self.send(self.request_span(request));
+        }
+    }
+}
+
+impl Traces {
+    pub(super) fn request_span(&self, request: &AnsweredRequest) -> SpanData {
+        let redactor = &self.shared.redactor;
+        let method = redactor.line(&request.method, LONGEST);
+        let mut attributes = vec![
+            KeyValue::new("mcp.method.name", method.clone()),
+            KeyValue::new("jsonrpc.request.id", redactor.line(&request.id, LONGEST)),
+            KeyValue::new("network.transport", "tcp"),
+            KeyValue::new("network.protocol.name", "http"),
+        ];
+        let mut name = method;
+        if let Some(tool) = &request.tool {
+            let tool = kept::name(redactor, tool);
+            name = format!("{name} {tool}");
+            attributes.extend([
+                KeyValue::new("gen_ai.operation.name", "execute_tool"),
+                KeyValue::new("gen_ai.tool.name", tool),
+            ]);
+        }
+        if let Some(revision) = &request.revision {
+            let revision = redactor.line(revision, LONGEST);
+            attributes.push(KeyValue::new("mcp.protocol.version", revision));
+        }
+        let mut span = self.data(&request.trace, true, (request.started_at, request.elapsed));
+        if let Some(error) = &request.error {
+            attributes.push(KeyValue::new("error.type", error.clone()));
+            span.status = Status::error("");
+        }
+        span.span_kind = SpanKind::Server;
+        span.name = name.into();
+        span.attributes = attributes;
+        span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::SpanId;
+    use serde_json::json;
+    use toolgate_core::Redactor;
+    use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
+
+    use super::*;
+    use crate::traces::tests::{CALLER, Kept, gate};
+
+    /// What a span says under a key.
+    fn said(span: &SpanData, key: &str) -> String {
+        let mut pairs = span.attributes.iter();
+        let pair = pairs.find(|pair| pair.key.as_str() == key);
+        pair.map_or(String::new(), |pair| pair.value.as_str().into_owned())
+    }
+
+    #[tokio::test]
+    async fn a_request_is_a_server_span_between_its_client_and_its_call() {
+        let kept = Kept::default();
+        let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
+        let server = McpServer::new(gate(&traces), ServeOptions::new("test", "1"));
+        server.tell(traces.clone());
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "traceparent": CALLER,
+            "tracestate": "a=1",
+        });
+        let params = json!({ "name": "broken", "arguments": {}, "_meta": meta });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        let request = http::Request::post("/mcp")
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "broken")
+            .body(message.to_string());
+        let mcp = server.http(HttpOptions::default());
+        assert_eq!(mcp.handle(request.unwrap(), 1).await.status(), 200);
+        traces.flush().await;
+
+        let spans = kept.0.lock().unwrap();
+        let [call, request] = &spans[..] else {
+            panic!("{spans:?}");
+        };
+        assert_eq!(request.span_kind, SpanKind::Server);
+        assert_eq!(request.name, "tools/call broken");
+        let client = SpanId::from_bytes(0xb7ad_6b71_6920_3331_u64.to_be_bytes());
+        assert_eq!(request.parent_span_id, client);
+        assert!(request.parent_span_is_remote && !call.parent_span_is_remote);
+        assert_eq!(call.parent_span_id, request.span_context.span_id());
+        for span in [call, request] {
+            let trace = span.span_context.trace_id();
+            assert_eq!(trace.to_string(), CALLER[3..35]);
+            assert_eq!(span.span_context.trace_state().header(), "a=1");
+            assert_eq!(said(span, "error.type"), "tool_error");
+        }
+        for (key, expected) in [
+            ("mcp.method.name", "tools/call"),
+            ("mcp.protocol.version", "2026-07-28"),
+            ("jsonrpc.request.id", "7"),
+            ("gen_ai.tool.name", "broken"),
+            ("network.protocol.name", "http"),
+        ] {
+            assert_eq!(said(request, key), expected, "{key}");
+        }
+    }
+}
