@@ -14,6 +14,7 @@ use toolgate_journal::{Journal, JournalSettings};
 use crate::support::{Gateway, fake_server, installed};
 
 const TOKEN: &str = "correct-horse-battery-staple";
+const KITCHEN: &str = "kettle-spoon-oven-table";
 
 /// Where screenshots go, to be looked at.
 fn pictures() -> PathBuf {
@@ -91,9 +92,14 @@ fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let config = json!({ "serve": { "token": TOKEN }, "model": { "provider": "intents" } });
+    let kitchen = json!({ "token": KITCHEN, "name": "kitchen", "allow": ["volume"] });
+    let config = json!({
+        "serve": { "token": TOKEN, "tokens": [kitchen] },
+        "policy": { "ask": ["volume"] },
+        "model": { "provider": "intents" },
+    });
     let gateway = Gateway::start(folder.path(), &config);
-    drive(&tools, "signin.mjs", &gateway, &[TOKEN]);
+    drive(&tools, "signin.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
 #[test]

@@ -1,9 +1,10 @@
-// `node signin.mjs NODE_MODULES URL PICTURES TOKEN`: the way in and out of a gateway that asks for a token and has no servers.
+// `node signin.mjs NODE_MODULES URL PICTURES TOKEN OTHER`: the way in and out of a gateway that asks for a token and has no servers.
+// OTHER is the token of `kitchen`, which has to ask for `volume`.
 
 import assert from 'node:assert/strict';
 import { openBench } from './pages/bench.mjs';
 
-const [modules, url, pictures, token] = process.argv.slice(2);
+const [modules, url, pictures, token, kitchen] = process.argv.slice(2);
 const bench = await openBench({ modules, url, pictures });
 const { page } = bench;
 const field = page.getByLabel('Token');
@@ -47,6 +48,31 @@ try {
       const copied = await bench.clipboard();
       return copied.includes('$TOOLGATE_TOKEN') && !copied.includes(token);
     });
+  });
+
+  await bench.step('who asks for approval is named, and how', async () => {
+    const given = { action: 'set', level: 100 };
+    const ask = (path, headers, body) => bench.request(path, {
+      method: 'POST', headers: { authorization: `Bearer ${kitchen}`, 'content-type': 'application/json', ...headers }, body: JSON.stringify(body),
+    });
+    const mcp = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'volume' };
+    const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'volume', arguments: given, _meta: meta } };
+    for (const [way, asking] of [
+      ['the HTTP API', () => ask('/api/tools/volume/call', {}, given)],
+      ['an MCP client', () => ask('/mcp', mcp, message)],
+    ]) {
+      const waiting = asking();
+      await bench.id('approval-banner').waitFor();
+      assert.match(await bench.text('approval-banner'), new RegExp(`^volume needs your approval, asked by kitchen through ${way}`));
+      await page.getByRole('alert').filter({ hasText: `asked by kitchen through ${way}` }).waitFor({ state: 'attached' });
+      await bench.accessible(`asked by ${way}`);
+      await bench.until('the refusal', async () => {
+        await bench.id('refuse').click({ timeout: 1000 }).catch(() => {});
+        return (await bench.id('approval-banner').count()) === 0;
+      });
+      assert.match(JSON.stringify(await waiting), /volume/);
+    }
   });
 
   await bench.step('a gateway without servers says how to add one', async () => {

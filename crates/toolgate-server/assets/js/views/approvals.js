@@ -10,6 +10,9 @@ import { toast, toastError } from '../toast.js';
 /** A click that was meant for what stood there before the banner came must not approve anything. */
 const GUARD = 600;
 
+/** How a call came here, for a person who has to decide about it. */
+const WAYS = { http: 'the HTTP API', mcp: 'an MCP client', chat: 'a chat', voice: 'the voice gateway' };
+
 /** Shows the banner in `bands` for as long as the page lives. */
 export function approvals(bands) {
   const waiting = new Map();
@@ -28,7 +31,7 @@ export function approvals(bands) {
       waiting.delete(approval.id);
     } else if (!waiting.has(approval.id)) {
       waiting.set(approval.id, { approval, ends: ending(approval) });
-      setText(live, `${approval.tool} waits for your approval.`);
+      setText(live, `${approval.tool} waits for your approval, asked by ${asker(approval).join('')}.`);
     }
     draw();
   };
@@ -56,7 +59,7 @@ function create({ approval }) {
     for (const button of buttons) button.disabled = true;
     try {
       await post(`/api/approvals/${encodeURIComponent(approval.id)}`, { approve });
-      toast(`${approval.tool} ${approve ? 'approved' : 'refused'}.`, 'ok');
+      toast(`${approval.tool} ${approve ? 'approved' : 'refused'}.`, approve ? 'ok' : 'info');
     } catch (error) {
       toastError(error);
       for (const button of buttons) button.disabled = false;
@@ -70,13 +73,19 @@ function create({ approval }) {
       h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: settle(true) }, icon('check'), 'Approve')));
 }
 
+/** Who asks: the name of a token where one was shown, and the way it came. */
+function asker({ caller, origin }) {
+  const way = WAYS[origin] ?? origin ?? 'somebody';
+  return caller ? [caller, ` through ${way}`] : ['', way];
+}
+
 function question(approval) {
   const where = approval.server ? ` on ${approval.server}` : '';
-  const who = approval.caller ? `${approval.origin} (${approval.caller})` : approval.origin ?? 'somebody';
+  const [caller, way] = asker(approval);
   const args = brief(approval.arguments, 160);
   const whole = pretty(approval.arguments);
   return h('div', { class: 'band-text' },
-    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by ${who}`),
+    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by `, caller && h('strong', null, caller), way),
     h('details', { class: 'approval-arguments' }, h('summary', null, h('code', null, args)), h('pre', { class: 'code', tabindex: '0' }, whole)));
 }
 

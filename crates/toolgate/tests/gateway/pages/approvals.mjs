@@ -8,7 +8,7 @@ export async function approvals(bench) {
     const answered = async (tool, given, button) => {
       const waiting = bench.call(tool, given);
       await bench.id('approval-banner').waitFor();
-      assert.match(await bench.text('approval-banner'), new RegExp(`^${tool}.* needs your approval, asked by http`));
+      assert.match(await bench.text('approval-banner'), new RegExp(`^${tool}.* needs your approval, asked by the HTTP API`));
       await bench.untilText('approval-left', /(1 min|\d+ s).* left/);
       if (button === 'approve') await bench.accessible('approval');
       await bench.until('the answer', async () => {
