@@ -1,6 +1,8 @@
 //! SIGTERM: whatever runs is ended in words, and nobody is left behind.
 
+use std::path::Path;
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,6 +14,9 @@ const CALLS: u64 = 100;
 
 /// Whatever runs, it is over by then.
 const PROMISED: Duration = Duration::from_secs(10);
+
+/// Whoever waits for an answer.
+type Caller = JoinHandle<std::io::Result<(u16, Value)>>;
 
 fn ends_in_time(number: u64) -> bool {
     number.is_multiple_of(2)
@@ -31,6 +36,16 @@ pub(crate) fn in_flight(gateway: &Gateway, calls: u64) {
         pause(20);
     }
     panic!("they do not run:\n{}", gateway.log());
+}
+
+/// A gateway in front of this server, and a call of it that would never end.
+fn with_a_call(folder: &Path, server: &Value) -> (Gateway, Caller) {
+    let gateway = Gateway::start(folder, &json!({ "mcpServers": { "house": server } }));
+    gateway.ready();
+    let address = gateway.address.clone();
+    let caller = std::thread::spawn(move || call(&address, 1));
+    in_flight(&gateway, 1);
+    (gateway, caller)
 }
 
 #[test]
@@ -82,11 +97,7 @@ fn j1_a_server_that_does_not_want_to_end_is_ended_in_time() {
     let mark = format!("deaf-{}", std::process::id());
     let mut server = marked_server(&mark);
     server["args"] = json!(["deaf"]);
-    let mut gateway = Gateway::start(folder.path(), &json!({ "mcpServers": { "house": server } }));
-    gateway.ready();
-    let address = gateway.address.clone();
-    let caller = std::thread::spawn(move || call(&address, 1));
-    in_flight(&gateway, 1);
+    let (mut gateway, caller) = with_a_call(folder.path(), &server);
     let began = std::time::SystemTime::now();
     gateway.terminate();
     assert_eq!(gateway.ended(), Some(0), "{}", gateway.log());
@@ -104,12 +115,7 @@ fn j1_a_server_that_does_not_want_to_end_is_ended_in_time() {
 fn j1_a_second_sigterm_ends_the_gateway_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("again-{}", std::process::id());
-    let config = json!({ "mcpServers": { "house": marked_server(&mark) } });
-    let mut gateway = Gateway::start(folder.path(), &config);
-    gateway.ready();
-    let address = gateway.address.clone();
-    let caller = std::thread::spawn(move || call(&address, 1));
-    in_flight(&gateway, 1);
+    let (mut gateway, caller) = with_a_call(folder.path(), &marked_server(&mark));
     let began = std::time::SystemTime::now();
     gateway.terminate();
     for _ in 0..600 {
