@@ -151,7 +151,7 @@ fn bounded(state: &str) -> Option<String> {
     let is_long = state.len() > LONGEST_STATE;
     let entries = state.split(',').map(str::trim);
     let entries =
-        entries.filter(|entry| !entry.is_empty() && !(is_long && entry.len() > LONG_ENTRY));
+        entries.filter(|entry| !(entry.is_empty() || is_long && entry.len() > LONG_ENTRY));
     let mut kept = String::new();
     for entry in entries.take(MOST_ENTRIES) {
         let comma = if kept.is_empty() { "" } else { "," };
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(next.trace_id(), begun.trace_id());
         assert_ne!(next.span_id(), begun.span_id());
         let of_caller = Trace::of(second, Some(CALLER));
-        assert_eq!(of_caller.begun_by(Some(first)), of_caller);
+        assert_eq!(of_caller.clone().begun_by(Some(first)), of_caller);
     }
 
     #[test]
