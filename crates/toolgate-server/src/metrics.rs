@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
@@ -49,6 +49,22 @@ struct OfKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfServer {
     server: String,
+}
+
+/// How the gateway is at this moment.
+#[derive(Default)]
+pub(crate) struct Now {
+    pub(crate) servers: Vec<ServerStatus>,
+    pub(crate) tools: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) requests: usize,
+    /// None where no calls are to be recorded.
+    pub(crate) journal: Option<JournalNow>,
+}
+
+pub(crate) struct JournalNow {
+    pub(crate) is_up: bool,
+    pub(crate) lost: u64,
 }
 
 /// Counts calls. Cheap to clone.
@@ -121,18 +137,13 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Everything as Prometheus reads it, with the servers as they are now.
-    pub(crate) fn render(
-        &self,
-        servers: &[ServerStatus],
-        tools: usize,
-        in_flight: usize,
-    ) -> String {
-        self.0.in_flight.set(in_flight as i64);
+    /// Everything as Prometheus reads it.
+    pub(crate) fn render(&self, now: &Now) -> String {
+        self.0.in_flight.set(now.in_flight as i64);
         let mut page = String::with_capacity(16 * 1024);
         // Writing to a string does not fail.
         let written = text::encode_registry(&mut page, &self.0.registry)
-            .and_then(|()| text::encode_registry(&mut page, &of_servers(servers, tools)))
+            .and_then(|()| text::encode_registry(&mut page, &now.figures()))
             .and_then(|()| text::encode_eof(&mut page));
         debug_assert_eq!(written, fmt::Result::Ok(()));
         page
@@ -219,14 +230,35 @@ impl Observer for Metrics {
     }
 }
 
+impl Now {
+    fn figures(&self) -> Registry {
+        let mut registry = Registry::with_prefix("toolgate");
+        let gauge = |number: usize| ConstGauge::new(number as i64);
+        registry.register("tools", "Tools that can be called", gauge(self.tools));
+        registry.register(
+            "requests_under_way",
+            "Requests under way that may be calls; serve.concurrency bounds them",
+            gauge(self.requests),
+        );
+        if let Some(journal) = &self.journal {
+            registry.register(
+                "journal_up",
+                "1 if calls are recorded",
+                gauge(usize::from(journal.is_up)),
+            );
+            registry.register(
+                "journal_lost_rows",
+                "Rows of the journal that were lost",
+                ConstCounter::new(journal.lost),
+            );
+        }
+        of_servers(&mut registry, &self.servers);
+        registry
+    }
+}
+
 /// What the servers count themselves.
-fn of_servers(servers: &[ServerStatus], tools: usize) -> Registry {
-    let mut registry = Registry::with_prefix("toolgate");
-    registry.register(
-        "tools",
-        "Tools that can be called",
-        ConstGauge::new(tools as i64),
-    );
+fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
     let (up, restarts, polluted) = (
         Family::<OfServer, Gauge>::default(),
         Family::<OfServer, Counter>::default(),
@@ -248,7 +280,6 @@ fn of_servers(servers: &[ServerStatus], tools: usize) -> Registry {
         "Lines on a server's stdout that were no messages",
         polluted,
     );
-    registry
 }
 
 #[cfg(test)]
@@ -260,6 +291,27 @@ mod tests {
 
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
+
+    fn now(tools: usize) -> Now {
+        Now {
+            tools,
+            ..Now::default()
+        }
+    }
+
+    #[test]
+    fn the_journal_is_told_where_there_is_one() {
+        let page = Metrics::default().render(&now(0));
+        assert!(!page.contains("journal"), "{page}");
+        for is_up in [true, false] {
+            let journal = Some(JournalNow { is_up, lost: 7 });
+            let page = Metrics::default().render(&Now { journal, ..now(0) });
+            let up = format!("toolgate_journal_up {}", i32::from(is_up));
+            for line in [up.as_str(), "toolgate_journal_lost_rows_total 7"] {
+                assert!(page.lines().any(|found| found == line), "{line}: {page}");
+            }
+        }
+    }
 
     #[tokio::test]
     async fn calls_failures_and_unknown_tools_are_counted_apart() {
@@ -278,7 +330,7 @@ mod tests {
             let call = ToolCall::new(name, json!({})).origin(Origin::Http);
             executor.execute(call).await;
         }
-        let page = metrics.render(&[], 2, 0);
+        let page = metrics.render(&now(2));
         for line in [
             r#"toolgate_calls_total{tool="fine",server="custom",origin="http"} 2"#,
             r#"toolgate_calls_total{tool="broken",server="custom",origin="http"} 1"#,
@@ -309,7 +361,7 @@ mod tests {
             .build();
         let call = || executor.execute(ToolCall::new("slow", json!({})));
         let (..) = tokio::join!(call(), call());
-        let page = metrics.render(&[], 1, 0);
+        let page = metrics.render(&now(1));
         for line in [
             r#"toolgate_call_queue_seconds_count{tool="slow",server="custom"} 1"#,
             r#"toolgate_call_queue_seconds_sum{tool="slow",server="custom"} 3.0"#,
@@ -349,7 +401,7 @@ mod tests {
                 .build();
             executor.execute(ToolCall::new("lamp", json!({}))).await;
         }
-        let page = metrics.render(&[], 1, 0);
+        let page = metrics.render(&now(1));
         let report = json!(stats.snapshot(|_, _| true));
         let mut servers = Vec::new();
         for (index, server) in ["old", "new"].into_iter().enumerate() {

@@ -3,11 +3,13 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
+use toolgate_journal::JournalHealth;
 
-use crate::Gateway;
 use crate::guard::Caller;
+use crate::metrics::{JournalNow, Now};
 use crate::problem::Problem;
 use crate::sight::Sight;
+use crate::{Gateway, Parts};
 
 /// The text format that Prometheus reads most.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -28,9 +30,28 @@ pub(crate) async fn show(
         ));
     }
     let parts = gateway.parts();
-    let in_flight = parts.stats.summary().in_flight;
-    let page = parts
-        .metrics
-        .render(&sight.servers(), sight.tools(), in_flight);
+    let page = parts.metrics.render(&Now {
+        servers: sight.servers(),
+        tools: sight.tools(),
+        in_flight: parts.stats.summary().in_flight,
+        requests: gateway.requests().taken(),
+        journal: journal(parts),
+    });
     Ok(([(header::CONTENT_TYPE, KIND)], page).into_response())
+}
+
+fn journal(parts: &Parts) -> Option<JournalNow> {
+    let Some(journal) = &parts.journal else {
+        let is_missed = parts.journal_problem.is_some();
+        return is_missed.then_some(JournalNow {
+            is_up: false,
+            lost: 0,
+        });
+    };
+    let (is_up, lost) = match journal.health() {
+        JournalHealth::Ok { lost } => (true, lost),
+        JournalHealth::Failing { lost, .. } => (false, lost),
+        _ => (false, 0),
+    };
+    Some(JournalNow { is_up, lost })
 }
