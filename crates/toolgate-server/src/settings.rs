@@ -105,12 +105,14 @@ impl ServeSettings {
         })
     }
 
-    /// All tokens that are set, `serve.token` first.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let more = self.tokens.iter().map(|token| token.token.as_str());
-        std::iter::once(self.token.as_str())
+    /// All tokens that are set, `serve.token` first, each with what a person knows it by.
+    fn secrets(&self) -> impl Iterator<Item = (String, &str)> {
+        let more = self.tokens.iter().enumerate();
+        let more = more.map(|(index, token)| (format!("serve.tokens[{index}]"), &*token.token));
+        let first = "serve.token (or TOOLGATE_TOKEN)".to_owned();
+        std::iter::once((first, &*self.token))
             .chain(more)
-            .filter(|token| !token.is_empty())
+            .filter(|(_, token)| !token.is_empty())
     }
 
     fn problem_of_tokens(&self) -> Option<String> {
@@ -120,18 +122,22 @@ impl ServeSettings {
             ));
         }
         let mut seen = HashSet::new();
-        self.secrets().find_map(|token| {
+        self.secrets().find_map(|(name, token)| {
             let length = token.chars().count();
             if length < SHORTEST_TOKEN {
                 Some(format!(
-                    "a token under serve has {length} characters, which can be guessed; it needs at least {SHORTEST_TOKEN} \
+                    "{name} has {length} characters, which can be guessed; it needs at least {SHORTEST_TOKEN} \
                      (openssl rand -hex 32 makes a good one)"
                 ))
             } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                Some("a token under serve has a space or a character that no HTTP header can carry; use letters and digits \
-                      (openssl rand -hex 32 makes a good one)".to_owned())
+                Some(format!(
+                    "{name} has a space or a character that no HTTP header can carry; use letters and digits \
+                     (openssl rand -hex 32 makes a good one)"
+                ))
             } else if !seen.insert(token) {
-                Some("the same token stands twice under serve; give each of serve.tokens its own".to_owned())
+                Some(format!(
+                    "{name} is the same as a token before it, so it stands twice; give each its own"
+                ))
             } else {
                 None
             }
@@ -237,13 +243,13 @@ mod tests {
             (json!({ "tokens": [{ "token": "" }] }), Some("empty token")),
             (json!({ "token": "hunter2" }), Some("has 7 characters")),
             (
-                json!({ "tokens": [{ "token": "short" }] }),
-                Some("openssl rand -hex 32"),
+                json!({ "tokens": [{ "token": GOOD }, { "token": "short" }] }),
+                Some("serve.tokens[1] has 5 characters, which can be guessed"),
             ),
             (json!({ "token": "0123456789 abcdef" }), Some("space")),
             (
                 json!({ "token": GOOD, "tokens": [{ "token": GOOD }] }),
-                Some("twice"),
+                Some("serve.tokens[0] is the same"),
             ),
             (
                 json!({ "hosts": ["tools.example.org", "10.0.0.1:8443", "[fd00::1]"] }),
