@@ -37,6 +37,12 @@ pub trait ModelClient: Send + Sync {
     /// The tools in this model's form. Made once for a list of tools and kept.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 
+    /// True if it is certain, without a model being asked, what is to be done about this sentence at the beginning of a
+    /// conversation.
+    fn understands<'a>(&'a self, _text: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     /// Asks the model once; retries what may be retried until the request's deadline. Words are told as they arrive.
     fn reply<'a>(
         &'a self,

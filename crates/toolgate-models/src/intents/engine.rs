@@ -70,7 +70,7 @@ pub(crate) enum Filling {
 }
 
 /// The texts that a pack must have.
-const TEXTS: [&str; 19] = [
+const TEXTS: [&str; 22] = [
     "about",
     "absent",
     "again",
@@ -78,8 +78,10 @@ const TEXTS: [&str; 19] = [
     "cancelled",
     "do_that",
     "done",
+    "half",
     "help",
     "help_none",
+    "left",
     "mean",
     "no_list",
     "not_understood",
@@ -88,6 +90,7 @@ const TEXTS: [&str; 19] = [
     "several",
     "too_long",
     "unknown",
+    "unsure",
     "what",
     "which",
 ];

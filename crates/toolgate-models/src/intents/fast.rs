@@ -77,6 +77,13 @@ impl ModelClient for FastPath {
         self.model.catalog(tools)
     }
 
+    fn understands<'a>(&'a self, text: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let text = text.to_owned();
+            self.certain(&[Message::User { text }]).await.is_some()
+        })
+    }
+
     fn reply<'a>(
         &'a self,
         request: Request<'a>,
@@ -86,7 +93,11 @@ impl ModelClient for FastPath {
             let answer = match request.messages {
                 [.., before, Message::Tool { results }] => match memory(Some(before)) {
                     Some(Memory::Called(_)) if !results.iter().any(|result| result.is_error) => {
-                        Some(self.intents.answer(request.messages, true).await)
+                        Some(
+                            self.intents
+                                .answer(request.messages, request.words_only)
+                                .await,
+                        )
                     }
                     _ => None,
                 },

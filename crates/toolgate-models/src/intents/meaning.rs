@@ -12,9 +12,10 @@ use super::matcher::ListState;
 /// What is to be done about a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Meaning {
-    /// A tool is called. `certain` if nothing was forgiven and nothing is free text.
+    /// A tool is called, and then what else was wished for. `certain` if nothing was forgiven and nothing is free text.
     Act {
         choice: Choice,
+        then: Vec<Choice>,
         certain: bool,
     },
     /// The person is asked which of these is meant, or whether the only one is.

@@ -19,6 +19,7 @@ mod maths;
 mod meaning;
 mod numbers;
 mod pack;
+mod parts;
 mod replies;
 mod spelling;
 mod talk;
@@ -81,6 +82,8 @@ enum Memory {
     Begun(String),
     /// Tools were called, and this is to be said of their results, in the same order.
     Called(Vec<Said>),
+    /// Beside that: what is to be done afterwards, one after the other.
+    Then(Vec<Choice>),
 }
 
 /// What is to be said of a result.
@@ -184,7 +187,11 @@ impl IntentsClient {
     async fn answer(&self, messages: &[Message], words_only: bool) -> (AssistantMessage, Stop) {
         let again = || Meaning::Fail(self.engine.text("again").to_owned());
         let meaning = match messages {
-            [.., Message::Tool { results }] => self.told(messages, results),
+            [.., called, Message::Tool { .. }] => match then(called) {
+                steps if steps.is_empty() => self.told(messages),
+                _ if words_only => self.told_half(messages),
+                steps => return (call_next(messages, steps), Stop::Calls),
+            },
             [before @ .., Message::User { text }] => match self.heard(text, before).await {
                 Meaning::Act { .. } if words_only => again(),
                 meaning => meaning,
@@ -197,7 +204,10 @@ impl IntentsClient {
             (message, Stop::End)
         };
         match meaning {
-            Meaning::Act { choice, .. } => (called(messages, choice), Stop::Calls),
+            Meaning::Act { choice, then, .. } => {
+                let steps = std::iter::once(choice).chain(then);
+                (call_next(messages, steps.collect()), Stop::Calls)
+            }
             Meaning::Say(words) => (AssistantMessage::text(words), Stop::End),
             // A program that asks sees by this that nothing came of it.
             Meaning::Fail(words) => (AssistantMessage::text(words), Stop::Refusal),
@@ -206,13 +216,40 @@ impl IntentsClient {
         }
     }
 
-    /// What came of the calls, in words.
-    fn told(&self, messages: &[Message], results: &[ToolResult]) -> Meaning {
-        let before = messages.iter().rev().nth(1);
-        let said = match memory(before) {
-            Some(Memory::Called(said)) => said,
-            _ => Vec::new(),
+    /// What came of all calls since the person spoke, in words.
+    fn told(&self, messages: &[Message]) -> Meaning {
+        let is_user = |message: &Message| matches!(message, Message::User { .. });
+        let asked = messages.iter().rposition(is_user).map_or(0, |at| at + 1);
+        let (mut words, mut has_failed) = (Vec::new(), false);
+        for pair in messages[asked..].windows(2) {
+            if let [called, Message::Tool { results }] = pair {
+                let said = match memory(Some(called)) {
+                    Some(Memory::Called(said)) => said,
+                    _ => Vec::new(),
+                };
+                words.extend(self.words_of(&said, results));
+                has_failed |= results.iter().any(|result| result.is_error);
+            }
+        }
+        // Five lamps that say `Done.` say it once.
+        words.dedup();
+        let words = words.join("\n");
+        match has_failed {
+            true => Meaning::Fail(words),
+            false => Meaning::Say(words),
+        }
+    }
+
+    /// The same, where there is more to be done than may be done in one turn.
+    fn told_half(&self, messages: &[Message]) -> Meaning {
+        let (Meaning::Fail(words) | Meaning::Say(words)) = self.told(messages) else {
+            return Meaning::Fail(self.engine.text("left").to_owned());
         };
+        Meaning::Fail(format!("{words}\n{}", self.engine.text("left")))
+    }
+
+    /// What results come to.
+    fn words_of(&self, said: &[Said], results: &[ToolResult]) -> Vec<String> {
         let joining = Joining {
             and: self.engine.text("and"),
             about: self.engine.text("about"),
@@ -229,14 +266,7 @@ impl IntentsClient {
                 false => answer.to_words(&result.text, slots, &joining),
             }
         });
-        let mut words: Vec<String> = words.collect();
-        // Five lamps that say `Done.` say it once.
-        words.dedup();
-        let words = words.join("\n");
-        match results.iter().any(|result| result.is_error) {
-            true => Meaning::Fail(words),
-            false => Meaning::Say(words),
-        }
+        words.collect()
     }
 
     /// What a sentence means without any doubt, as the answer to the last message.
@@ -244,10 +274,10 @@ impl IntentsClient {
         let [before @ .., Message::User { text }] = messages else {
             return None;
         };
-        let choice = self
+        let steps = self
             .with_lists(before, |moment| self.engine.certainly(text, moment))
             .await??;
-        Some(called(messages, choice))
+        Some(call_next(messages, steps))
     }
 }
 
@@ -267,6 +297,14 @@ impl ModelClient for IntentsClient {
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
         self.catalogs.get(tools, &DIALECT)
+    }
+
+    fn understands<'a>(&'a self, text: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let text = text.to_owned();
+            let looking = self.certain(&[Message::User { text }]).await;
+            looking.is_some()
+        })
     }
 
     fn reply<'a>(
@@ -295,10 +333,14 @@ fn reply(message: AssistantMessage, stop: Stop, listener: &mut dyn Listener) -> 
     }
 }
 
-/// A message that asks for calls.
-fn called(messages: &[Message], choice: Choice) -> AssistantMessage {
+/// A message that asks for the calls of the first step, and remembers the others.
+fn call_next(messages: &[Message], mut steps: Vec<Choice>) -> AssistantMessage {
     let (mut said, mut calls) = (Vec::new(), Vec::new());
-    for (id, planned) in (next_id(messages)..).zip(choice.calls) {
+    let first = match steps.is_empty() {
+        true => Vec::new(),
+        false => steps.remove(0).calls,
+    };
+    for (id, planned) in (next_id(messages)..).zip(first) {
         let Planned {
             tool,
             arguments,
@@ -313,7 +355,19 @@ fn called(messages: &[Message], choice: Choice) -> AssistantMessage {
         }));
     }
     calls.insert(0, remember(&Memory::Called(said)));
+    if !steps.is_empty() {
+        calls.push(remember(&Memory::Then(steps)));
+    }
     AssistantMessage { parts: calls }
+}
+
+/// What is to be done after the calls of a message.
+fn then(message: &Message) -> Vec<Choice> {
+    let steps = memories(message).find_map(|memory| match memory {
+        Memory::Then(steps) => Some(steps),
+        _ => None,
+    });
+    steps.unwrap_or_default()
 }
 
 /// What the slots of the last calls were filled with: `it` may be one of these.
@@ -350,10 +404,15 @@ fn remember(memory: &Memory) -> Part {
 
 /// What this provider remembers in a message, if it is one of its own.
 fn memory(message: Option<&Message>) -> Option<Memory> {
-    let Some(Message::Assistant(message)) = message else {
-        return None;
+    memories(message?).next()
+}
+
+fn memories(message: &Message) -> impl Iterator<Item = Memory> {
+    let parts = match message {
+        Message::Assistant(message) => message.parts.as_slice(),
+        _ => &[],
     };
-    message.parts.iter().find_map(|part| match part {
+    parts.iter().filter_map(|part| match part {
         Part::Opaque {
             provider: Provider::Intents,
             value,

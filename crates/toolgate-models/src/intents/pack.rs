@@ -64,8 +64,10 @@ pub(crate) struct Groups {
     pub(crate) all: Vec<String>,
     /// Said for all there are.
     pub(crate) everything: Vec<String>,
-    /// Said between two of them.
+    /// Said between two of them, and between two wishes.
     pub(crate) and: Vec<String>,
+    /// Said between two wishes.
+    pub(crate) then: Vec<String>,
     /// What a word for several ends in.
     pub(crate) plural: Vec<String>,
     /// What things are called together that need not have it in their names: `lights`.

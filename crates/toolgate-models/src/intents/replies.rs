@@ -48,12 +48,17 @@ impl Engine {
     /// True if a text begins with a word of no.
     pub(crate) fn is_no(&self, text: &str) -> bool {
         let words = plain_words(text);
-        let mut rest = words.as_slice();
+        longest_at(&phrases(&self.pack.replies.no), self.after_fillers(&words)).is_some()
+    }
+
+    /// The words behind those at the beginning that mean nothing.
+    pub(super) fn after_fillers<'a>(&self, words: &'a [String]) -> &'a [String] {
+        let mut rest = words;
         let fillers = || self.fillers.iter().map(|(filler, _)| filler);
         while let Some(length) = longest_at(fillers(), rest) {
             rest = &rest[length..];
         }
-        longest_at(&phrases(&self.pack.replies.no), rest).is_some()
+        rest
     }
 
     pub(crate) fn cancelled(&self) -> Meaning {
@@ -166,6 +171,7 @@ impl Engine {
 fn act(choice: Choice) -> Meaning {
     Meaning::Act {
         choice,
+        then: Vec::new(),
         certain: true,
     }
 }

@@ -28,8 +28,18 @@ impl Engine {
         };
         for mercy in [Mercy::None, Mercy::Spelling] {
             if let Some(meaning) = self.meant(&sentence, moment, mercy)? {
+                let is_free = matches!(meaning, Meaning::Act { certain: false, .. });
+                return Ok(match is_free && self.is_two(&sentence, moment)? {
+                    true => self.unsure(),
+                    false => meaning,
+                });
+            }
+            if let Some(meaning) = self.parted(&sentence, moment, mercy)? {
                 return Ok(meaning);
             }
+        }
+        if let Some(meaning) = self.half(&sentence, moment)? {
+            return Ok(meaning);
         }
         let matches = self.matches(&sentence, moment, Mercy::Unknown, |intent| {
             !self.pack.intents[intent].known
@@ -38,20 +48,25 @@ impl Engine {
         Ok(problem.unwrap_or_else(|| Meaning::Fail(self.not_understood(&sentence, moment))))
     }
 
-    /// What a sentence means without any doubt.
+    /// What a sentence means without any doubt, one thing after the other.
     pub(crate) fn certainly(
         &self,
         text: &str,
         moment: &Moment<'_>,
-    ) -> Result<Option<Choice>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<Choice>>, BTreeSet<usize>> {
         let Some(sentence) = Sentence::read(text, &self.replace) else {
             return Ok(None);
         };
-        Ok(match self.meant(&sentence, moment, Mercy::None)? {
+        let meaning = match self.meant(&sentence, moment, Mercy::None)? {
+            None => self.parted(&sentence, moment, Mercy::None)?,
+            meaning => meaning,
+        };
+        Ok(match meaning {
             Some(Meaning::Act {
                 choice,
+                then,
                 certain: true,
-            }) => Some(choice),
+            }) => Some([vec![choice], then].concat()),
             _ => None,
         })
     }
@@ -124,7 +139,11 @@ impl Engine {
                     return self.ask(vec![Choice { label, ..choice }]);
                 }
                 let certain = !forgiven && !first.has(How::Free);
-                Meaning::Act { choice, certain }
+                Meaning::Act {
+                    choice,
+                    then: Vec::new(),
+                    certain,
+                }
             }
             Err(none) if none.is_empty() => Meaning::Fail(self.text("again").to_owned()),
             Err(choices) => self.ask(choices),

@@ -23,6 +23,7 @@ mod consent;
 mod english;
 mod fast_path;
 mod house;
+mod parts;
 mod sentences;
 mod talking;
 

@@ -64,11 +64,20 @@ impl<'a> Sentence<'a> {
 
     /// True if a comma stands before a word.
     pub(crate) fn has_comma(&self, at: usize) -> bool {
+        self.has_before(at, &[','])
+    }
+
+    /// True if what stands before a word parts it from the one before that.
+    pub(crate) fn is_parted(&self, at: usize) -> bool {
+        self.has_before(at, &[',', ';', '.', '?', '!'])
+    }
+
+    fn has_before(&self, at: usize, marks: &[char]) -> bool {
         let before = at.checked_sub(1).map(|before| &self.tokens[before]);
         match (before, self.tokens.get(at)) {
             (Some(before), Some(word)) => {
                 let between = self.raw.get(before.end..word.start);
-                between.is_some_and(|between| between.contains(','))
+                between.is_some_and(|between| between.contains(marks))
             }
             _ => false,
         }

@@ -5,7 +5,7 @@ use super::*;
 use crate::{Conversation, ModelSettings};
 
 /// A model that only says that it was asked.
-struct Model;
+pub(super) struct Model;
 
 impl ModelClient for Model {
     fn provider(&self) -> Provider {
@@ -72,7 +72,10 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
         ("", "the model"),
     ] {
         assert_eq!(say(&client, text).await, expected, "{text}");
+        let understands = client.understands(text).await;
+        assert_eq!(understands, expected != "the model", "{text}");
     }
+    assert!(!Model.understands("what is 2 plus 2").await);
 }
 
 #[tokio::test(start_paused = true)]

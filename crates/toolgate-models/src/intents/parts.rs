@@ -1,0 +1,284 @@
+//! Several wishes in one sentence: `turn on the lamp and what time is it`. All of them are understood, each by itself, or nothing is
+//! done: half of what somebody wants is not what they want.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::engine::Engine;
+use super::matcher::Mercy;
+use super::meaning::{Choice, Meaning, Moment};
+use super::words::{Sentence, plain_words};
+
+/// The most places where a sentence may part. With more of them it is a story.
+const MOST_BREAKS: usize = 4;
+
+/// From a word to before another.
+type Span = (usize, usize);
+
+/// Where one part ends, and where the next begins behind the words between them.
+#[derive(Debug, Clone, Copy)]
+struct Break {
+    end: usize,
+    next: usize,
+}
+
+/// A part that is understood.
+#[derive(Debug, Clone)]
+enum Wish {
+    /// Words that mean nothing: `thank you`.
+    Nothing,
+    Act {
+        choice: Choice,
+        certain: bool,
+    },
+}
+
+/// Looks at each part once, however many ways there are to part a sentence.
+struct Parting<'a> {
+    engine: &'a Engine,
+    sentence: &'a Sentence<'a>,
+    moment: &'a Moment<'a>,
+    mercy: Mercy,
+    /// By where it is, and where the part before it is if it has an `it`.
+    known: HashMap<(Span, Span), Option<Wish>>,
+}
+
+impl Engine {
+    /// What a sentence means that has several wishes in it: as few as possible, and all of them understood.
+    pub(super) fn parted(
+        &self,
+        sentence: &Sentence<'_>,
+        moment: &Moment<'_>,
+        mercy: Mercy,
+    ) -> Result<Option<Meaning>, BTreeSet<usize>> {
+        let breaks = self.breaks(sentence);
+        if breaks.is_empty() {
+            return Ok(None);
+        }
+        let mut parting = Parting::new(self, sentence, moment, mercy);
+        let mut ways: Vec<u32> = (1..1 << breaks.len()).collect();
+        ways.sort_by_key(|way| way.count_ones());
+        for ways in ways.chunk_by(|one, other| one.count_ones() == other.count_ones()) {
+            let mut found: Option<Vec<Wish>> = None;
+            for way in ways {
+                let taken = breaks.iter().enumerate();
+                let taken = taken.filter(|(index, _)| way >> index & 1 == 1);
+                let Some(wishes) = parting.wishes(taken.map(|(_, at)| *at))? else {
+                    continue;
+                };
+                match &found {
+                    Some(other) if !is_same(other, &wishes) => return Ok(Some(self.unsure())),
+                    _ => found = Some(wishes),
+                }
+            }
+            if let Some(meaning) = found.and_then(together) {
+                return Ok(Some(meaning));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A sentence that is understood as a whole, but not for certain, and whose end is a wish of its own: `search for cats and
+    /// turn on the lamp`.
+    pub(super) fn is_two(
+        &self,
+        sentence: &Sentence<'_>,
+        moment: &Moment<'_>,
+    ) -> Result<bool, BTreeSet<usize>> {
+        let mut parting = Parting::new(self, sentence, moment, Mercy::None);
+        for at in self.breaks(sentence) {
+            let end = parting.alone((at.next, sentence.tokens.len()))?;
+            if let Some(Wish::Act { certain: true, .. }) = end {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is said where one side of a sentence is understood and the other is not.
+    pub(super) fn half(
+        &self,
+        sentence: &Sentence<'_>,
+        moment: &Moment<'_>,
+    ) -> Result<Option<Meaning>, BTreeSet<usize>> {
+        let mut parting = Parting::new(self, sentence, moment, Mercy::Spelling);
+        let count = sentence.tokens.len();
+        let breaks = self.breaks(sentence);
+        let ends = breaks
+            .iter()
+            .rev()
+            .map(|at| ((0, at.end), (at.next, count)));
+        let begins = breaks.iter().map(|at| ((at.next, count), (0, at.end)));
+        for ((from, to), rest) in ends.chain(begins) {
+            if let Some(Wish::Act { .. }) = parting.alone((from, to))? {
+                let words = [
+                    ("wish", sentence.written(from, to)),
+                    ("rest", sentence.written(rest.0, rest.1)),
+                ];
+                return Ok(Some(Meaning::Fail(self.filled("half", &words))));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn unsure(&self) -> Meaning {
+        Meaning::Fail(self.text("unsure").to_owned())
+    }
+
+    /// None if there are too many.
+    fn breaks(&self, sentence: &Sentence<'_>) -> Vec<Break> {
+        let groups = &self.pack.groups;
+        let joins = |at: usize| {
+            let word = &sentence.tokens[at].text;
+            groups.and.contains(word) || groups.then.contains(word)
+        };
+        let count = sentence.tokens.len();
+        let (mut breaks, mut at) = (Vec::new(), 1);
+        while at < count {
+            let next = (at..count).find(|at| !joins(*at)).unwrap_or(count);
+            if next < count && (next > at || sentence.is_parted(at)) {
+                breaks.push(Break { end: at, next });
+            }
+            at = next.max(at + 1);
+        }
+        if breaks.len() > MOST_BREAKS {
+            breaks.clear();
+        }
+        breaks
+    }
+}
+
+impl<'a> Parting<'a> {
+    fn new(
+        engine: &'a Engine,
+        sentence: &'a Sentence<'a>,
+        moment: &'a Moment<'a>,
+        mercy: Mercy,
+    ) -> Self {
+        Self {
+            engine,
+            sentence,
+            moment,
+            mercy,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The wishes between these breaks, if each is understood.
+    fn wishes(
+        &mut self,
+        breaks: impl Iterator<Item = Break>,
+    ) -> Result<Option<Vec<Wish>>, BTreeSet<usize>> {
+        let count = self.sentence.tokens.len();
+        let last = Break {
+            end: count,
+            next: count,
+        };
+        let mut wishes: Vec<Wish> = Vec::new();
+        let (mut from, mut before) = (0, Span::default());
+        for at in breaks.chain([last]) {
+            let here = (from, at.end);
+            let Some(wish) = self.wish(here, before, wishes.last())? else {
+                return Ok(None);
+            };
+            wishes.push(wish);
+            (before, from) = (here, at.next);
+        }
+        Ok(Some(wishes))
+    }
+
+    /// What some words mean by themselves.
+    fn alone(&mut self, span: Span) -> Result<Option<Wish>, BTreeSet<usize>> {
+        self.wish(span, Span::default(), None)
+    }
+
+    /// What some words mean after a part that means something else, which `it` may be about.
+    fn wish(
+        &mut self,
+        span: Span,
+        before: Span,
+        meant: Option<&Wish>,
+    ) -> Result<Option<Wish>, BTreeSet<usize>> {
+        let words = &self.sentence.tokens[span.0..span.1];
+        let pronouns = &self.engine.pack.pronouns;
+        let before = match words.iter().any(|word| pronouns.contains(&word.text)) {
+            true => before,
+            false => Span::default(),
+        };
+        if let Some(known) = self.known.get(&(span, before)) {
+            return Ok(known.clone());
+        }
+        let last: Vec<_> = match meant {
+            Some(Wish::Act { choice, .. }) => {
+                choice.calls.iter().map(|call| call.slots.clone()).collect()
+            }
+            _ => self.moment.last.to_vec(),
+        };
+        let moment = Moment {
+            last: &last,
+            ..*self.moment
+        };
+        let wish = self.look(self.sentence.around(span.0, span.1), &moment)?;
+        self.known.insert((span, before), wish.clone());
+        Ok(wish)
+    }
+
+    fn look(&self, text: &str, moment: &Moment<'_>) -> Result<Option<Wish>, BTreeSet<usize>> {
+        if self.engine.after_fillers(&plain_words(text)).is_empty() {
+            return Ok(Some(Wish::Nothing));
+        }
+        let Some(part) = Sentence::read(text, &self.engine.replace) else {
+            return Ok(None);
+        };
+        for mercy in [Mercy::None, Mercy::Spelling] {
+            if mercy > self.mercy {
+                break;
+            }
+            if let Some(meaning) = self.engine.meant(&part, moment, mercy)? {
+                return Ok(match meaning {
+                    Meaning::Act {
+                        choice, certain, ..
+                    } => Some(Wish::Act { choice, certain }),
+                    // A question, or mere words: not what can be done beside something else.
+                    _ => None,
+                });
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What is to be done, one after the other.
+fn together(wishes: Vec<Wish>) -> Option<Meaning> {
+    let mut all_certain = true;
+    let steps = wishes.into_iter().filter_map(|wish| match wish {
+        Wish::Nothing => None,
+        Wish::Act { choice, certain } => {
+            all_certain &= certain;
+            Some(choice)
+        }
+    });
+    let mut steps: Vec<Choice> = steps.collect();
+    if steps.is_empty() {
+        return None;
+    }
+    let choice = steps.remove(0);
+    Some(Meaning::Act {
+        choice,
+        then: steps,
+        certain: all_certain,
+    })
+}
+
+fn is_same(one: &[Wish], other: &[Wish]) -> bool {
+    let calls = |wishes: &[Wish]| -> Vec<_> {
+        let acts = wishes.iter().filter_map(|wish| match wish {
+            Wish::Nothing => None,
+            Wish::Act { choice, .. } => Some(choice),
+        });
+        let calls = acts.flat_map(|choice| &choice.calls);
+        calls
+            .map(|call| (call.tool.clone(), call.arguments.clone()))
+            .collect()
+    };
+    calls(one) == calls(other)
+}
