@@ -132,6 +132,13 @@ impl ModelClient for StandIn {
         self.now().catalog(tools)
     }
 
+    fn understands<'a>(&'a self, text: &'a str) -> BoxFuture<'a, bool> {
+        match self.is_lost() {
+            true => self.sentences.understands(text),
+            false => self.now().understands(text),
+        }
+    }
+
     fn reply<'a>(
         &'a self,
         request: Request<'a>,

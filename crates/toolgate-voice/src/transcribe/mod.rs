@@ -9,6 +9,7 @@
 mod asr;
 mod hallucination;
 mod plain;
+mod remnant;
 mod worth;
 
 use futures::future::BoxFuture;
@@ -17,6 +18,7 @@ pub use asr::WyomingAsr;
 pub use hallucination::is_hallucination;
 pub use plain::plain;
 pub(crate) use plain::{is_cancel, without_wake_word};
+pub(crate) use remnant::behind_remnant;
 pub use worth::worth;
 
 use crate::{EngineError, Utterance};

@@ -71,17 +71,7 @@ pub(crate) fn without_wake_word<'a>(
     wake_word: &str,
     in_one_breath: bool,
 ) -> &'a str {
-    let is_version = |word: &&str| {
-        let number = word.strip_prefix('v').unwrap_or(word);
-        number.starts_with(|letter: char| letter.is_ascii_digit())
-    };
-    let name = wake_word.split(is_between).filter(|word| !word.is_empty());
-    let name = words(
-        &name
-            .take_while(|word| !is_version(word))
-            .collect::<Vec<_>>()
-            .join(" "),
-    );
+    let name = name_of(wake_word);
     let Some(last) = name.last() else {
         return text;
     };
@@ -107,8 +97,19 @@ pub(crate) fn without_wake_word<'a>(
     rest.unwrap_or(text)
 }
 
+/// The words of a wake word, without its version.
+pub(super) fn name_of(wake_word: &str) -> Vec<String> {
+    let is_version = |word: &&str| {
+        let number = word.strip_prefix('v').unwrap_or(word);
+        number.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let name = wake_word.split(is_between).filter(|word| !word.is_empty());
+    let name: Vec<&str> = name.take_while(|word| !is_version(word)).collect();
+    words(&name.join(" "))
+}
+
 /// The words of a text, folded, each with what comes behind it.
-fn said(text: &str) -> Vec<(String, &str)> {
+pub(super) fn said(text: &str) -> Vec<(String, &str)> {
     let mut said = Vec::new();
     let mut rest = text.trim_start_matches(is_between);
     while !rest.is_empty() {
@@ -119,7 +120,7 @@ fn said(text: &str) -> Vec<(String, &str)> {
     said
 }
 
-fn is_between(letter: char) -> bool {
+pub(super) fn is_between(letter: char) -> bool {
     !letter.is_alphanumeric()
 }
 

@@ -8,7 +8,9 @@ use tokio::time::{Instant, timeout};
 
 use super::stages::Asked;
 use super::{Job, Reason, Shared, survive};
-use crate::transcribe::{is_cancel, is_hallucination, plain, without_wake_word, worth};
+use crate::transcribe::{
+    behind_remnant, is_cancel, is_hallucination, plain, without_wake_word, worth,
+};
 use crate::{EngineError, Event, Role, State, Tone, Utterance};
 
 /// An engine keeps its deadline itself; this is for one that does not.
@@ -112,8 +114,7 @@ impl Shared {
         let (heard, problem) = match text {
             Ok(text) => {
                 self.engines.worked(Role::Transcription);
-                let name = utterance.wake_word.as_deref().unwrap_or_default();
-                let heard = plain(without_wake_word(&text, name, utterance.in_one_breath));
+                let heard = self.request_in(&text, &utterance).await;
                 if heard.is_empty() {
                     return Err(Reason::NoWords.into());
                 }
@@ -141,6 +142,27 @@ impl Shared {
             transcribed: problem.is_none().then_some(transcribed),
         };
         Ok((asked, problem))
+    }
+
+    /// What was said without the name it was said to.
+    async fn request_in(&self, text: &str, utterance: &Utterance) -> String {
+        let name = utterance.wake_word.as_deref().unwrap_or_default();
+        let heard = plain(without_wake_word(text, name, utterance.in_one_breath));
+        let client = self.conversations.client();
+        if !utterance.in_one_breath || name.is_empty() || client.understands(&heard).await {
+            return heard;
+        }
+        let mut understood = Vec::new();
+        for request in behind_remnant(&heard, name) {
+            if is_cancel(request) || client.understands(request).await {
+                understood.push(request);
+            }
+        }
+        // Whatever is left of its name: if exactly one request fits behind it, that is what was meant.
+        match understood.as_slice() {
+            [request] => (*request).to_owned(),
+            _ => heard,
+        }
     }
 
     async fn transcribe(&self, utterance: &Utterance) -> Result<String, EngineError> {

@@ -8,5 +8,6 @@ mod barge_in;
 mod endurance;
 mod engines;
 mod fillers;
+mod names;
 mod queue;
 mod support;
