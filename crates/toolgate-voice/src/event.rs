@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use toolgate_core::ToolOutcome;
+use toolgate_core::{CallId, ToolOutcome};
 use toolgate_journal::VoiceTurn;
 
 use crate::Role;
@@ -79,6 +79,8 @@ pub enum Event<'a> {
     },
     /// A tool starts.
     Calling {
+        /// Which call.
+        id: CallId,
         /// Its name.
         name: &'a str,
         /// What it is given, as JSON.

@@ -22,8 +22,6 @@ const LONGEST_ID: usize = 256;
 pub struct Asked {
     /// What somebody said, without blanks around it.
     pub text: String,
-    /// Its language.
-    pub language: Option<String>,
     /// Requests with the same id belong together.
     pub conversation_id: Option<String>,
     /// The device somebody spoke to.
@@ -126,7 +124,6 @@ impl HandleService {
 #[derive(Default)]
 struct Request {
     text: String,
-    language: Option<String>,
     context: Option<Context>,
     /// A client that sends pieces understands pieces.
     streaming: bool,
@@ -136,7 +133,6 @@ impl Request {
     fn asked(&self, connection: u64) -> Asked {
         Asked {
             text: self.text.trim().to_owned(),
-            language: self.language.clone(),
             conversation_id: self.id("conversation_id"),
             device_id: self.id("device_id"),
             satellite_id: self.id("satellite_id"),
@@ -231,10 +227,9 @@ struct Inbox {
 impl Inbox {
     async fn take(&mut self, guest: &mut Guest, event: Event) -> Result<(), EngineError> {
         match event {
-            Event::TranscriptStart { language, context } => {
+            Event::TranscriptStart { context, .. } => {
                 self.pieces = Some(Request {
                     text: String::new(),
-                    language,
                     context,
                     streaming: true,
                 });
@@ -246,15 +241,10 @@ impl Inbox {
                     pieces.text.push_str(&text);
                 }
             }
-            Event::Transcript {
-                text,
-                language,
-                context,
-            } => {
+            Event::Transcript { text, context, .. } => {
                 let streaming = self.pieces.take().is_some();
                 self.next = Some(Request {
                     text,
-                    language,
                     context,
                     streaming,
                 });

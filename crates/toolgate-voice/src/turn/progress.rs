@@ -179,6 +179,7 @@ impl Progress {
         drop(inner);
         self.state(&State::Calling(call.name.clone()));
         self.watcher.event(Event::Calling {
+            id,
             name: &call.name,
             arguments: &arguments,
         });

@@ -124,10 +124,13 @@ fn a_turn_is_one_line_of_json_for_programs() {
     let turn = done.json();
     assert_eq!(turn["source"], "wav", "{done:?}");
     assert_eq!(turn["answer"], "It was a **Saturday**.");
+    let calls = turn["calls"].as_array().unwrap();
+    assert_eq!((&turn["outcome"], calls.len()), (&json!("answered"), 1));
     assert_eq!(
-        (&turn["outcome"], turn["calls"].as_array().map(Vec::len)),
-        (&json!("answered"), Some(1))
+        (&calls[0]["tool"], &calls[0]["success"]),
+        (&json!("datetime"), &json!(true))
     );
+    assert!(calls[0]["duration_ms"].as_f64().is_some(), "{turn}");
     assert_eq!(done.code, Some(0));
     assert!(!engines.tts.texts().join(" ").contains('*'));
 }

@@ -51,6 +51,11 @@ pub trait Sounding: fmt::Debug + Send + Sync {
 
     /// Makes it so.
     fn set_volume(&self, state: VolumeState);
+
+    /// Why nothing can be heard however loud it is, in a sentence for a person: there is no volume to tell or to change then.
+    fn unheard(&self) -> Option<String> {
+        None
+    }
 }
 
 /// How loud something is, or will be once it is no longer muted.
@@ -215,6 +220,9 @@ impl Handler for Own {
 impl Own {
     fn answer(&self, asked: &Asked) -> Result<Value, ToolError> {
         asked.check()?;
+        if let Some(why) = self.sounding.unheard() {
+            return Err(ToolError::failed(why));
+        }
         let _one_at_a_time = self.one_at_a_time.lock();
         let state = self.sounding.volume();
         let wanted = state.after(asked);

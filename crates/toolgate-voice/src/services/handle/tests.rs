@@ -100,7 +100,6 @@ async fn home_assistant_asks_and_is_answered_with_its_context() {
     let text = |text: &str| Some(text.to_owned());
     let expected = Asked {
         text: "Turn on the light.".to_owned(),
-        language: text("en"),
         conversation_id: text("01J"),
         device_id: text("d1"),
         satellite_id: text("assist_satellite.kitchen"),

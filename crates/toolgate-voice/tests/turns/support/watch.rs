@@ -44,7 +44,9 @@ fn words(event: &Event<'_>) -> String {
         Event::State(state) => format!("state {state:?}").to_lowercase(),
         Event::Heard { text, .. } => format!("heard {text}"),
         Event::Dropped { why, .. } => format!("dropped {why}"),
-        Event::Calling { name, arguments } => format!("calling {name} {arguments}"),
+        Event::Calling {
+            name, arguments, ..
+        } => format!("calling {name} {arguments}"),
         Event::Called(outcome) => {
             format!("called {} {}", outcome.tool_name, outcome.is_success())
         }

@@ -2,6 +2,7 @@
 //!
 //! What happens in between is `toolgate-voice`; here it is given a model, tools, and somebody who looks.
 
+mod calls;
 mod keys;
 mod line;
 mod paint;
@@ -35,12 +36,13 @@ use volume::Voice;
 const FIXED: [&str; 3] = ["model", "mqtt", "voice"];
 
 pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exit> {
-    let loudness = Loudness::default();
+    let voice = Arc::new(Voice::default());
     let mut occasion = Occasion::new("toolgate voice");
     occasion.origin = Origin::Voice;
-    occasion.services.sounding = Some(Arc::new(Voice(loudness.clone())));
+    occasion.services.sounding = Some(voice.clone());
     let setting = Arc::new(Setting::new(global, &options.model, occasion)?);
     let wanted = Wanted::read(&setting.config, options)?;
+    voice.settle(&wanted.settings, wanted.input.is_some());
     if let Some(remark) = wanted.remark() {
         match say::is_followed() {
             true => say::note(remark),
@@ -49,6 +51,7 @@ pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exi
     }
     let admitted = setting.admitted();
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    let loudness = voice.loudness.clone();
     let exit = runtime.block_on(converse(&setting, options, wanted, admitted, loudness));
     // A thread that waits for a key must not hold up the end.
     runtime.shutdown_background();

@@ -11,11 +11,12 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Redactor, ToolOutcome, escape};
+use toolgate_core::{CallId, Redactor, ToolOutcome, escape};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 use toolgate_models::Chosen;
 use toolgate_voice::{Event, Reason, Role, Watcher};
 
+use super::calls::Calls;
 use super::line::Line;
 use super::paint::{Canvas, Painter, Said};
 use crate::clean::clean;
@@ -56,8 +57,7 @@ struct Shared {
     canvas: Canvas,
     /// Cancelled once there was a turn, if one is enough.
     enough: Option<CancellationToken>,
-    /// Tools that are at work, and how each call is shown.
-    running: Mutex<Vec<(String, String)>>,
+    calls: Mutex<Calls>,
     /// Engines that are known to be away, by name.
     lost: Mutex<HashSet<String>>,
     /// The start is over.
@@ -83,7 +83,7 @@ impl View {
             redactor,
             canvas: Canvas::new(line, manner.drawn, spinner),
             enough,
-            running: Mutex::default(),
+            calls: Mutex::default(),
             lost: Mutex::default(),
             is_ready: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
@@ -111,9 +111,9 @@ impl View {
         self.0.canvas.say(said);
     }
 
-    fn running(&self) -> MutexGuard<'_, Vec<(String, String)>> {
-        let running = self.0.running.lock();
-        running.unwrap_or_else(PoisonError::into_inner)
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        let calls = self.0.calls.lock();
+        calls.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known_lost(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -232,7 +232,7 @@ impl View {
         }
     }
 
-    fn calling(&self, name: &str, arguments: &str) {
+    fn calling(&self, id: CallId, name: &str, arguments: &str) {
         let shown = match arguments {
             "" | "{}" => escape(name),
             _ => {
@@ -240,19 +240,14 @@ impl View {
                 format!("{} {arguments}", escape(name))
             }
         };
-        self.running().push((name.to_owned(), shown));
+        self.calls().begin(id, name, shown);
         self.0.canvas.line(Line::keep_words);
     }
 
     /// The log has a record of each call already.
     fn called(&self, outcome: &ToolOutcome) {
-        let name = &outcome.tool_name;
-        let mut running = self.running();
-        let known = running.iter().position(|(tool, _)| tool == name);
-        let known = known.map(|index| running.remove(index));
-        drop(running);
+        let title = self.calls().end(outcome);
         self.show(|| {
-            let title = known.map_or_else(|| escape(name), |(_, title)| title);
             let (mark, dim) = (mark(outcome.is_success()), Style::new().dimmed());
             let took = seconds(outcome.elapsed);
             let error = self.below(outcome.error().as_deref());
@@ -262,10 +257,13 @@ impl View {
 
     fn turn(&self, turn: &VoiceTurn) {
         self.0.canvas.line(Line::forget_words);
-        // What still runs belongs to nobody any more.
-        self.running().clear();
+        let calls = self.calls().take(&turn.calls);
         match self.0.manner.json {
-            true => self.record(&turn.source, json!(turn)),
+            true => {
+                let mut record = json!(turn);
+                record["calls"] = calls;
+                self.record(&turn.source, record);
+            }
             false => self.say(Said::Result(clean(&turn.answer).trim().to_owned())),
         }
         let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
@@ -311,7 +309,11 @@ impl Watcher for View {
             Event::Heard { text, .. } => self.heard(text),
             Event::File(file) => self.file(file),
             Event::Dropped { source, heard, why } => self.dropped(source, heard, why),
-            Event::Calling { name, arguments } => self.calling(name, arguments),
+            Event::Calling {
+                id,
+                name,
+                arguments,
+            } => self.calling(id, name, arguments),
             Event::Called(outcome) => self.called(outcome),
             Event::Words(words) => self.0.canvas.line(|line| line.words(words)),
             Event::TakenBack => self.0.canvas.line(Line::take_back),

@@ -1,23 +1,46 @@
 //! What the tool `volume` governs here: the voice that speaks, not the machine's speakers.
 
+use std::sync::OnceLock;
+
 use toolgate_tools::builtin::{Sounding, VolumeState};
-use toolgate_voice::Loudness;
+use toolgate_voice::{Loudness, VoiceSettings};
 
 /// The gateway's voice.
-#[derive(Debug)]
-pub(super) struct Voice(pub(super) Loudness);
+#[derive(Debug, Default)]
+pub(super) struct Voice {
+    pub(super) loudness: Loudness,
+    /// Why nobody hears it, if that is so.
+    unheard: OnceLock<&'static str>,
+}
+
+impl Voice {
+    /// From now on it is known whether there is anything to hear: with these settings, and somebody in the room or nobody.
+    pub(super) fn settle(&self, settings: &VoiceSettings, has_listeners: bool) {
+        let why = match (settings.tts.as_str(), settings.output.as_str()) {
+            _ if !has_listeners => "Answers are given in writing here: there is no volume.",
+            ("none", _) | (_, "none") => "Nothing is spoken aloud here: there is no volume.",
+            _ => return,
+        };
+        self.unheard.get_or_init(|| why);
+    }
+}
 
 impl Sounding for Voice {
     fn volume(&self) -> VolumeState {
         VolumeState {
-            level: self.0.level().into(),
-            muted: self.0.muted(),
+            level: self.loudness.level().into(),
+            muted: self.loudness.muted(),
         }
     }
 
     fn set_volume(&self, state: VolumeState) {
-        self.0.set(u8::try_from(state.level).unwrap_or(u8::MAX));
-        self.0.mute(state.muted);
+        let level = u8::try_from(state.level).unwrap_or(u8::MAX);
+        self.loudness.set(level);
+        self.loudness.mute(state.muted);
+    }
+
+    fn unheard(&self) -> Option<String> {
+        self.unheard.get().map(|why| (*why).to_owned())
     }
 }
 
@@ -27,13 +50,37 @@ mod tests {
 
     #[test]
     fn the_volume_is_that_of_the_voice() {
-        let loudness = Loudness::new(80);
-        let voice = Voice(loudness.clone());
+        let voice = Voice::default();
+        voice.settle(&VoiceSettings::default(), true);
+        assert_eq!(voice.unheard(), None);
         for (level, muted, kept) in [(30, true, 30), (0, false, 0), (1000, false, 100)] {
             voice.set_volume(VolumeState { level, muted });
+            let loudness = &voice.loudness;
             assert_eq!((loudness.level(), loudness.muted()), (kept, muted));
             let level = kept.into();
             assert_eq!(voice.volume(), VolumeState { level, muted });
+        }
+    }
+
+    #[test]
+    fn where_nothing_sounds_there_is_nothing_to_govern() {
+        for (tts, output, has_listeners, expected) in [
+            ("espeak-ng", "x.wav", true, None),
+            ("espeak-ng", "none", true, Some("Nothing is spoken aloud")),
+            ("none", "", true, Some("Nothing is spoken aloud")),
+            ("espeak-ng", "", false, Some("Answers are given in writing")),
+        ] {
+            let voice = Voice::default();
+            let mut settings = VoiceSettings::default();
+            tts.clone_into(&mut settings.tts);
+            output.clone_into(&mut settings.output);
+            voice.settle(&settings, has_listeners);
+            let why = voice.unheard();
+            let begins = expected.map(|begins| why.as_ref().unwrap().starts_with(begins));
+            assert_eq!(
+                (why.is_some(), begins),
+                (expected.is_some(), expected.map(|_| true))
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::Handlers;
 use crate::builtin::BuiltinSettings;
 
 #[derive(Debug)]
-struct Voice(std::sync::Mutex<VolumeState>);
+struct Voice(std::sync::Mutex<VolumeState>, Option<&'static str>);
 
 impl Sounding for Voice {
     fn volume(&self) -> VolumeState {
@@ -17,6 +17,20 @@ impl Sounding for Voice {
     fn set_volume(&self, state: VolumeState) {
         *self.0.lock().unwrap() = state;
     }
+
+    fn unheard(&self) -> Option<String> {
+        self.1.map(str::to_owned)
+    }
+}
+
+fn executor(voice: &Arc<Voice>) -> ToolExecutor {
+    let settings = BuiltinSettings {
+        sounding: Some(voice.clone()),
+        ..BuiltinSettings::default()
+    };
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(Handlers::new(&settings).builtin_tools());
+    ToolExecutor::new(manager)
 }
 
 #[tokio::test]
@@ -25,14 +39,8 @@ async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
         level: 40,
         muted: false,
     };
-    let voice = Arc::new(Voice(std::sync::Mutex::new(state)));
-    let settings = BuiltinSettings {
-        sounding: Some(voice.clone()),
-        ..BuiltinSettings::default()
-    };
-    let manager = Arc::new(ToolManager::new());
-    manager.add_all(Handlers::new(&settings).builtin_tools());
-    let executor = ToolExecutor::new(manager);
+    let voice = Arc::new(Voice(std::sync::Mutex::new(state), None));
+    let executor = executor(&voice);
     let call = async |arguments: Value| {
         let outcome = executor.execute(ToolCall::new("volume", arguments)).await;
         outcome.to_envelope()
@@ -53,4 +61,22 @@ async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
             .description()
             .contains("the voice that speaks")
     );
+}
+
+#[tokio::test]
+async fn of_a_voice_that_nobody_hears_no_volume_is_told_or_changed() {
+    let state = VolumeState {
+        level: 40,
+        muted: false,
+    };
+    let voice = Arc::new(Voice(
+        std::sync::Mutex::new(state),
+        Some("Nobody hears me."),
+    ));
+    let executor = executor(&voice);
+    for arguments in [json!({ "action": "get" }), json!({ "action": "mute" })] {
+        let outcome = executor.execute(ToolCall::new("volume", arguments)).await;
+        assert_eq!(outcome.error().as_deref(), Some("Nobody hears me."));
+    }
+    assert_eq!(voice.volume(), state);
 }

@@ -87,10 +87,15 @@ fn tell_all(view: &View) {
         heard: "",
         why: &Reason::Overrun.to_string(),
     });
-    for (name, arguments) in [("echo", "{\"a\":\"hunter22\"}"), ("none", "{}")] {
-        view.event(Event::Calling { name, arguments });
+    let [call, none] = ["echo", "none"].map(|name| ToolCall::new(name, json!({})));
+    for (call, arguments) in [(&call, "{\"a\":\"hunter22\"}"), (&none, "{}")] {
+        let (id, name) = (call.id(), call.name());
+        view.event(Event::Calling {
+            id,
+            name,
+            arguments,
+        });
     }
-    let call = ToolCall::new("echo", json!({}));
     let error = ToolError::NotFound {
         name: "echo".to_owned(),
         known: Vec::new(),
