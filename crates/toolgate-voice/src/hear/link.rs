@@ -25,14 +25,14 @@ pub struct SatelliteLink {
 }
 
 /// The other end: what is to be sent.
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     sound: mpsc::Receiver<Event>,
     news: mpsc::Receiver<Event>,
 }
 
 impl Outgoing {
     /// The next event that is to be sent, news before sound; none once nobody is left to speak.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
             Some(event) = self.news.recv() => Some(event),
@@ -44,7 +44,7 @@ impl Outgoing {
 
 impl SatelliteLink {
     /// A link, what it wants to be sent, and how it hears that all was played.
-    pub(super) fn new(at: &str) -> (Self, Outgoing, watch::Sender<u64>) {
+    pub(crate) fn new(at: &str) -> (Self, Outgoing, watch::Sender<u64>) {
         let (sound, sound_out) = mpsc::channel(SOUND);
         let (news, news_out) = mpsc::channel(NEWS);
         let (playing, played) = watch::channel(0);

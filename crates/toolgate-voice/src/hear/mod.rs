@@ -13,6 +13,7 @@ mod link;
 mod paced;
 pub(crate) mod program;
 mod recorder;
+pub(crate) mod server;
 mod service;
 mod stream;
 pub(crate) mod words;

@@ -103,7 +103,11 @@ impl Running {
     pub(crate) fn failed(&self, why: &str) -> EngineError {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let words = String::from_utf8_lossy(&tail);
-        let lines: Vec<&str> = words.lines().map(str::trim).collect();
+        let mut lines: Vec<&str> = words.lines().map(str::trim).collect();
+        // A library of ALSA's tells of each of its steps that failed, and the program after that in one line what did.
+        if lines.iter().any(|line| is_plain(line)) {
+            lines.retain(|line| is_plain(line));
+        }
         match escape(lines.join("; ").trim_matches([';', ' '])) {
             said if said.is_empty() => failed(&self.name, why),
             said => failed(&self.name, &format!("{why}: {said}")),
@@ -123,6 +127,11 @@ impl Drop for Running {
         self.kill();
         self.stderr.abort();
     }
+}
+
+/// True for a line that says something, and not where in a library.
+fn is_plain(line: &str) -> bool {
+    !line.is_empty() && !line.contains("ALSA lib ")
 }
 
 fn failed(program: &str, why: &str) -> EngineError {
@@ -195,6 +204,14 @@ mod tests {
             (
                 "echo one >&2; echo ' two ' >&2; echo >&2; exit 1",
                 Some("sh: ended (exit status: 1): one; two"),
+            ),
+            (
+                "echo 'ALSA lib conf.c:5180:(x) no card' >&2; echo 'main:831: audio open error' >&2; exit 1",
+                Some("sh: ended (exit status: 1): main:831: audio open error"),
+            ),
+            (
+                "echo 'ALSA lib conf.c:5180:(x) no card' >&2; exit 1",
+                Some("sh: ended (exit status: 1): ALSA lib conf.c:5180:(x) no card"),
             ),
             ("exit 3", Some("sh: ended (exit status: 3)")),
             ("kill -9 $$", Some("sh: ended (signal: 9 (SIGKILL))")),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::program::{self, Running, read_some};
+use super::program::{Running, read_some};
+use super::server::first_of;
 
 /// How long a program may take to say what it can do.
 const HELP: Duration = Duration::from_secs(3);
@@ -33,11 +34,10 @@ impl Recorder {
         }
     }
 
-    /// The first that this machine has.
+    /// The first that this machine has, with the sound server it needs.
     pub(super) fn probe() -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|recorder| program::find(recorder.name()).is_some())
+        let found = first_of(&Self::ALL.map(Self::name))?;
+        Self::ALL.into_iter().find(|one| one.name() == found)
     }
 
     /// The command that writes raw sound, 16-bit mono at 16 kHz, to its stdout.

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 use crate::EngineError;
 use crate::audio::Format;
-use crate::hear::program::{Running, find};
+use crate::hear::program::Running;
+use crate::hear::server::first_of;
 use crate::speak::pace::Pace;
 use crate::speak::{Output, Playing};
 
@@ -40,16 +41,13 @@ impl Program {
         Self { words }
     }
 
-    /// The first program that this machine has.
+    /// The first program that this machine has, with the sound server it needs.
     ///
     /// # Errors
     ///
     /// If it has none.
     pub fn probe() -> Result<Self, EngineError> {
-        let known = Self::KNOWN
-            .into_iter()
-            .find(|program| find(program).is_some());
-        let program = known.ok_or_else(|| EngineError::Program {
+        let program = first_of(&Self::KNOWN).ok_or_else(|| EngineError::Program {
             program: "output".to_owned(),
             why: "this machine has no program to play sound; install pipewire-bin (pw-play), pulseaudio-utils (paplay) or \
                   alsa-utils (aplay), or set `voice.output`"
