@@ -2,21 +2,20 @@
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::Progress;
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Shorter calls need no spinner.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
 pub(crate) const TURN: Duration = Duration::from_millis(100);
 pub(crate) const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
 
-/// How many lines at the end of the terminal are ours to take back.
-static DRAWN: AtomicUsize = AtomicUsize::new(0);
+/// How wide the lines at the end of the terminal are that are ours to take back.
+static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A line on stderr with the elapsed time. On anything but a terminal it draws nothing. Clones are the same spinner.
 #[derive(Clone)]
@@ -49,10 +48,17 @@ pub(crate) fn clear_line() {
 
 /// What takes back the lines that were drawn last.
 fn taken_back() -> String {
-    match DRAWN.swap(0, Ordering::Relaxed) {
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match rows(&std::mem::take(&mut *drawn), width() + 1) {
         0 => String::new(),
-        lines => format!("\r\x1b[2K{}", "\x1b[1A\x1b[2K".repeat(lines - 1)),
+        rows => format!("\r\x1b[2K{}", "\x1b[1A\x1b[2K".repeat(rows - 1)),
     }
+}
+
+/// How many rows lines take that were drawn when the terminal was as wide or wider: it breaks those that do not fit any more.
+fn rows(lines: &[usize], columns: usize) -> usize {
+    let rows = lines.iter().map(|width| width.div_ceil(columns).max(1));
+    rows.sum()
 }
 
 /// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal.
@@ -62,7 +68,8 @@ pub(crate) fn draw(lines: &[String]) {
     let mut err = std::io::stderr().lock();
     let text = format!("{}{}", taken_back(), lines.join("\n"));
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
-    DRAWN.store(lines.len(), Ordering::Relaxed);
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *drawn = lines.iter().map(|line| line.width()).collect();
 }
 
 /// How wide a line may be. One column stays free: a line that wraps could not be taken back.
@@ -160,7 +167,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::fitting;
+    use super::{fitting, rows};
 
     #[test]
     fn a_line_is_cut_by_columns() {
@@ -173,6 +180,20 @@ mod tests {
             ("a", 0, ""),
         ] {
             assert_eq!(fitting(text, width), expected);
+        }
+    }
+
+    #[test]
+    fn lines_that_a_narrower_terminal_breaks_are_taken_back_whole() {
+        for (lines, columns, expected) in [
+            (&[][..], 80, 0),
+            (&[0], 80, 1),
+            (&[56, 28], 80, 2),
+            (&[56, 28], 40, 3),
+            (&[80, 81], 40, 5),
+            (&[5], 1, 5),
+        ] {
+            assert_eq!(rows(lines, columns), expected, "{lines:?}");
         }
     }
 }

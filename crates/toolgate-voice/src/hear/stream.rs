@@ -47,7 +47,10 @@ fn descriptor(file: OwnedFd, rate: u32) -> Result<Box<dyn Source>, EngineError> 
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::fs::File::from_std(again.into())),
     };
-    Ok(Box::new(Stream::new("stdin", bytes, decoder)))
+    Ok(Box::new(Stdin {
+        stream: Stream::new("stdin", bytes, decoder),
+        is_silent: true,
+    }))
 }
 
 /// What a command writes until it ends.
@@ -123,9 +126,24 @@ impl Stream {
     }
 }
 
-impl Source for Stream {
+/// What is piped into this program.
+struct Stdin {
+    stream: Stream,
+    /// Nothing came so far.
+    is_silent: bool,
+}
+
+impl Source for Stdin {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Heard>, EngineError>> {
-        Box::pin(async { Ok(self.read().await?.map(Heard::Sound)) })
+        Box::pin(async {
+            let sound = self.stream.read().await?;
+            // A recorder that failed has said why; but whoever reads only this would take it for a success.
+            if std::mem::take(&mut self.is_silent) && sound.is_none() {
+                let why = "it ended without any sound: does the program before it record?";
+                return Err(failed("stdin", why.to_owned()));
+            }
+            Ok(sound.map(Heard::Sound))
+        })
     }
 }
 

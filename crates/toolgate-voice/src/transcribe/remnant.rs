@@ -91,7 +91,7 @@ mod tests {
             ("of its turn", ""),
         ] {
             let behind = behind_remnant(text, wake_word);
-            let acts = behind.iter().any(|request| *request == "turn it on");
+            let acts = behind.contains(&"turn it on");
             assert!(!acts, "{text}: {behind:?}");
         }
     }

@@ -305,19 +305,22 @@ fn what_is_open_to_the_network_is_warned_of_once() {
 
 #[test]
 fn ctrl_c_ends_it_and_its_servers() {
-    let engines = Engines::new([]);
-    let mark = format!("voice of {}", std::process::id());
-    let config = json!({ "mcpServers": { "deaf": server(&mark) } });
-    let run = engines.intents(&["--mic", "-", "--config", "servers.json"]);
-    let run = run.file("servers.json", config.to_string());
-    let (mut child, _folder) = run.start_open();
-    // Waiting would close it, and sound that ends ends it too.
-    let _sound = child.stdin.take();
-    wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
-    signal("-INT", &child);
-    let done = Done::from(child.wait_with_output().unwrap());
-    assert_eq!(done.code, Some(130), "{done:?}");
-    wait_until("nothing is left", || fakemcp::processes(&mark).is_empty());
+    for input in [["--mic", "-"], ["--wav", SPOKEN]] {
+        let engines = Engines::new([]);
+        let mark = format!("voice of {}", std::process::id());
+        let config = json!({ "mcpServers": { "deaf": server(&mark) } });
+        let run = engines.intents(&[input[0], input[1], "--config", "servers.json"]);
+        let run = run.file("servers.json", config.to_string());
+        let (mut child, _folder) = run.start_open();
+        // Waiting would close it, and sound that ends ends it too.
+        let _sound = child.stdin.take();
+        wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
+        signal("-INT", &child);
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "{input:?}: {done:?}");
+        assert!(!done.stderr.contains("error: "), "{input:?}: {done:?}");
+        wait_until("nothing is left", || fakemcp::processes(&mark).is_empty());
+    }
 }
 
 #[test]

@@ -192,6 +192,15 @@ async fn a_pipe_and_a_file_on_stdin_are_heard_as_the_rate_or_their_header_says()
         let mut source = descriptor(read.into(), 48_000).unwrap();
         assert_eq!(all(&mut *source).await.unwrap().len(), length);
     }
+    let (read, write) = io::pipe().unwrap();
+    drop(write);
+    let mut source = descriptor(read.into(), 16_000).unwrap();
+    let error = all(&mut *source).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "stdin: it ended without any sound: does the program before it record?"
+    );
+    assert_eq!(all(&mut *source).await, Ok(Vec::new()), "told once");
     let (read, _write) = io::pipe().unwrap();
     let error = descriptor(read.into(), 1).err().unwrap().to_string();
     assert_eq!(

@@ -35,6 +35,8 @@ pub(super) struct Line {
     waits_for: &'static str,
     /// Enter stops an answer.
     has_keys: bool,
+    /// There is no microphone.
+    is_deaf: bool,
 }
 
 impl Line {
@@ -49,6 +51,7 @@ impl Line {
             frame: 0,
             waits_for,
             has_keys,
+            is_deaf: false,
         }
     }
 
@@ -57,6 +60,12 @@ impl Line {
             self.state = state.clone();
             self.since = now;
         }
+    }
+
+    /// The microphone went, or is back.
+    pub(super) fn deaf(&mut self, is_deaf: bool) {
+        self.is_deaf = is_deaf;
+        self.levels.clear();
     }
 
     pub(super) fn level(&mut self, level: f32) {
@@ -105,6 +114,9 @@ impl Line {
     fn doing(&self, now: Instant) -> String {
         let turning = FRAMES[self.frame % FRAMES.len()];
         let (mark, text) = match &self.state {
+            State::Waiting | State::Listening | State::Hearing if self.is_deaf => {
+                ('○', "waiting for a microphone".to_owned())
+            }
             State::Waiting => ('○', format!("waiting for {}", self.waits_for)),
             State::Listening => ('○', "listening".to_owned()),
             State::Hearing => ('●', "hearing".to_owned()),
@@ -120,7 +132,7 @@ impl Line {
             State::Waiting | State::Listening | State::Hearing => self.meter(),
             _ => tenths(now.duration_since(self.since)),
         };
-        format!("{mark} {text} {rest}")
+        format!("{mark} {text} {rest}").trim_end().to_owned()
     }
 
     /// How loud it was in the last moments.
@@ -173,6 +185,23 @@ mod tests {
             line.state(&state, now);
             line.state(&state, later);
             assert_eq!(line.drawn(80, later), [expected], "{state:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_microphone_nobody_seems_to_listen() {
+        let now = Instant::now();
+        let mut line = Line::new("Enter", false, now);
+        line.level(0.5);
+        for (is_deaf, state, expected) in [
+            (true, State::Listening, "○ waiting for a microphone"),
+            (true, State::Speaking, "♪ speaking 0.0 s"),
+            (true, State::Waiting, "○ waiting for a microphone"),
+            (false, State::Listening, "○ listening"),
+        ] {
+            line.deaf(is_deaf);
+            line.state(&state, now);
+            assert_eq!(line.drawn(80, now), [expected], "{state:?}");
         }
     }
 

@@ -114,8 +114,11 @@ async fn converse(
     following.abort();
     fleet.stop().await;
     setting.record.close().await;
-    let exit = exit_of(ended, is_file, &view);
-    Ok(told.filter(|_| exit == Exit::Success).unwrap_or(exit))
+    Ok(match (ended, told) {
+        // Who ends it knows that not all was answered.
+        (Ok(_), Some(told)) => told,
+        (ended, _) => exit_of(ended, is_file, &view),
+    })
 }
 
 fn view(

@@ -181,7 +181,11 @@ impl View {
             None => format!("{bold}Ready.{bold:#}"),
             Some(words) => {
                 let words = self.0.redactor.line(words, SHOWN_ERROR);
-                format!("{bold}Ready{bold:#}, but not for everything: {words}")
+                let help = match self.known_lost().is_empty() {
+                    true => "",
+                    false => "\n'toolgate doctor' says how to get what is missing.",
+                };
+                format!("{bold}Ready{bold:#}, but not for everything: {words}{help}")
             }
         });
     }
@@ -281,6 +285,7 @@ impl View {
     }
 
     fn lost(&self, role: Role, why: &str) {
+        self.hears(role, false);
         self.known_lost().insert(role.to_string());
         self.show(|| {
             let why = self.0.redactor.line(why, SHOWN_ERROR);
@@ -288,7 +293,15 @@ impl View {
         });
     }
 
+    /// Without a microphone it does not look as if somebody listened.
+    fn hears(&self, role: Role, is_there: bool) {
+        if role == Role::Microphone {
+            self.0.canvas.line(|line| line.deaf(!is_there));
+        }
+    }
+
     fn back(&self, role: Role) {
+        self.hears(role, true);
         self.known_lost().remove(&role.to_string());
         self.show(|| format!("{} {role} is back", mark(true)));
     }

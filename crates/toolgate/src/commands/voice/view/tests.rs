@@ -161,7 +161,16 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
         why: "refused",
     });
     view.event(phase(Some("nobody answers")));
-    assert_eq!(told(&view), ["✗ transcription is not there: refused"]);
+    view.event(Event::Ready {
+        degraded: Some("I can't understand speech."),
+    });
+    assert_eq!(
+        told(&view),
+        [
+            "✗ transcription is not there: refused",
+            "Ready, but not for everything: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
+        ]
+    );
     view.event(Event::Back(Role::Transcription));
     view.event(phase(Some("nobody answers")));
     assert_eq!(
