@@ -41,7 +41,12 @@ impl Engines {
 
     /// A run that uses them and plays nothing.
     fn voice(&self, arguments: &[&str]) -> Run {
-        Run::new(["voice", "--out", "none"])
+        self.heard_from("none", arguments)
+    }
+
+    /// The same, played elsewhere.
+    fn heard_from(&self, out: &str, arguments: &[&str]) -> Run {
+        Run::new(["voice", "--out", out])
             .args(&["--asr", &self.asr.address(), "--tts", &self.tts.address()])
             .args(arguments)
     }
@@ -243,15 +248,20 @@ fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
 
 #[test]
 fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
-    let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
-    let llm = Llm::new([mute, Answer::text("I am quiet.")]);
-    let engines = Engines::new(["be quiet now please"]);
-    let run = engines.voice(&["-p", "ollama", "--wav", SPOKEN]);
-    let done = llm.known_to(run, "ollama").done();
-    assert_eq!(done.stdout, "I am quiet.\n", "{done:?}");
-    let told = llm.requests()[1].json().to_string();
-    assert!(told.contains("muted"), "{told}");
-    assert_eq!(engines.tts.texts(), Vec::<String>::new());
+    for (out, result, spoken) in [
+        ("answer.wav", "muted", &[][..]),
+        ("none", "there is no volume", &["I am quiet."]),
+    ] {
+        let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
+        let llm = Llm::new([mute, Answer::text("I am quiet.")]);
+        let engines = Engines::new(["be quiet now please"]);
+        let run = engines.heard_from(out, &["-p", "ollama", "--wav", SPOKEN]);
+        let done = llm.known_to(run, "ollama").done();
+        assert_eq!(done.stdout, "I am quiet.\n", "{done:?}");
+        let told = llm.requests()[1].json().to_string();
+        assert!(told.contains(result), "{told}");
+        assert_eq!(engines.tts.texts(), spoken, "{out}");
+    }
 }
 
 #[test]
