@@ -13,9 +13,9 @@ use crate::support::{
     House, all, any, eventually, executor_of, filtered, given_journal, process, scripted,
 };
 
-/// How often a process is killed; more with `JOURNAL_KILLS`.
+/// How often a process is killed; more with `SOAK_KILLS`.
 fn rounds() -> u64 {
-    std::env::var("JOURNAL_KILLS").map_or(30, |rounds| rounds.parse().unwrap())
+    std::env::var("SOAK_KILLS").map_or(30, |rounds| rounds.parse().unwrap())
 }
 
 fn say(line: &str) {
@@ -152,6 +152,13 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
         .unwrap();
     assert!(running.is_empty());
     assert_eq!(house.of_runs().len(), 1, "only our own lock is left");
+    println!(
+        "figures: {} kills of a process with a journal: {} calls answered, {} in the journal, {} of them interrupted",
+        rounds(),
+        done.len(),
+        calls.len(),
+        interrupted.len()
+    );
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
+use crate::figures::{size, tell};
 use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
 
-const KILLS: usize = 100;
 const CALLERS: usize = 8;
 
 /// Calls until the gateway is gone; returns the ids that were answered.
@@ -36,7 +36,8 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
     let mark = format!("kills-{}", std::process::id());
     let config = json!({ "mcpServers": { "house": marked_server(&mark) } });
     let mut acknowledged: Vec<String> = Vec::new();
-    for round in 0..KILLS {
+    let kills = size("SOAK_KILLS", 100);
+    for round in 0..kills {
         let gateway = Gateway::start(folder.path(), &config);
         gateway.ready();
         let address = gateway.address.clone();
@@ -86,6 +87,14 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
         .iter()
         .filter(|call| call["outcome"] == "running");
     assert_eq!(running.count(), 0, "a call of a dead run still runs");
+    let interrupted = journalled
+        .iter()
+        .filter(|call| call["outcome"] == "interrupted")
+        .count();
+    let (answered, all) = (acknowledged.len(), ids.len());
+    tell(&format!(
+        "{kills} kills of the gateway: {answered} calls answered, {all} in the journal, {interrupted} of them interrupted"
+    ));
 }
 
 /// Page by page, from the newest to the oldest.

@@ -6,7 +6,10 @@
 
 mod browser;
 mod clients;
+mod crowds;
 mod ending;
+mod endurance;
+mod figures;
 mod fuzzing;
 mod killing;
 mod support;

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 /// Nothing here takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A million calls say more than anybody reads.
+const LONGEST_LOG: usize = 16 << 20;
 
 /// A running `toolgate serve`. Killed when it is dropped.
 pub(crate) struct Gateway {
@@ -126,6 +128,9 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
                 drop(found.send(rest[..end.unwrap_or(rest.len())].to_owned()));
             }
             let mut kept = kept.lock().unwrap();
+            if kept.len() > LONGEST_LOG {
+                kept.clear();
+            }
             kept.push_str(&line);
             kept.push('\n');
         }
@@ -166,21 +171,80 @@ pub(crate) fn request(
     path: &str,
     body: &str,
 ) -> std::io::Result<(u16, Value)> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let cut = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(cut)?;
-    let status = head.split(' ').nth(1).ok_or_else(cut)?;
-    let status = status.parse().map_err(|_| cut())?;
-    let value = serde_json::from_str(body).map_err(|_| cut())?;
-    Ok((status, value))
+    let answer = Line::open(address)?.ask(method, path, body)?;
+    Ok((answer.status(), answer.body))
+}
+
+/// A connection that stays open.
+pub(crate) struct Line {
+    stream: BufReader<TcpStream>,
+    address: String,
+}
+
+pub(crate) struct Answer {
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+impl Line {
+    pub(crate) fn open(address: &str) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+            address: address.to_owned(),
+        })
+    }
+
+    /// An error if there was no whole answer.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
+        let head = self.begin(method, path, "", body)?;
+        let length = header(&head, "content-length").and_then(|length| length.parse().ok());
+        let mut body = vec![0; length.ok_or_else(cut)?];
+        self.stream.read_exact(&mut body)?;
+        let body = serde_json::from_slice(&body).map_err(|_| cut())?;
+        Ok(Answer { head, body })
+    }
+
+    /// Asks, with more lines of headers, and returns the head of the answer, which may never end.
+    pub(crate) fn begin(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> std::io::Result<String> {
+        let (host, length) = (&self.address, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if self.stream.read_line(&mut head)? == 0 {
+                return Err(cut());
+            }
+        }
+        Ok(head)
+    }
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        let status = self.head.split(' ').nth(1);
+        status.and_then(|status| status.parse().ok()).unwrap()
+    }
+}
+
+/// A header of an answer. Ours are in lower case.
+pub(crate) fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+fn cut() -> std::io::Error {
+    std::io::ErrorKind::UnexpectedEof.into()
 }
 
 /// Where `./test.sh` puts what looks at the gateway: `http` or `mcp-clients`. Nothing if that or one of the programs is

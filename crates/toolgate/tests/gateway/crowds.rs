@@ -1,0 +1,163 @@
+//! Far more callers than there is room for, and callers who never ask anything.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::figures::{Use, size, tell};
+use crate::support::{Gateway, Line, fake_server, header, pause};
+
+/// What one idle connection may cost, in KiB, and all of them besides.
+const MEMORY_EACH: usize = 16;
+const MEMORY: usize = 8 << 10;
+/// Calls that may be under way.
+const PLACES: usize = 16;
+const CALLERS: usize = PLACES * 10;
+/// How long the tool of the overload takes, and how long a call of it takes at most: its place is free or it is refused.
+const SLOW: u64 = 200;
+const LATE: Duration = Duration::from_secs(5);
+/// What an overload may cost, in KiB.
+const OVERLOAD: usize = 64 << 10;
+
+/// Connects so often and says nothing; then the gateway answers somebody else, and after ten seconds all of them are gone.
+fn idle_sockets(sockets: usize, places: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({ "serve": { "connections": places } });
+    let gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let before = Use::of(&gateway);
+    let idle: Vec<TcpStream> = (0..sockets)
+        .map(|_| TcpStream::connect(&gateway.address).unwrap())
+        .collect();
+    // Who has only just come is not sent away for others.
+    pause(2500);
+    let during = Use::of(&gateway);
+    let held = during.files.saturating_sub(before.files);
+    let began = Instant::now();
+    let mut line = Line::open(&gateway.address).unwrap();
+    let answer = line.ask("POST", "/api/tools/echo/call", r#"{"text":"here"}"#);
+    let took = began.elapsed();
+    assert_eq!(answer.unwrap().body["success"], true);
+    assert!(held > sockets.min(places) / 2, "{held} are held");
+    // Some are on their way out, or being told that there is no room.
+    assert!(held <= places + 100, "{held} are held");
+    let grown = during.memory.saturating_sub(before.memory);
+    assert!(grown < MEMORY + held * MEMORY_EACH, "{before}, {during}");
+    for mut stream in idle {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        // What is told to those for whom there was no room, then the end.
+        let mut told = String::new();
+        match stream.read_to_string(&mut told) {
+            Ok(_) => assert!(told.is_empty() || told.contains("retry-after"), "{told}"),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+    }
+    drop(line);
+    let after = Use::again(&gateway, before);
+    tell(&format!(
+        "{sockets} idle sockets, room for {places}: {before}; with {held} of them {during}, a call took {took:.1?}; then {after}"
+    ));
+}
+
+#[test]
+fn g6_idle_sockets_cost_little_and_are_dropped_after_ten_seconds() {
+    let sockets = size("SOAK_SOCKETS", 500);
+    idle_sockets(sockets, sockets + 100);
+}
+
+#[test]
+fn g6_more_idle_sockets_than_there_is_room_for_leave_room_for_others() {
+    let sockets = size("SOAK_SOCKETS", 500);
+    idle_sockets(sockets, sockets / 2);
+}
+
+/// How long calls took that were accepted, and those that were refused.
+#[derive(Default)]
+struct Times {
+    accepted: Vec<Duration>,
+    refused: Vec<Duration>,
+}
+
+fn insist(address: &str, until: Instant) -> Times {
+    let mut times = Times::default();
+    let mut line = Line::open(address).unwrap();
+    let body = json!({ "ms": SLOW }).to_string();
+    while Instant::now() < until {
+        let began = Instant::now();
+        let answer = line.ask("POST", "/api/tools/sleep/call", &body).unwrap();
+        let took = began.elapsed();
+        if answer.status() == 200 {
+            assert_eq!(answer.body["success"], true, "{}", answer.body);
+            times.accepted.push(took);
+        } else {
+            let told = (answer.status(), header(&answer.head, "retry-after"));
+            assert_eq!(told, (503, Some("1")), "{}", answer.body);
+            times.refused.push(took);
+            // Fifty times sooner than it was told.
+            pause(20);
+        }
+    }
+    times
+}
+
+/// How long the slowest of a hundred took, and how many there were.
+fn slowest(mut times: Vec<Duration>) -> (usize, Duration) {
+    times.sort();
+    (times.len(), times[(times.len() - 1) * 99 / 100])
+}
+
+#[test]
+fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_in_time() {
+    let seconds = size("SOAK_LOAD_SECONDS", 3);
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({
+        "mcpServers": { "house": fake_server(&[]) },
+        "serve": { "concurrency": PLACES },
+    });
+    let gateway = Gateway::start(folder.path(), &config);
+    gateway.ready();
+    let (address, before) = (&gateway.address, Use::of(&gateway));
+    let until = Instant::now() + Duration::from_secs(seconds as u64);
+    let is_over = AtomicBool::new(false);
+    let mut all = Times::default();
+    let during = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut line = Line::open(address).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                let status = line.ask("GET", "/api/status", "").unwrap();
+                assert_eq!(status.status(), 200, "who only looks has a place");
+                pause(100);
+            }
+        });
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|_| scope.spawn(|| insist(address, until)))
+            .collect();
+        for caller in callers {
+            let times = caller.join().unwrap();
+            all.accepted.extend(times.accepted);
+            all.refused.extend(times.refused);
+        }
+        let during = Use::of(&gateway);
+        is_over.store(true, Ordering::Relaxed);
+        looking.join().unwrap();
+        during
+    });
+    let ((accepted, slow), (refused, quick)) = (slowest(all.accepted), slowest(all.refused));
+    let after = Use::again(&gateway, before);
+    tell(&format!(
+        "{CALLERS} callers for {PLACES} places, {seconds} s: {accepted} calls of {SLOW} ms answered, p99 {slow:.0?}; \
+         {refused} refused, p99 {quick:.1?}; {before}, then {during}, then {after}"
+    ));
+    assert!(slow < LATE && quick < LATE, "{slow:?}, {quick:?}");
+    let grown = during.memory.saturating_sub(before.memory);
+    assert!(grown < OVERLOAD, "{before}, then {during}");
+    let mut line = Line::open(address).unwrap();
+    let answer = line.ask("POST", "/api/tools/sleep/call", r#"{"ms":0}"#);
+    assert_eq!(answer.unwrap().status(), 200);
+}

@@ -1,0 +1,123 @@
+//! The same a great many times: it costs no more in the end than at the start.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use crate::figures::{Use, size, tell};
+use crate::support::{Gateway, Line, header, marked_server};
+
+/// The first fifth is to get warm; what comes after it may cost this much more memory, in KiB.
+const STRETCHES: usize = 5;
+const GROWTH: usize = 8 << 10;
+
+/// Does something so often with so many callers, each with a connection of its own.
+fn stays_flat(
+    what: &str,
+    gateway: &Gateway,
+    (times, callers): (usize, usize),
+    act: impl Fn(&mut Line, usize) + Sync,
+) {
+    let start = Use::of(gateway);
+    let uses = [(); STRETCHES].map(|()| {
+        crowd(gateway, times / STRETCHES, callers, &act);
+        // Connections end a moment after their callers have gone.
+        Use::again(gateway, start)
+    });
+    let [warm, .., end] = uses;
+    tell(&format!(
+        "{times} {what}: after each fifth {}; at the end {end}",
+        uses.map(|now| format!("{:.1}", now.memory as f64 / 1024.0))
+            .join(", ")
+    ));
+    let grown = end.memory.saturating_sub(warm.memory);
+    assert!(grown < GROWTH, "{what}: {grown} KiB more: {warm}, {end}");
+}
+
+fn crowd(
+    gateway: &Gateway,
+    times: usize,
+    callers: usize,
+    act: &(impl Fn(&mut Line, usize) + Sync),
+) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..callers {
+            scope.spawn(|| {
+                let mut line = Line::open(&gateway.address).unwrap();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= times {
+                        break;
+                    }
+                    act(&mut line, number);
+                }
+            });
+        }
+    });
+}
+
+fn echoes(line: &mut Line, number: usize) {
+    let tool = ["echo", "house__echo"][number % 2];
+    let body = json!({ "text": format!("number {number}") }).to_string();
+    let path = format!("/api/tools/{tool}/call");
+    let answer = line.ask("POST", &path, &body).unwrap();
+    assert_eq!(answer.status(), 200, "{}", answer.body);
+    assert_eq!(answer.body["success"], true, "{}", answer.body);
+}
+
+/// A gateway with a server whose processes carry the mark.
+fn house(folder: &std::path::Path, mark: &str) -> Gateway {
+    let config = json!({ "mcpServers": { "house": marked_server(mark) } });
+    let gateway = Gateway::start(folder, &config);
+    gateway.ready();
+    gateway
+}
+
+#[test]
+fn h3_calls_without_end_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = house(folder.path(), &format!("calls-{}", std::process::id()));
+    let times = size("SOAK_CALLS", 5000);
+    stays_flat("calls", &gateway, (times, 8), echoes);
+}
+
+#[test]
+fn h3_a_server_that_is_started_again_and_again_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = format!("restarts-{}", std::process::id());
+    let gateway = house(folder.path(), &mark);
+    let times = size("SOAK_RESTARTS", 20);
+    stays_flat("restarts", &gateway, (times, 1), |line, _| {
+        let path = "/api/servers/house/reconnect";
+        let answer = line.ask("POST", path, "").unwrap();
+        assert_eq!(answer.body["state"], "connected", "{}", answer.body);
+        echoes(line, 1);
+        assert_eq!(fakemcp::processes(&mark).len(), 1, "only the last is left");
+    });
+}
+
+#[test]
+fn h3_sessions_that_their_clients_forget_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = house(folder.path(), &format!("sessions-{}", std::process::id()));
+    let times = size("SOAK_SESSIONS", 500);
+    stays_flat("abandoned sessions", &gateway, (times, 4), |_, number| {
+        let accept = "accept: application/json, text/event-stream\r\n";
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "forgetful", "version": "1" },
+        } })
+        .to_string();
+        let mut line = Line::open(&gateway.address).unwrap();
+        let head = line.begin("POST", "/mcp", accept, &body).unwrap();
+        let id = header(&head, "mcp-session-id").unwrap_or_else(|| panic!("{head}"));
+        if number.is_multiple_of(2) {
+            // A stream of events that nobody reads any more.
+            let headers = format!("{accept}mcp-session-id: {id}\r\n");
+            let mut stream = Line::open(&gateway.address).unwrap();
+            let head = stream.begin("GET", "/mcp", &headers, "").unwrap();
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        }
+    });
+}

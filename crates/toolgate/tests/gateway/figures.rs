@@ -1,0 +1,64 @@
+//! How much of something a test does, which `./test.sh soak` raises, and what it costs the gateway.
+
+use std::fmt;
+
+use crate::support::{Gateway, pause};
+
+/// Files and threads that come and go: the journal's, and those for what blocks.
+const SPARE: usize = 8;
+
+/// How many: as few as tell something, or what the variable says.
+pub(crate) fn size(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).map_or(otherwise, |size| size.parse().unwrap())
+}
+
+/// A line for a person, which `./test.sh soak` shows.
+pub(crate) fn tell(line: &str) {
+    println!("figures: {line}");
+}
+
+/// What the gateway's process has of the system.
+#[derive(Clone, Copy)]
+pub(crate) struct Use {
+    /// Kibibytes of resident memory.
+    pub(crate) memory: usize,
+    pub(crate) files: usize,
+    pub(crate) threads: usize,
+}
+
+impl Use {
+    pub(crate) fn of(gateway: &Gateway) -> Self {
+        let folder = format!("/proc/{}", gateway.child.id());
+        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|line| line.split_whitespace().next());
+            number.unwrap().parse().unwrap()
+        };
+        Self {
+            memory: number("VmRSS:"),
+            files: std::fs::read_dir(format!("{folder}/fd")).unwrap().count(),
+            threads: number("Threads:"),
+        }
+    }
+
+    /// Waits until it has no more files and threads than before.
+    pub(crate) fn again(gateway: &Gateway, before: Self) -> Self {
+        for _ in 0..600 {
+            let now = Self::of(gateway);
+            if now.files <= before.files + SPARE && now.threads <= before.threads + SPARE {
+                return now;
+            }
+            pause(50);
+        }
+        panic!("{before} before, and now {}", Self::of(gateway));
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let memory = self.memory as f64 / 1024.0;
+        let (files, threads) = (self.files, self.threads);
+        write!(f, "{memory:.1} MiB, {files} files, {threads} threads")
+    }
+}
