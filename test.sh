@@ -37,6 +37,8 @@ wake_pypi_alone=(wyoming-openwakeword==1.8.2)
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
     python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium espeak-ng:espeak-ng flite:flite)
+# What is fuzzed, and the longest input of each.
+fuzz_targets=(math:200 wyoming:4096)
 
 skipped=()
 step="starting"
@@ -50,14 +52,18 @@ Usage: ./test.sh [COMMAND]
 
   (none)   everything: formatting, lints, tests, documentation, dependencies
   quick    formatting, lints, tests
-  soak     the tests again and again with many more random cases
+  soak     fuzzing, thousands of kill -9, crowds and load, then the tests with many more random cases: takes hours
   bench    the benchmarks, and the peers beside them if their folder is there
 
 Missing programs are installed: Debian packages with apt-get (with sudo unless you are root), cargo-deny,
 mathjs, real MCP servers, a small model and engines of speech into the cache folder. What can not be installed is skipped, which is said; with CI=true it is a failure.
 
   TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
-  SOAK_SECONDS          how long to soak             (3600)
+  SOAK_SECONDS          fuzzing, shared by its targets (3600)
+  SOAK_KILLS            kill -9 of the gateway under load, and as many of a process with a journal (1000)
+  SOAK_SOCKETS          idle sockets at once         (10000)
+  SOAK_LOAD_SECONDS     ten times the calls there is room for (60)
+  SOAK_CALLS, SOAK_RESTARTS, SOAK_SESSIONS   done while memory, files and threads stay as they are (1000000, 10000, 100000)
   PROPTEST_CASES        random cases of each property while soaking (10000)
   MATH_RANDOM_CASES     random expressions compared with mathjs while soaking (50000)
   BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
@@ -117,12 +123,45 @@ dependencies() {
     fi
 }
 
+# What takes too long for every day. The tests are those of every day, larger: they tell their figures, and one runs at a time, as
+# they measure. Not optimised: that checks more.
 soak() {
-    local seconds=${SOAK_SECONDS:-3600} round=0
-    export PROPTEST_CASES=${PROPTEST_CASES:-10000} MATH_RANDOM_CASES=${MATH_RANDOM_CASES:-50000} MATH_SEED=${MATH_SEED:-new}
-    while ((SECONDS < seconds)); do
-        round=$((round + 1))
-        run "soak, round $round, $SECONDS of $seconds s gone" cargo test --workspace --locked
+    local sizes=(SOAK_KILLS="${SOAK_KILLS:-1000}" SOAK_SOCKETS="${SOAK_SOCKETS:-10000}" SOAK_LOAD_SECONDS="${SOAK_LOAD_SECONDS:-60}"
+        SOAK_CALLS="${SOAK_CALLS:-1000000}" SOAK_RESTARTS="${SOAK_RESTARTS:-10000}" SOAK_SESSIONS="${SOAK_SESSIONS:-100000}")
+    local alone=(-- --nocapture --test-threads=1)
+    fuzz
+    ulimit -Sn "$(ulimit -Hn)"
+    run "kill -9 of a journal" env "${sizes[@]}" cargo test --locked -p toolgate-journal --test journal "${alone[@]}" kill::what
+    run "kill -9 of the gateway, crowds, load" \
+        env "${sizes[@]}" cargo test --locked -p toolgate --test gateway "${alone[@]}" killing:: crowds:: endurance::
+    unset "${!SOAK_@}"
+    run "random cases" env PROPTEST_CASES="${PROPTEST_CASES:-10000}" MATH_RANDOM_CASES="${MATH_RANDOM_CASES:-50000}" \
+        MATH_SEED="${MATH_SEED:-new}" cargo test --workspace --locked
+}
+
+# libFuzzer. A stable compiler counts branches for it as well, if it is told to; what it finds is in fuzz/artifacts.
+fuzz() {
+    local host built entry target seconds=$((${SOAK_SECONDS:-3600} / ${#fuzz_targets[@]}))
+    local flags="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module" flag
+    for flag in level=4 inline-8bit-counters pc-table trace-compares; do
+        flags+=" -Cllvm-args=-sanitizer-coverage-$flag"
+    done
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    built=${CARGO_TARGET_DIR:-fuzz/target}/$host/release
+    # With --target, what only runs while building is left alone.
+    run "building the fuzzers" env RUSTFLAGS="$flags" cargo build --release --manifest-path fuzz/Cargo.toml --target "$host"
+    run "what helps the fuzzers along" cargo run --manifest-path fuzz/prepare/Cargo.toml
+    for entry in "${fuzz_targets[@]}"; do
+        target=${entry%%:*}
+        mkdir -p "fuzz/artifacts/$target"
+        begin "fuzzing $target for $seconds s"
+        local options=(-max_len="${entry#*:}" -timeout=5 -rss_limit_mb=2048 -max_total_time="$seconds" -print_final_stats=1
+            -artifact_prefix="fuzz/artifacts/$target/")
+        [[ ! -f fuzz/$target.dict ]] || options+=(-dict="fuzz/$target.dict")
+        "$built/$target" "fuzz/corpus/$target" "${options[@]}" >"fuzz/artifacts/$target.log" 2>&1 \
+            || { tail -n 40 "fuzz/artifacts/$target.log"; exit 1; }
+        grep -E 'DONE|^stat::' "fuzz/artifacts/$target.log"
+        end
     done
 }
 

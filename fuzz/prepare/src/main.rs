@@ -1,13 +1,14 @@
-//! `cargo +nightly run --bin prepare` in `fuzz/`: writes what helps the fuzzer along, a dictionary of the language's words to
-//! `math.dict`, the expressions of the table that is compared with mathjs to `corpus/math/`, and Wyoming's golden vectors to
-//! `corpus/wyoming/`.
+//! `cargo run --manifest-path fuzz/prepare/Cargo.toml`: writes what helps the fuzzers along, a dictionary of the language's words to
+//! `fuzz/math.dict`, the expressions of the table that is compared with mathjs to `fuzz/corpus/math/`, and Wyoming's golden vectors
+//! to `fuzz/corpus/wyoming/`.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-const TABLE: &str = include_str!("../../crates/toolgate-math/tests/differential/table.txt");
-const GOLDEN: &str = include_str!("../../crates/toolgate-voice/src/wyoming/event/wire/golden.txt");
+const TABLE: &str = include_str!("../../../crates/toolgate-math/tests/differential/table.txt");
+const GOLDEN: &str =
+    include_str!("../../../crates/toolgate-voice/src/wyoming/event/wire/golden.txt");
 
 /// What is neither a name nor a unit, or reaches further together with its arguments.
 const PIECES: [&str; 40] = [
@@ -54,7 +55,7 @@ const PIECES: [&str; 40] = [
 ];
 
 fn main() -> io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = &Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     math(folder)?;
     wyoming(&folder.join("corpus/wyoming"))
 }
