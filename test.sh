@@ -142,14 +142,14 @@ soak() {
 # libFuzzer. A stable compiler counts branches for it as well, if it is told to; what it finds is in fuzz/artifacts.
 fuzz() {
     local host built entry target seconds=$((${SOAK_SECONDS:-3600} / ${#fuzz_targets[@]}))
-    local flags="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module" flag
+    local flags="--cfg fuzzing -Cpasses=sancov-module" flag
     for flag in level=4 inline-8bit-counters pc-table trace-compares; do
         flags+=" -Cllvm-args=-sanitizer-coverage-$flag"
     done
     host=$(rustc -vV | sed -n 's/^host: //p')
     built=${CARGO_TARGET_DIR:-fuzz/target}/$host/release
     # With --target, what only runs while building is left alone.
-    run "building the fuzzers" env RUSTFLAGS="$flags" cargo build --release --manifest-path fuzz/Cargo.toml --target "$host"
+    run "building the fuzzers" env RUSTFLAGS="$flags -Ccodegen-units=1" cargo build --release --manifest-path fuzz/Cargo.toml --target "$host"
     run "what helps the fuzzers along" cargo run --manifest-path fuzz/prepare/Cargo.toml
     for entry in "${fuzz_targets[@]}"; do
         target=${entry%%:*}
