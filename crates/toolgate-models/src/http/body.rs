@@ -10,8 +10,7 @@ use toolgate_core::Redactor;
 
 use super::SHOWN;
 use super::failure::root;
-use crate::error::NOT_BEGUN;
-use crate::error::seconds;
+use crate::error::{NOT_BEGUN, seconds};
 use crate::{ModelError, Provider};
 
 const LONGEST_BODY: u64 = 64 << 20;
