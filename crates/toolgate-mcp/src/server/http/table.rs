@@ -18,6 +18,9 @@ use crate::server::service::Life;
 
 /// How often sessions that nobody uses are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(30);
+/// The part of a full table that goes at once: to find the oldest, all have to be looked at.
+const SHARE: usize = 64;
+
 /// All sessions of a server.
 pub(super) struct Sessions {
     table: Mutex<HashMap<u128, Arc<Session>>>,
@@ -53,7 +56,7 @@ impl Sessions {
         table.len()
     }
 
-    /// A new session. If there are too many, one that nobody uses goes for it; if all are in use, none is opened.
+    /// A new session. If there are too many, some that nobody uses go for it; if all are in use, none is opened.
     pub(super) fn open(
         &self,
         owner: u64,
@@ -66,10 +69,14 @@ impl Sessions {
         let mut table = self.table();
         self.sweep_sometimes(&mut table);
         if table.len() >= self.most {
-            let id = oldest_idle(&table)?;
-            if let Some(session) = table.remove(&id) {
-                session.end();
+            for id in oldest_idle(&table, self.most.div_ceil(SHARE)) {
+                if let Some(session) = table.remove(&id) {
+                    session.end();
+                }
             }
+        }
+        if table.len() >= self.most {
+            return None;
         }
         table.insert(session.id, Arc::clone(&session));
         Some(session)
@@ -137,21 +144,27 @@ impl Sessions {
     }
 }
 
-/// The session that has been unused longest, of the owner that has most: nobody drives out the others.
-fn oldest_idle(table: &HashMap<u128, Arc<Session>>) -> Option<u128> {
-    let idle = || {
-        let sessions = table.values();
-        sessions.filter(|session| session.busy.load(Ordering::Relaxed) == 0)
-    };
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    for session in idle() {
-        *counts.entry(session.owner).or_default() += 1;
+/// The sessions that have been unused longest, of the owner that has most: nobody drives out the others.
+fn oldest_idle(
+    table: &HashMap<u128, Arc<Session>>,
+    count: usize,
+) -> impl Iterator<Item = u128> + use<> {
+    let mut idle: HashMap<u64, Vec<(u64, u128)>> = HashMap::new();
+    for session in table.values() {
+        if session.busy.load(Ordering::Relaxed) == 0 {
+            let used = session.used.load(Ordering::Relaxed);
+            idle.entry(session.owner)
+                .or_default()
+                .push((used, session.id));
+        }
     }
-    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    idle()
-        .filter(|session| session.owner == most)
-        .min_by_key(|session| session.used.load(Ordering::Relaxed))
-        .map(|session| session.id)
+    let most = idle.into_values().max_by_key(Vec::len);
+    let mut most = most.unwrap_or_default();
+    if count < most.len() {
+        most.select_nth_unstable(count);
+        most.truncate(count);
+    }
+    most.into_iter().map(|(_, id)| id)
 }
 
 fn random() -> Option<u128> {
