@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
+use crate::hex::Hex;
 use crate::{Progress, Scope, ToolError, parse_object};
 
 /// A request to run one tool once.
@@ -273,7 +274,7 @@ impl CallId {
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        f.write_str(Hex::<32>::of(self.0).as_str())
     }
 }
 

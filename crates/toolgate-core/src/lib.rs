@@ -50,6 +50,7 @@ mod executor;
 mod flight;
 mod function;
 mod handler;
+mod hex;
 mod json;
 pub mod kept;
 mod letters;

@@ -1,5 +1,7 @@
 //! Text from outside, made fit for a log: secrets out, control characters escaped, length bounded.
 
+mod key_names;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -8,6 +10,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
+use self::key_names::is_secret;
 use crate::arguments::Size;
 
 const HIDDEN: &str = "[REDACTED]";
@@ -326,43 +329,6 @@ fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
     let end = after[start..].find(ends).unwrap_or(after.len() - start);
     let value = after[start..start + end].trim_end_matches('\\');
     Some(start..start + value.len())
-}
-
-/// True if the name of a key says that its value is nobody's business. A count of tokens is not a token.
-fn is_secret(name: &str, value: &Value) -> bool {
-    const WORDS: [&str; 14] = [
-        "accesskey",
-        "bearer",
-        "passcode",
-        "pwd",
-        "sshkey",
-        "password",
-        "passwd",
-        "passphrase",
-        "secret",
-        "apikey",
-        "authorization",
-        "credential",
-        "privatekey",
-        "cookie",
-    ];
-    const WHOLE: [&str; 8] = [
-        "pin", "pincode", "usercode", "otp", "auth", "key", "pass", "session",
-    ];
-    let is = |c: &char| c.is_ascii_alphanumeric();
-    let mut plain = [0_u8; 64];
-    let mut length = 0;
-    for c in name.chars().filter(is).take(plain.len()) {
-        plain[length] = c.to_ascii_lowercase() as u8;
-        length += 1;
-    }
-    let plain = str::from_utf8(&plain[..length]).unwrap_or_default();
-    let has = |word: &str| plain.contains(word);
-    match value {
-        Value::Null | Value::Bool(_) => false,
-        _ if WHOLE.contains(&plain) || WORDS.iter().any(|word| has(word)) => true,
-        value => has("token") && !value.is_number(),
-    }
 }
 
 /// Escapes what could forge a log line, hide text or drive a terminal: control, bidirectional and invisible characters.

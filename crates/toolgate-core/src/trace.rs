@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::CallId;
+use crate::hex::Hex;
 
 /// Bytes of a `tracestate` that are handed on.
 const LONGEST_STATE: usize = 512;
@@ -90,17 +91,18 @@ impl Trace {
 
     /// 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
-        format!("{:032x}", self.trace)
+        Hex::<32>::of(self.trace).as_str().to_owned()
     }
 
     /// The call's own span: 16 hexadecimal digits.
     pub fn span_id(&self) -> String {
-        format!("{:016x}", self.span)
+        Hex::<16>::of(self.span.into()).as_str().to_owned()
     }
 
     /// The caller's span, if it named one.
     pub fn parent_id(&self) -> Option<String> {
-        self.parent.map(|parent| format!("{parent:016x}"))
+        let hex = |parent: u64| Hex::<16>::of(parent.into());
+        self.parent.map(|parent| hex(parent).as_str().to_owned())
     }
 
     /// The same as bytes: trace, span, parent.
@@ -125,8 +127,10 @@ impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "00-{:032x}-{:016x}-{:02x}",
-            self.trace, self.span, self.flags
+            "00-{}-{}-{}",
+            Hex::<32>::of(self.trace),
+            Hex::<16>::of(self.span.into()),
+            Hex::<2>::of(self.flags.into())
         )
     }
 }

@@ -9,10 +9,15 @@ pub(crate) const NEARBY: i64 = 16;
 
 /// The place of a call; of one whose id is not understood, the first of all.
 pub(crate) fn of(id: &str) -> i64 {
-    let bits = u128::from_str_radix(id, 16).unwrap_or(0);
-    let process = (bits >> 74) as i64 & 0x3f;
-    let counter = bits as i64 & 0x3fff;
-    first_at((bits >> 80) as i64) | process << 14 | counter
+    /// Of an id, in digits: all of it, the milliseconds and eight bits of the process, and all but the end of the counter.
+    const DIGITS: (usize, usize, usize) = (32, 14, 28);
+    let number = |digits: Option<&str>| i64::from_str_radix(digits?, 16).ok();
+    let head = number(id.get(..DIGITS.1)).filter(|_| id.len() == DIGITS.0);
+    let (Some(head), Some(end)) = (head, number(id.get(DIGITS.2..))) else {
+        return 0;
+    };
+    let (process, counter) = (head >> 2 & 0x3f, end & 0x3fff);
+    first_at(head >> 8) | process << 14 | counter
 }
 
 /// The first place of a millisecond.

@@ -40,7 +40,7 @@ impl Handler {
         }
     }
 
-    async fn call(&self, call: Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+    async fn call(&self, call: Box<Call>, context: &RequestContext<RoleServer>) -> CallToolResult {
         let modern = is_modern(context);
         let stop = context.ct.child_token();
         let token = call.meta.get_progress_token();
@@ -108,7 +108,7 @@ impl ServerHandler for Handler {
             meta: context.meta.clone(),
             watched: None,
         };
-        Ok(self.call(call, &context).await.into())
+        Ok(self.call(Box::new(call), &context).await.into())
     }
 
     /// Up to 2025-11-25 changes are told to every client, once it is ready.

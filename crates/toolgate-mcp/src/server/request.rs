@@ -14,7 +14,7 @@ use super::service::{Call, Unusable};
 #[derive(Debug)]
 pub(super) enum Incoming {
     /// A `tools/call`.
-    Call { id: RequestId, call: Call },
+    Call { id: RequestId, call: Box<Call> },
     /// Any other request.
     Request {
         id: RequestId,
@@ -91,6 +91,7 @@ impl From<PlainCall> for Incoming {
             meta: RequestMetaObject::from(object(params.meta)),
             watched: None,
         };
+        let call = Box::new(call);
         Self::Call { id, call }
     }
 }
@@ -158,13 +159,13 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
     let Some(Value::String(name)) = params.remove("name") else {
         return bad_params(id, "tools/call needs the name of a tool");
     };
-    let mut call = Call {
+    let mut call = Box::new(Call {
         name,
         arguments: Map::new(),
         unusable: None,
         meta: RequestMetaObject::default(),
         watched: None,
-    };
+    });
     match (params.remove("arguments"), twice) {
         (arguments, Some(twice)) => {
             call.unusable = Some(Unusable {

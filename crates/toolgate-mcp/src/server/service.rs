@@ -10,7 +10,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Origin, ToolCall, ToolError, ToolOutcome};
+use toolgate_core::{Origin, Tool, ToolCall, ToolError, ToolOutcome};
 
 use super::answer::answer;
 use super::listing::Catalogue;
@@ -38,7 +38,7 @@ pub(super) struct Call {
     pub(super) unusable: Option<Unusable>,
     pub(super) meta: RequestMetaObject,
     /// Set where somebody wants to hear of the request.
-    pub(super) watched: Option<Watched>,
+    pub(super) watched: Option<Box<Watched>>,
 }
 
 /// Arguments as they came, and what is wrong with them.
@@ -113,7 +113,7 @@ impl Catalogue {
     /// The answer to `tools/call`. Reports of the tool go to `reports`, if the client wants them.
     pub(super) async fn call(
         &self,
-        call: Call,
+        call: Box<Call>,
         modern: bool,
         stop: &CancellationToken,
         reports: Option<&Arc<Reports>>,
@@ -130,46 +130,22 @@ impl Catalogue {
 
     async fn run(
         &self,
-        call: Call,
+        mut call: Box<Call>,
         stop: &CancellationToken,
         reports: Option<&Arc<Reports>>,
     ) -> ToolOutcome {
         let place = Place::take(self);
-        let name = call.name;
-        let scope = self.scope();
-        let mut tool = self.executor.find_in(&name, &scope);
+        let mut tool = self.find(&call.name);
         if tool.is_err() {
             tokio::select! {
-                () = self.decided(&name) => {}
+                () = self.decided(&call.name) => {}
                 () = stop.cancelled() => {}
             }
-            tool = self.executor.find_in(&name, &scope);
+            tool = self.find(&call.name);
         }
-        let offered = tool.is_ok_and(|tool| self.offers(tool.definition()));
-        let arguments = Value::Object(call.arguments);
-        let asked = match call.unusable {
-            _ if !offered => ToolCall::refused(name.as_str(), arguments, self.not_found(&name)),
-            Some(Unusable { arguments, error }) => {
-                ToolCall::refused(name.as_str(), arguments, error)
-            }
-            None if place.is_beyond_the_limit => {
-                let (tool, limit) = (name.clone(), MOST_CALLS);
-                let error = ToolError::Overloaded { tool, limit };
-                ToolCall::refused(name.as_str(), arguments, error)
-            }
-            None => ToolCall::new(name.as_str(), arguments),
-        };
-        let mut asked = asked
-            .origin(Origin::Mcp)
-            .scope(scope)
-            .cancellation(stop.clone());
-        let trace = call.meta.get_traceparent();
-        if let Some(trace) = trace.filter(|trace| trace.len() <= LONGEST_TRACE) {
-            asked = asked.trace_parent(trace);
-            if let Some(state) = call.meta.get_tracestate() {
-                asked = asked.trace_state(state);
-            }
-        }
+        let watched = call.watched.take();
+        let asked = self.asked(*call, tool.ok(), place.is_beyond_the_limit);
+        let mut asked = asked.cancellation(stop.clone());
         if let Some(reports) = reports {
             let sink = Arc::clone(reports);
             asked = asked.on_progress(move |progress| sink.add(progress));
@@ -177,15 +153,44 @@ impl Catalogue {
         let mut outcome = self.executor.execute(asked).await;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             // The executor may know more tools than this client.
-            *error = self.not_found(&name);
+            *error = self.not_found(&outcome.tool_name);
         }
-        if let Some(mut watched) = call.watched {
+        if let Some(mut watched) = watched {
             match &outcome.result {
                 Ok(_) => watched.succeeded(),
                 Err(error) => watched.failed(error.kind().as_str()),
             }
         }
         outcome
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+        self.executor.find_in(name, &self.scope())
+    }
+
+    /// What the executor gets. Also a call that is not made goes through it, so that it is on record.
+    fn asked(&self, call: Call, tool: Option<Arc<dyn Tool>>, is_too_much: bool) -> ToolCall {
+        let name = call.name.as_str();
+        let offered = tool.is_some_and(|tool| self.offers(tool.definition()));
+        let arguments = Value::Object(call.arguments);
+        let asked = match call.unusable {
+            _ if !offered => ToolCall::refused(name, arguments, self.not_found(name)),
+            Some(Unusable { arguments, error }) => ToolCall::refused(name, arguments, error),
+            None if is_too_much => {
+                let (tool, limit) = (name.to_owned(), MOST_CALLS);
+                ToolCall::refused(name, arguments, ToolError::Overloaded { tool, limit })
+            }
+            None => ToolCall::new(name, arguments),
+        };
+        let mut asked = asked.origin(Origin::Mcp).scope(self.scope());
+        let trace = call.meta.get_traceparent();
+        if let Some(trace) = trace.filter(|trace| trace.len() <= LONGEST_TRACE) {
+            asked = asked.trace_parent(trace);
+            if let Some(state) = call.meta.get_tracestate() {
+                asked = asked.trace_state(state);
+            }
+        }
+        asked
     }
 
     /// Of what a client wants to hear, that which we can tell.

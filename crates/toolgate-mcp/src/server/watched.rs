@@ -119,14 +119,14 @@ impl Catalogue {
         id: &RequestId,
         headers: &HeaderMap,
         meta: &mut RequestMetaObject,
-    ) -> Option<Watched> {
+    ) -> Option<Box<Watched>> {
         take_over(headers, meta);
         let observer = self.requests.get()?;
         let trace = Trace::around(meta.get_traceparent()).with_state(meta.get_tracestate());
         meta.set_traceparent(trace.to_string());
         let revision = headers.get("mcp-protocol-version");
         let revision = revision.and_then(|revision| revision.to_str().ok());
-        Some(Watched {
+        Some(Box::new(Watched {
             observer: Arc::clone(observer),
             request: AnsweredRequest {
                 method: method.to_owned(),
@@ -140,7 +140,7 @@ impl Catalogue {
                 error: Some("cancelled".to_owned()),
             },
             started: Instant::now(),
-        })
+        }))
     }
 }
 

@@ -76,7 +76,7 @@ impl McpHttp {
         id: &RequestId,
         request: ClientRequest,
         owner: u64,
-        watched: &mut Option<Watched>,
+        watched: &mut Option<Box<Watched>>,
     ) -> Result<Response<HttpBody>, Refusal> {
         if let ClientRequest::InitializeRequest(request) = request {
             headers::check_method(headers, "initialize", false).map_err(Refusal::mismatch)?;
@@ -201,7 +201,7 @@ impl McpHttp {
         headers: &HeaderMap,
         accepts: Accepts,
         id: RequestId,
-        call: Call,
+        call: Box<Call>,
         asker: Asker,
     ) -> Response<HttpBody> {
         let catalogue = &self.server.catalogue;
@@ -236,7 +236,7 @@ impl McpHttp {
 }
 
 /// A request that is watched is answered.
-fn told(watched: &mut Option<Watched>, error: Option<&ErrorData>) {
+fn told(watched: &mut Option<Box<Watched>>, error: Option<&ErrorData>) {
     match (watched, error) {
         (Some(watched), Some(error)) => watched.failed(error.code.0.to_string()),
         (Some(watched), None) => watched.succeeded(),
@@ -244,7 +244,11 @@ fn told(watched: &mut Option<Watched>, error: Option<&ErrorData>) {
     }
 }
 
-fn refused(mut watched: Option<Watched>, refusal: Refusal, id: &RequestId) -> Response<HttpBody> {
+fn refused(
+    mut watched: Option<Box<Watched>>,
+    refusal: Refusal,
+    id: &RequestId,
+) -> Response<HttpBody> {
     told(&mut watched, Some(&refusal.error));
     refusal.under(Some(id))
 }

@@ -31,7 +31,7 @@ const MOST_KEPT: usize = 64 * 1024 * 1024;
 async fn run(
     catalogue: &Catalogue,
     id: RequestId,
-    call: Call,
+    call: Box<Call>,
     modern: bool,
     stop: &CancellationToken,
     log: &EventLog,
@@ -119,7 +119,12 @@ impl Drop for Delivery {
 impl McpHttp {
     /// Answers a call in pieces. It runs in a task of its own: a client that does not read must not hold it up, and one of the
     /// older era may come back for the rest. In the newer one closing the connection cancels the call.
-    pub(super) fn streamed(&self, id: RequestId, call: Call, asker: Asker) -> Response<HttpBody> {
+    pub(super) fn streamed(
+        &self,
+        id: RequestId,
+        call: Box<Call>,
+        asker: Asker,
+    ) -> Response<HttpBody> {
         let (shared, catalogue) = (Arc::clone(&self.shared), Arc::clone(&self.server.catalogue));
         let (log, stop, session, modern) = match asker {
             Asker::Alone(modern) => {
