@@ -41,8 +41,10 @@ fn client(devices: usize) -> (IntentsClient, Toolbox) {
     )
 }
 
-const SENTENCES: [&str; 5] = [
+const SENTENCES: [&str; 7] = [
     "what time is it in Tokyo",
+    "turn on kitchen light 3 and then tell me the time",
+    "turn on kitchen light 1, kitchen light 2 and the fridge, and tell me a joke and a story",
     "turn on kitchen light one",
     "Could you please turn the kitchen light 7 off?",
     "turn on the kichen ligth 7",
