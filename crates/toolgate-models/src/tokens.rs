@@ -14,11 +14,15 @@ pub(crate) fn estimate(text: &str) -> usize {
     if !text.is_ascii() {
         return count(text);
     }
-    let kind = |byte: u8| ASCII[usize::from(byte & 0x7f)];
-    let runs = text
-        .as_bytes()
-        .chunk_by(|one, next| kind(*one) == kind(*next));
-    runs.map(|run| kind(run[0]).tokens(run.len())).sum()
+    let kind = |byte: &u8| ASCII[usize::from(byte & 0x7f)];
+    let (mut rest, mut tokens) = (text.as_bytes(), 0);
+    while let Some(first) = rest.first().map(kind) {
+        let end = rest.iter().position(|byte| kind(byte) != first);
+        let (run, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        tokens += first.tokens(run.len());
+        rest = behind;
+    }
+    tokens
 }
 
 fn count(text: &str) -> usize {
