@@ -109,7 +109,7 @@ impl<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + Unpin + 'stat
                 Line::Whole(line) => match request::read(&line) {
                     Incoming::Call { id, call } => return Some(call.into_message(id)),
                     Incoming::Request { id, request } => {
-                        return Some(ClientJsonRpcMessage::request(request, id));
+                        return Some(ClientJsonRpcMessage::request(*request, id));
                     }
                     Incoming::Notification(notification) => {
                         return Some(ClientJsonRpcMessage::notification(notification));

@@ -18,7 +18,7 @@ pub(super) enum Incoming {
     /// Any other request.
     Request {
         id: RequestId,
-        request: ClientRequest,
+        request: Box<ClientRequest>,
     },
     /// Nothing to answer.
     Notification(ClientNotification),
@@ -193,7 +193,7 @@ fn read_request(id: RequestId, mut message: Map<String, Value>) -> Incoming {
     if message.get("params").is_some_and(Value::is_null) {
         message.remove("params");
     }
-    match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
+    match serde_json::from_value(Value::Object(message)) {
         Ok(request) => Incoming::Request { id, request },
         Err(error) => bad_params(id, error.to_string()),
     }
@@ -237,7 +237,7 @@ mod tests {
             }
             Incoming::Call { id, call } => serde_json::to_string(&call.into_message(id)).unwrap(),
             Incoming::Request { id, request } => {
-                serde_json::to_string(&ClientJsonRpcMessage::request(request, id)).unwrap()
+                serde_json::to_string(&ClientJsonRpcMessage::request(*request, id)).unwrap()
             }
             Incoming::Notification(notification) => {
                 serde_json::to_string(&ClientJsonRpcMessage::notification(notification)).unwrap()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use futures::FutureExt;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -100,6 +101,9 @@ impl Lines {
     pub(crate) fn finish(self) {
         let mut body = self.body;
         // Most often the end is here already; nobody waits for it otherwise.
+        if !matches!(body.next().now_or_never(), None | Some(Ok(Some(_)))) {
+            return;
+        }
         let end = async move { while matches!(body.next().await, Ok(Some(_))) {} };
         tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
     }

@@ -43,7 +43,7 @@ impl McpHttp {
                 let mut meta = request.get_meta().clone();
                 let catalogue = &self.server.catalogue;
                 let mut watched = catalogue.watched(asked, &id, headers, &mut meta);
-                let answered = self.request(headers, accepts, &id, request, owner, &mut watched);
+                let answered = self.request(headers, accepts, &id, *request, owner, &mut watched);
                 match answered.await {
                     Ok(response) => response,
                     Err(refusal) => refused(watched, refusal, &id),
