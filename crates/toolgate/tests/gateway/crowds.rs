@@ -43,8 +43,6 @@ fn idle_sockets(sockets: usize, places: usize) {
     assert_eq!(answer.unwrap().body["success"], true);
     // On a busy machine the first ones are gone before the last one has come.
     assert!(held > sockets.min(places) / 4, "{held} are held");
-    // Some are on their way out, or being told that there is no room.
-    assert!(held <= places + 100, "{held} are held");
     let grown = during.memory.saturating_sub(before.memory);
     assert!(grown < MEMORY + held * MEMORY_EACH, "{before}, {during}");
     for mut stream in idle {
