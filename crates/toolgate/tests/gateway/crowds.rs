@@ -16,6 +16,9 @@ const MEMORY_EACH: usize = 32;
 const MEMORY: usize = 8 << 10;
 /// How many connect at the same time.
 const CONNECTING: usize = 50;
+/// Connections beyond the room for them: 64 that are told so, and those that were sent away but had no turn yet, of which a runtime lets
+/// 128 come together.
+const LEAVING: usize = 64 + 128 + 64;
 /// Calls that may be under way.
 const PLACES: usize = 16;
 const CALLERS: usize = PLACES * 10;
@@ -43,6 +46,7 @@ fn idle_sockets(sockets: usize, places: usize) {
     assert_eq!(answer.unwrap().body["success"], true);
     // On a busy machine the first ones are gone before the last one has come.
     assert!(held > sockets.min(places) / 4, "{held} are held");
+    assert!(held <= places + LEAVING, "{held} are held");
     let grown = during.memory.saturating_sub(before.memory);
     assert!(grown < MEMORY + held * MEMORY_EACH, "{before}, {during}");
     for mut stream in idle {
@@ -94,7 +98,8 @@ fn g6_idle_sockets_cost_little_and_are_dropped_after_ten_seconds() {
 #[test]
 fn g6_more_idle_sockets_than_there_is_room_for_leave_room_for_others() {
     let sockets = size("SOAK_SOCKETS", 500);
-    idle_sockets(sockets, sockets / 2);
+    // So little room that it is seen if nobody is sent away.
+    idle_sockets(sockets, sockets / 4);
 }
 
 /// How long calls took that were accepted, and those that were refused.
