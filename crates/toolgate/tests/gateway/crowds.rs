@@ -16,8 +16,8 @@ const MEMORY_EACH: usize = 32;
 const MEMORY: usize = 8 << 10;
 /// How many connect at the same time.
 const CONNECTING: usize = 50;
-/// Connections beyond the room for them: 64 that are told so, and those that were sent away but had no turn yet, of which a runtime lets
-/// 128 come together.
+/// Files beyond the room for connections: 64 that are told so, those that were sent away but had no turn yet, of which a runtime lets
+/// 128 come together, and a few of the gateway itself.
 const LEAVING: usize = 64 + 128 + 64;
 /// Calls that may be under way.
 const PLACES: usize = 16;
