@@ -131,60 +131,24 @@ mod tests {
         use DeviceKind::{Blind, Dimmer, Fan};
         let level = r#"{"commandClass":38,"property":"currentValue"}"#;
         let covering = r#"{"commandClass":38,"property":"currentValue"},{"commandClass":106,"property":"currentValue"}"#;
+        let of = |generic: u8, specific: u8| {
+            format!(r#"{{"basic":4,"generic":{generic},"specific":{specific}}}"#)
+        };
+        let named = r#"{"generic":"Multilevel Switch"}"#;
         for (name, class, values, expected) in [
-            (
-                "Ceiling",
-                r#"{"basic":4,"generic":17,"specific":1}"#,
-                level,
-                Dimmer,
-            ),
+            ("Ceiling", of(17, 1).as_str(), level, Dimmer),
             ("Ceiling", "{}", level, Dimmer),
-            (
-                "Ceiling",
-                r#"{"generic":"Multilevel Switch"}"#,
-                level,
-                Dimmer,
-            ),
-            (
-                "South",
-                r#"{"basic":4,"generic":17,"specific":7}"#,
-                level,
-                Blind,
-            ),
-            (
-                "South",
-                r#"{"basic":4,"generic":17,"specific":3}"#,
-                level,
-                Blind,
-            ),
-            (
-                "South",
-                r#"{"basic":4,"generic":9,"specific":1}"#,
-                level,
-                Blind,
-            ),
+            ("Ceiling", named, level, Dimmer),
+            ("South", &of(17, 7), level, Blind),
+            ("South", &of(17, 3), level, Blind),
+            ("South", &of(9, 1), level, Blind),
             ("South", "{}", covering, Blind),
-            (
-                "Ceiling",
-                r#"{"basic":4,"generic":17,"specific":8}"#,
-                level,
-                Fan,
-            ),
+            ("Ceiling", &of(17, 8), level, Fan),
             // A module for lights.
-            (
-                "Bedroom Blinds",
-                r#"{"basic":4,"generic":17,"specific":1}"#,
-                level,
-                Blind,
-            ),
+            ("Bedroom Blinds", &of(17, 1), level, Blind),
             ("Roller Shutter", "{}", level, Blind),
             ("Bathroom Fan", "null", level, Fan),
-            (
-                "Fan Light",
-                r#"{"basic":4,"generic":17,"specific":1}"#,
-                level,
-                Dimmer,
-            ),
+            ("Fan Light", &of(17, 1), level, Dimmer),
             ("Shade Lamp", "{}", level, Dimmer),
             ("Blinding", "{}", level, Dimmer),
         ] {
