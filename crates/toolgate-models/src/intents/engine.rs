@@ -16,9 +16,11 @@ pub(crate) struct Engine {
     pub(crate) pack: Pack,
     pub(crate) templates: Vec<Compiled>,
     pub(crate) slots: Vec<Filling>,
-    pub(crate) vocabulary: HashMap<String, u32>,
-    /// Phrases that may be skipped, and whether they are mere politeness.
-    pub(crate) fillers: Vec<(Vec<String>, bool)>,
+    /// The words of templates, by their places in `spelt`.
+    pub(crate) vocabulary: HashMap<String, usize>,
+    pub(crate) spelt: Vec<String>,
+    /// Phrases that may be skipped, and whether they are mere politeness, by their first word.
+    fillers: HashMap<String, Vec<(Vec<String>, bool)>>,
     pub(crate) replace: HashMap<String, Vec<String>>,
     /// For each word the intents that have it.
     pub(crate) hints: HashMap<String, Vec<usize>>,
@@ -53,7 +55,7 @@ pub(crate) struct Edge {
 /// What leads along an edge.
 pub(crate) enum On {
     Nothing,
-    Word(u32),
+    Word(usize),
     Slot { name: Arc<str>, slot: usize },
 }
 
@@ -107,13 +109,19 @@ impl Engine {
             .iter()
             .map(|filler| (plain_words(filler), false));
         let polite = pack.polite.iter().map(|filler| (plain_words(filler), true));
-        let fillers = fillers.chain(polite);
+        let mut by_first: HashMap<String, Vec<_>> = HashMap::new();
+        for (words, is_polite) in fillers.chain(polite) {
+            if let Some(first) = words.first().cloned() {
+                by_first.entry(first).or_default().push((words, is_polite));
+            }
+        }
         let mut engine = Self {
             replace: pack.replace.iter().map(split).collect(),
-            fillers: fillers.filter(|(words, _)| !words.is_empty()).collect(),
+            fillers: by_first,
             templates: Vec::new(),
             slots: Vec::new(),
             vocabulary: HashMap::new(),
+            spelt: Vec::new(),
             hints: HashMap::new(),
             all: phrases(&pack.groups.all),
             everything: phrases(&pack.groups.everything),
@@ -149,6 +157,11 @@ impl Engine {
             numbers: &self.pack.numbers,
             small: &self.pack.small,
         }
+    }
+
+    /// The phrases that may be skipped and begin with this word, and whether they are mere politeness.
+    pub(crate) fn fillers(&self, first: &str) -> &[(Vec<String>, bool)] {
+        self.fillers.get(first).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn is_expression(&self, slot: usize) -> bool {
@@ -245,8 +258,10 @@ impl Engine {
         for part in parts {
             match part {
                 Part::Word(word) => {
-                    let next = self.vocabulary.len() as u32;
-                    let id = *self.vocabulary.entry(word.clone()).or_insert(next);
+                    let id = *self.vocabulary.entry(word.clone()).or_insert_with(|| {
+                        self.spelt.push(word.clone());
+                        self.spelt.len() - 1
+                    });
                     at = graph.step(at, On::Word(id));
                 }
                 Part::Slot(slot) => {

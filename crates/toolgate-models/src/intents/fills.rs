@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::engine::Filling;
-use super::lists::{Found, Names};
+use super::lists::{Entry, Found, Names};
 use super::matcher::{
     CALCULATION, EDIT, Fill, How, LONGEST_NAME, ListState, Mercy, NAME, PART, Reading, TEXT,
     UNKNOWN,
@@ -70,7 +70,8 @@ impl Reading<'_> {
                 let spans = (at + 1..=count).filter_map(|end| {
                     let text = self.sentence.around(at, end);
                     let pack = &self.engine.pack;
-                    let read = pack.maths.read(text, &pack.numbers)?;
+                    let read = || pack.maths.read(text, &pack.numbers);
+                    let read = self.lookups.calculation(text, read)?;
                     let mut fill = certain(
                         end - at,
                         CALCULATION,
@@ -118,22 +119,14 @@ impl Reading<'_> {
 
     fn names(&self, slot: usize, names: &Names, at: usize, or_unknown: bool) -> Vec<Fill> {
         let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
-        let words: Vec<String> = self.sentence.tokens[at..at + longest]
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
+        let words = &self.texts[at..at + longest];
         let mut fills: Vec<Fill> = if or_unknown {
             self.unknown(at)
         } else {
             Vec::new()
         };
-        let mut kept = self.near.borrow_mut();
-        let is_forgiven = self.mercy >= Mercy::Spelling;
-        let mut near = is_forgiven.then(|| kept.entry(slot).or_default());
         for length in 1..=longest {
-            let near = near.as_deref_mut();
-            let found = names.find(&words[..length], &self.engine.spoken(), near);
-            let Some((found, entries)) = found else {
+            let Some((found, entries)) = self.named(slot, names, &words[..length]) else {
                 continue;
             };
             let (more, how) = match found {
@@ -165,12 +158,9 @@ impl Reading<'_> {
             return Vec::new();
         }
         let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
-        let words: Vec<String> = self.sentence.tokens[at..at + longest]
-            .iter()
-            .map(|token| token.text.clone())
-            .collect();
+        let words = &self.texts[at..at + longest];
         let whole = |words: &[String]| {
-            let found = names.find(words, &self.engine.spoken(), None)?;
+            let found = names.find(words, &self.engine.spoken(), false)?;
             (found.0 == Found::Whole).then_some(found.1)
         };
         let mut fills = Vec::new();
@@ -194,6 +184,17 @@ impl Reading<'_> {
             }
         }
         fills
+    }
+
+    /// What some words mean among the names of a slot.
+    pub(super) fn named<'n>(
+        &self,
+        slot: usize,
+        names: &'n Names,
+        words: &[String],
+    ) -> Option<(Found, Vec<&'n Entry>)> {
+        let (spoken, mercy) = (self.engine.spoken(), self.mercy >= Mercy::Spelling);
+        self.lookups.names(slot, names, words, &spoken, mercy)
     }
 
     fn unknown(&self, at: usize) -> Vec<Fill> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::lists::{Entry, Found, Names};
-use super::matcher::{EDIT, Fill, How, LONGEST_NAME, Mercy, NAME, PART, Reading};
+use super::matcher::{EDIT, Fill, How, LONGEST_NAME, NAME, PART, Reading};
 use super::talk::MOST_TOGETHER;
 use super::words::plain_words;
 
@@ -28,7 +28,7 @@ impl Reading<'_> {
             let name = value
                 .as_str()
                 .filter(|_| self.engine.is_alike(slot, name))?;
-            let found = names.find(&plain_words(name), &self.engine.spoken(), None);
+            let found = names.find(&plain_words(name), &self.engine.spoken(), false);
             found.filter(|(found, _)| *found == Found::Whole)
         });
         let entries = meant.flat_map(|(_, entries)| entries).collect();
@@ -109,9 +109,7 @@ impl Reading<'_> {
         if words.is_empty() || words.len() > LONGEST_NAME {
             return None;
         }
-        let mut kept = self.near.borrow_mut();
-        let near = (self.mercy >= Mercy::Spelling).then(|| kept.entry(slot).or_default());
-        let (found, one) = names.find(&words, &self.engine.spoken(), near)?;
+        let (found, one) = self.named(slot, names, &words)?;
         let [one] = one[..] else { return None };
         entries.push(one);
         let (more, how) = match found {

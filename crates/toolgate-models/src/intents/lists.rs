@@ -32,8 +32,8 @@ pub(crate) struct Names {
     /// Every word there is, once.
     spelt: Vec<String>,
     places: HashMap<String, usize>,
-    /// All forms without spaces, which may have been written together or apart.
-    joined: Vec<(String, usize)>,
+    /// All forms without spaces, which may have been written together or apart, by their digits: of those none may be wrong.
+    joined: HashMap<String, Vec<(String, usize)>>,
 }
 
 /// One of the things a slot may be filled with.
@@ -164,7 +164,8 @@ impl Names {
     fn add_form(&mut self, index: usize, words: &[String]) {
         let letters = words.concat();
         add(&mut self.exact, letters.clone(), index);
-        self.joined.push((letters, index));
+        let joined = self.joined.entry(digits(&letters)).or_default();
+        joined.push((letters, index));
         let places = words.iter().map(|word| {
             let next = self.spelt.len();
             *self.places.entry(word.clone()).or_insert_with(|| {
@@ -181,39 +182,58 @@ impl Names {
         self.entries.len()
     }
 
-    /// What some words mean, by the best way that finds anything. Where words may be misspelt, `near` keeps what was found
-    /// of each.
+    /// What some words mean, by the best way that finds anything.
     pub(crate) fn find(
         &self,
         words: &[String],
         spoken: &Spoken<'_>,
-        near: Option<&mut NearWords>,
+        mercy: bool,
     ) -> Option<(Found, Vec<&Entry>)> {
+        let (how, places) = match self.spelt(words, spoken) {
+            None if mercy => self.misspelt(words, spoken, &mut NearWords::default())?,
+            found => found?,
+        };
+        Some((how, self.entries(&places)))
+    }
+
+    /// The places of what some words mean that are spelt as they should be.
+    pub(super) fn spelt(
+        &self,
+        words: &[String],
+        spoken: &Spoken<'_>,
+    ) -> Option<(Found, Vec<usize>)> {
         let words = spoken.numbers.in_digits(words);
         if let Some(found) = self.exact.get(&words.concat()) {
-            return Some((Found::Whole, self.entries(found)));
+            return Some((Found::Whole, few(found)));
         }
         let set = spoken.set(&words);
         if let Some(found) = self.sets.get(&set.join(" ")).filter(|_| !set.is_empty()) {
-            return Some((Found::Whole, self.entries(found)));
+            return Some((Found::Whole, few(found)));
         }
-        if let Some(found) = self.having(&set) {
-            return Some((Found::Part, self.entries(&found)));
-        }
-        let near = near?;
+        Some((Found::Part, few(&self.having(&set)?)))
+    }
+
+    /// The same of words of which some letters may be wrong; `near` keeps what was found of each.
+    pub(super) fn misspelt(
+        &self,
+        words: &[String],
+        spoken: &Spoken<'_>,
+        near: &mut NearWords,
+    ) -> Option<(Found, Vec<usize>)> {
+        let words = spoken.numbers.in_digits(words);
         for word in &words {
             near.look_up(word, &self.spelt);
         }
+        let set = spoken.set(&words);
         let found = self
             .near(&words, near)
             .or_else(|| self.having_near(&set, near));
         let (edits, found) = found?;
-        Some((Found::Near(edits), self.entries(&found)))
+        Some((Found::Near(edits), few(&found)))
     }
 
-    fn entries(&self, indices: &[usize]) -> Vec<&Entry> {
-        let few = indices.iter().take(MOST_FOUND);
-        few.map(|index| &self.entries[*index]).collect()
+    pub(super) fn entries(&self, places: &[usize]) -> Vec<&Entry> {
+        places.iter().map(|place| &self.entries[*place]).collect()
     }
 
     /// Names that have all these words.
@@ -225,16 +245,16 @@ impl Names {
     /// `bedroom light`, however much of both is the same.
     fn near(&self, words: &[String], near: &NearWords) -> Option<(u32, Vec<usize>)> {
         const MOST: usize = 3;
-        let tables: Vec<&HashMap<usize, usize>> = words.iter().map(|word| near.of(word)).collect();
-        let by_words = self
-            .forms
-            .iter()
+        let tables: Vec<&[(usize, usize)]> = words.iter().map(|word| near.of(word)).collect();
+        let is_hopeless = tables.iter().any(|table| table.is_empty());
+        let forms = self.forms.iter().filter(|_| !is_hopeless);
+        let by_words = forms
             .filter(|(form, _)| form.len() == words.len())
             .filter_map(|(form, index)| {
                 let wrong = form
                     .iter()
                     .zip(&tables)
-                    .map(|(place, table)| table.get(place).copied());
+                    .map(|(place, table)| edits_at(table, *place));
                 Some((
                     wrong
                         .sum::<Option<usize>>()
@@ -243,9 +263,10 @@ impl Names {
                 ))
             });
         let letters = words.concat();
-        let together = self
-            .joined
-            .iter()
+        let joined = self.joined.get(&digits(&letters));
+        let together = joined
+            .into_iter()
+            .flatten()
             .filter_map(|(form, index)| Some((edit_of_joined(form, &letters)?, *index)));
         let mut best = usize::MAX;
         let mut found = Vec::new();
@@ -327,6 +348,20 @@ fn in_all<'a>(
     (!found.is_empty()).then_some(found)
 }
 
+fn few(places: &[usize]) -> Vec<usize> {
+    places[..places.len().min(MOST_FOUND)].to_vec()
+}
+
+/// The letters that are wrong in a word, if it may be the one at this place.
+fn edits_at(near: &[(usize, usize)], place: usize) -> Option<usize> {
+    let at = near.binary_search_by_key(&place, |(place, _)| *place);
+    at.ok().map(|at| near[at].1)
+}
+
+fn digits(letters: &str) -> String {
+    letters.chars().filter(char::is_ascii_digit).collect()
+}
+
 fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
     let list = to.entry(key).or_default();
     if list.last() != Some(&index) && !list.contains(&index) {
@@ -347,7 +382,7 @@ mod tests {
     }
 
     fn found(names: &Names, text: &str, spoken: &Spoken<'_>) -> String {
-        match names.find(&plain_words(text), spoken, Some(&mut NearWords::default())) {
+        match names.find(&plain_words(text), spoken, true) {
             None => "nothing".to_owned(),
             Some((how, entries)) => {
                 let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();

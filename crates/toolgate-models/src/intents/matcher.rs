@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 use super::engine::{Compiled, Engine, Filling, On};
 use super::lists::Names;
+use super::lookups::Lookups;
 use super::meaning::Moment;
-use super::spelling::{NearWords, edits};
 use super::words::Sentence;
 
 /// A wrong letter.
@@ -34,7 +34,7 @@ pub(super) const TEXT: u32 = 5;
 pub(super) const LONGEST_NAME: usize = 10;
 
 /// How much is forgiven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mercy {
     /// Nothing.
     None,
@@ -61,13 +61,16 @@ pub(crate) struct Reading<'a> {
     pub(super) today: Date,
     /// What the slots of the last calls were filled with.
     pub(super) last: &'a [Map<String, Value>],
+    /// Each word.
+    pub(super) texts: Vec<String>,
     /// For each word the words of templates it may be, with the letters that are wrong.
-    words: Vec<Vec<(u32, u32)>>,
+    words: Vec<Vec<(usize, usize)>>,
     /// For each word how many of them may be skipped from there, and whether they are mere politeness.
     skips: Vec<Vec<(usize, bool)>>,
     pub(super) fills: RefCell<Fills>,
-    /// For each slot what was found of misspelt words.
-    pub(super) near: RefCell<HashMap<usize, NearWords>>,
+    /// For a walk, and kept for the next one.
+    cells: RefCell<Vec<Cell>>,
+    pub(super) lookups: &'a Lookups,
     /// Lists that are not known, and the least that a match would cost that needs them.
     pub(super) wanted: RefCell<HashMap<usize, u32>>,
 }
@@ -130,14 +133,16 @@ impl<'a> Reading<'a> {
             mercy,
             today: moment.today,
             last: moment.last,
+            texts: sentence.words(),
             words: (0..count)
-                .map(|at| words_at(engine, sentence, at, mercy))
+                .map(|at| words_at(engine, sentence, at, mercy, moment.lookups))
                 .collect(),
             skips: (0..count)
                 .map(|at| skips_at(engine, sentence, at))
                 .collect(),
             fills: RefCell::default(),
-            near: RefCell::default(),
+            cells: RefCell::default(),
+            lookups: moment.lookups,
             wanted: RefCell::default(),
         }
     }
@@ -183,18 +188,13 @@ impl<'a> Reading<'a> {
     /// The cheapest way through a template, if it costs no more than `worst`.
     fn walk(&self, template: &Compiled, worst: u32) -> Option<Match> {
         let (count, states) = (self.sentence.tokens.len(), template.graph.states.len());
-        let mut cells = vec![
-            Cell {
-                cost: u32::MAX,
-                from: (0, 0),
-                via: Via::Start
-            };
-            (count + 1) * states
-        ];
+        let mut cells = self.cells.borrow_mut();
+        cells.clear();
+        cells.resize(states, Cell::UNREACHED);
         cells[0].cost = 0;
-        let mut reached = 0;
         for at in 0..=count {
-            if at > reached {
+            // Most templates end with one of the first words: rows are added once they are reached.
+            if at * states == cells.len() {
                 return None;
             }
             for state in 0..states {
@@ -203,6 +203,8 @@ impl<'a> Reading<'a> {
                     continue;
                 }
                 let mut go = |to_at: usize, to_state: usize, more: u32, via: Via| {
+                    let rows = cells.len().max((to_at + 1) * states);
+                    cells.resize(rows, Cell::UNREACHED);
                     let cell = &mut cells[to_at * states + to_state];
                     let cost = cost.saturating_add(more);
                     if cost < cell.cost {
@@ -211,7 +213,6 @@ impl<'a> Reading<'a> {
                             from: (at, state),
                             via,
                         };
-                        reached = reached.max(to_at);
                     }
                 };
                 for (skip, polite) in self.skips.get(at).into_iter().flatten() {
@@ -225,7 +226,8 @@ impl<'a> Reading<'a> {
                         On::Word(word) => {
                             let here = self.words.get(at).into_iter().flatten();
                             if let Some((_, edits)) = here.into_iter().find(|(id, _)| id == word) {
-                                go(at + 1, edge.to, edits * EDIT, Via::Word { edits: *edits });
+                                let more = *edits as u32 * EDIT;
+                                go(at + 1, edge.to, more, Via::Word { edits: *edits });
                             }
                         }
                         On::Slot { .. } if at == count => {}
@@ -244,7 +246,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
-        let end = cells[count * states + states - 1].cost;
+        let end = cells.last().map_or(u32::MAX, |end| end.cost);
         (end <= worst && end < u32::MAX).then(|| self.way_back(template, &cells, end))
     }
 
@@ -309,15 +311,29 @@ struct Cell {
     via: Via,
 }
 
+impl Cell {
+    const UNREACHED: Self = Self {
+        cost: u32::MAX,
+        from: (0, 0),
+        via: Via::Start,
+    };
+}
+
 #[derive(Clone, Copy)]
 enum Via {
     Start,
     Nothing,
-    Word { edits: u32 },
+    Word { edits: usize },
     Slot { edge: usize, fill: usize },
 }
 
-fn words_at(engine: &Engine, sentence: &Sentence<'_>, at: usize, mercy: Mercy) -> Vec<(u32, u32)> {
+fn words_at(
+    engine: &Engine,
+    sentence: &Sentence<'_>,
+    at: usize,
+    mercy: Mercy,
+    lookups: &Lookups,
+) -> Vec<(usize, usize)> {
     let text = &sentence.tokens[at].text;
     // A word that is one of a template's is not another one misspelt: `increase` is not `decrease`.
     if let Some(id) = engine.vocabulary.get(text) {
@@ -326,11 +342,9 @@ fn words_at(engine: &Engine, sentence: &Sentence<'_>, at: usize, mercy: Mercy) -
     if mercy < Mercy::Spelling {
         return Vec::new();
     }
-    let near = engine
-        .vocabulary
-        .iter()
-        .filter_map(|(word, id)| Some((*id, edits(word, text)? as u32)));
-    near.collect()
+    let mut near = lookups.templates.borrow_mut();
+    near.look_up(text, &engine.spelt);
+    near.of(text).to_vec()
 }
 
 fn skips_at(engine: &Engine, sentence: &Sentence<'_>, at: usize) -> Vec<(usize, bool)> {
@@ -339,7 +353,7 @@ fn skips_at(engine: &Engine, sentence: &Sentence<'_>, at: usize) -> Vec<(usize, 
         let words = filler.iter().zip(rest);
         filler.len() <= rest.len() && words.into_iter().all(|(word, token)| *word == token.text)
     };
-    let here = engine.fillers.iter().filter(is_here);
+    let here = engine.fillers(&rest[0].text).iter().filter(is_here);
     here.map(|(filler, polite)| (filler.len(), *polite))
         .collect()
 }

@@ -53,7 +53,7 @@ pub(crate) struct Pair {
 }
 
 /// A calculation.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Calculation {
     /// As `math_eval` wants it.
     pub(crate) written: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answer::Answer;
+use super::lookups::Lookups;
 use super::matcher::ListState;
 
 /// What is to be done about a sentence.
@@ -76,6 +77,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) today: Date,
     /// What the slots of the last calls were filled with.
     pub(crate) last: &'a [Map<String, Value>],
+    pub(crate) lookups: &'a Lookups,
 }
 
 impl Moment<'_> {

@@ -14,6 +14,7 @@ mod groups;
 mod items;
 mod lists;
 mod live;
+mod lookups;
 mod matcher;
 mod maths;
 mod meaning;
@@ -40,6 +41,7 @@ use toolgate_core::ToolDefinition;
 use self::answer::{Answer, Joining};
 use self::engine::Engine;
 use self::live::Live;
+use self::lookups::Lookups;
 use self::meaning::{Choice, Meaning, Moment, Planned};
 use crate::catalog::{CatalogCache, Dialect};
 use crate::{
@@ -129,14 +131,14 @@ impl IntentsClient {
         // Each time at least one more is known; the last look is for lists that went bad in between.
         for _ in 0..=self.engine.slots.len() {
             let known = self.live.snapshot(&self.engine, &list);
-            let today = (self.today)();
-            let moment = Moment {
+            let found = look(&Moment {
                 tools: &known.tools,
                 lists: &known.lists,
-                today,
+                today: (self.today)(),
                 last: &last,
-            };
-            match look(&moment) {
+                lookups: &Lookups::default(),
+            });
+            match found {
                 Ok(found) => return Some(found),
                 Err(wanted) => {
                     self.live

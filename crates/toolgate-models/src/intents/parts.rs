@@ -33,93 +33,27 @@ enum Wish {
 }
 
 /// Looks at each part once, however many ways there are to part a sentence.
-struct Parting<'a> {
+pub(super) struct Parting<'a> {
     engine: &'a Engine,
     sentence: &'a Sentence<'a>,
     moment: &'a Moment<'a>,
-    mercy: Mercy,
-    /// By where it is, and where the part before it is if it has an `it`.
-    known: HashMap<(Span, Span), Option<Wish>>,
+    breaks: Vec<Break>,
+    /// By where it is, where the part before it is if it has an `it`, and how much is forgiven.
+    known: HashMap<(Span, Span, Mercy), Heard>,
+}
+
+/// What a part is.
+#[derive(Debug, Clone)]
+enum Heard {
+    /// Something that can be done.
+    Wish(Wish),
+    /// A question, or mere words: not what can be done beside something else.
+    Other,
+    /// Nothing that is known.
+    Nothing,
 }
 
 impl Engine {
-    /// What a sentence means that has several wishes in it: as few as possible, and all of them understood.
-    pub(super) fn parted(
-        &self,
-        sentence: &Sentence<'_>,
-        moment: &Moment<'_>,
-        mercy: Mercy,
-    ) -> Result<Option<Meaning>, BTreeSet<usize>> {
-        let breaks = self.breaks(sentence);
-        if breaks.is_empty() {
-            return Ok(None);
-        }
-        let mut parting = Parting::new(self, sentence, moment, mercy);
-        let mut ways: Vec<u32> = (1..1 << breaks.len()).collect();
-        ways.sort_by_key(|way| way.count_ones());
-        for ways in ways.chunk_by(|one, other| one.count_ones() == other.count_ones()) {
-            let mut found: Option<Vec<Wish>> = None;
-            for way in ways {
-                let taken = breaks.iter().enumerate();
-                let taken = taken.filter(|(index, _)| way >> index & 1 == 1);
-                let Some(wishes) = parting.wishes(taken.map(|(_, at)| *at))? else {
-                    continue;
-                };
-                match &found {
-                    Some(other) if !is_same(other, &wishes) => return Ok(Some(self.unsure())),
-                    _ => found = Some(wishes),
-                }
-            }
-            if let Some(meaning) = found.and_then(together) {
-                return Ok(Some(meaning));
-            }
-        }
-        Ok(None)
-    }
-
-    /// A sentence that is understood as a whole, but not for certain, and whose end is a wish of its own: `search for cats and
-    /// turn on the lamp`.
-    pub(super) fn is_two(
-        &self,
-        sentence: &Sentence<'_>,
-        moment: &Moment<'_>,
-    ) -> Result<bool, BTreeSet<usize>> {
-        let mut parting = Parting::new(self, sentence, moment, Mercy::None);
-        for at in self.breaks(sentence) {
-            let end = parting.alone((at.next, sentence.tokens.len()))?;
-            if let Some(Wish::Act { certain: true, .. }) = end {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What is said where one side of a sentence is understood and the other is not.
-    pub(super) fn half(
-        &self,
-        sentence: &Sentence<'_>,
-        moment: &Moment<'_>,
-    ) -> Result<Option<Meaning>, BTreeSet<usize>> {
-        let mut parting = Parting::new(self, sentence, moment, Mercy::Spelling);
-        let count = sentence.tokens.len();
-        let breaks = self.breaks(sentence);
-        let ends = breaks
-            .iter()
-            .rev()
-            .map(|at| ((0, at.end), (at.next, count)));
-        let begins = breaks.iter().map(|at| ((at.next, count), (0, at.end)));
-        for ((from, to), rest) in ends.chain(begins) {
-            if let Some(Wish::Act { .. }) = parting.alone((from, to))? {
-                let words = [
-                    ("wish", sentence.written(from, to)),
-                    ("rest", sentence.written(rest.0, rest.1)),
-                ];
-                return Ok(Some(Meaning::Fail(self.filled("half", &words))));
-            }
-        }
-        Ok(None)
-    }
-
     pub(super) fn unsure(&self) -> Meaning {
         Meaning::Fail(self.text("unsure").to_owned())
     }
@@ -148,36 +82,90 @@ impl Engine {
 }
 
 impl<'a> Parting<'a> {
-    fn new(
+    pub(super) fn new(
         engine: &'a Engine,
         sentence: &'a Sentence<'a>,
         moment: &'a Moment<'a>,
-        mercy: Mercy,
     ) -> Self {
         Self {
             engine,
             sentence,
             moment,
-            mercy,
+            breaks: engine.breaks(sentence),
             known: HashMap::new(),
         }
     }
 
-    /// The wishes between these breaks, if each is understood.
-    fn wishes(
-        &mut self,
-        breaks: impl Iterator<Item = Break>,
-    ) -> Result<Option<Vec<Wish>>, BTreeSet<usize>> {
+    /// What a sentence means that has several wishes in it: as few as possible, and all of them understood.
+    pub(super) fn meant(&mut self, mercy: Mercy) -> Result<Option<Meaning>, BTreeSet<usize>> {
+        let mut ways: Vec<u32> = (1..1 << self.breaks.len()).collect();
+        ways.sort_by_key(|way| way.count_ones());
+        for ways in ways.chunk_by(|one, other| one.count_ones() == other.count_ones()) {
+            let mut found: Option<Vec<Wish>> = None;
+            for way in ways {
+                let Some(wishes) = self.wishes(*way, mercy)? else {
+                    continue;
+                };
+                match &found {
+                    Some(other) if !is_same(other, &wishes) => {
+                        return Ok(Some(self.engine.unsure()));
+                    }
+                    _ => found = Some(wishes),
+                }
+            }
+            if let Some(meaning) = found.and_then(together) {
+                return Ok(Some(meaning));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A sentence that is understood as a whole, but not for certain, and whose end is a wish of its own: `search for cats and
+    /// turn on the lamp`.
+    pub(super) fn is_two(&mut self) -> Result<bool, BTreeSet<usize>> {
+        let count = self.sentence.tokens.len();
+        for at in self.breaks.clone() {
+            let end = self.alone((at.next, count), Mercy::None)?;
+            if let Some(Wish::Act { certain: true, .. }) = end {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is said where one side of a sentence is understood and the other is not.
+    pub(super) fn half(&mut self) -> Result<Option<Meaning>, BTreeSet<usize>> {
+        let count = self.sentence.tokens.len();
+        let breaks = self.breaks.clone();
+        let ends = breaks
+            .iter()
+            .rev()
+            .map(|at| ((0, at.end), (at.next, count)));
+        let begins = breaks.iter().map(|at| ((at.next, count), (0, at.end)));
+        for (understood, rest) in ends.chain(begins) {
+            if let Some(Wish::Act { .. }) = self.alone(understood, Mercy::Spelling)? {
+                let written = |(from, to): Span| self.sentence.written(from, to);
+                let words = [("wish", written(understood)), ("rest", written(rest))];
+                return Ok(Some(Meaning::Fail(self.engine.filled("half", &words))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The wishes between some of the breaks, a bit for each that is taken, if all of them are understood.
+    fn wishes(&mut self, way: u32, mercy: Mercy) -> Result<Option<Vec<Wish>>, BTreeSet<usize>> {
         let count = self.sentence.tokens.len();
         let last = Break {
             end: count,
             next: count,
         };
+        let taken = (0..self.breaks.len()).filter(|place| way >> place & 1 == 1);
+        let taken: Vec<Break> = taken.map(|place| self.breaks[place]).collect();
         let mut wishes: Vec<Wish> = Vec::new();
         let (mut from, mut before) = (0, Span::default());
-        for at in breaks.chain([last]) {
+        for at in taken.into_iter().chain([last]) {
             let here = (from, at.end);
-            let Some(wish) = self.wish(here, before, wishes.last())? else {
+            let Some(wish) = self.wish(here, before, wishes.last(), mercy)? else {
                 return Ok(None);
             };
             wishes.push(wish);
@@ -187,8 +175,8 @@ impl<'a> Parting<'a> {
     }
 
     /// What some words mean by themselves.
-    fn alone(&mut self, span: Span) -> Result<Option<Wish>, BTreeSet<usize>> {
-        self.wish(span, Span::default(), None)
+    fn alone(&mut self, span: Span, mercy: Mercy) -> Result<Option<Wish>, BTreeSet<usize>> {
+        self.wish(span, Span::default(), None, mercy)
     }
 
     /// What some words mean after a part that means something else, which `it` may be about.
@@ -197,6 +185,7 @@ impl<'a> Parting<'a> {
         span: Span,
         before: Span,
         meant: Option<&Wish>,
+        most: Mercy,
     ) -> Result<Option<Wish>, BTreeSet<usize>> {
         let words = &self.sentence.tokens[span.0..span.1];
         let pronouns = &self.engine.pack.pronouns;
@@ -204,9 +193,37 @@ impl<'a> Parting<'a> {
             true => before,
             false => Span::default(),
         };
-        if let Some(known) = self.known.get(&(span, before)) {
-            return Ok(known.clone());
+        for mercy in [Mercy::None, Mercy::Spelling] {
+            if mercy > most {
+                break;
+            }
+            let key = (span, before, mercy);
+            if !self.known.contains_key(&key) {
+                let heard = self.look(span, meant, mercy)?;
+                self.known.insert(key, heard);
+            }
+            match &self.known[&key] {
+                Heard::Wish(wish) => return Ok(Some(wish.clone())),
+                Heard::Other => return Ok(None),
+                Heard::Nothing => {}
+            }
         }
+        Ok(None)
+    }
+
+    fn look(
+        &self,
+        span: Span,
+        meant: Option<&Wish>,
+        mercy: Mercy,
+    ) -> Result<Heard, BTreeSet<usize>> {
+        let text = self.sentence.around(span.0, span.1);
+        if self.engine.after_fillers(&plain_words(text)).is_empty() {
+            return Ok(Heard::Wish(Wish::Nothing));
+        }
+        let Some(part) = Sentence::read(text, &self.engine.replace) else {
+            return Ok(Heard::Nothing);
+        };
         let last: Vec<_> = match meant {
             Some(Wish::Act { choice, .. }) => {
                 choice.calls.iter().map(|call| call.slots.clone()).collect()
@@ -217,33 +234,13 @@ impl<'a> Parting<'a> {
             last: &last,
             ..*self.moment
         };
-        let wish = self.look(self.sentence.around(span.0, span.1), &moment)?;
-        self.known.insert((span, before), wish.clone());
-        Ok(wish)
-    }
-
-    fn look(&self, text: &str, moment: &Moment<'_>) -> Result<Option<Wish>, BTreeSet<usize>> {
-        if self.engine.after_fillers(&plain_words(text)).is_empty() {
-            return Ok(Some(Wish::Nothing));
-        }
-        let Some(part) = Sentence::read(text, &self.engine.replace) else {
-            return Ok(None);
-        };
-        for mercy in [Mercy::None, Mercy::Spelling] {
-            if mercy > self.mercy {
-                break;
-            }
-            if let Some(meaning) = self.engine.meant(&part, moment, mercy)? {
-                return Ok(match meaning {
-                    Meaning::Act {
-                        choice, certain, ..
-                    } => Some(Wish::Act { choice, certain }),
-                    // A question, or mere words: not what can be done beside something else.
-                    _ => None,
-                });
-            }
-        }
-        Ok(None)
+        Ok(match self.engine.meant(&part, &moment, mercy)? {
+            Some(Meaning::Act {
+                choice, certain, ..
+            }) => Heard::Wish(Wish::Act { choice, certain }),
+            Some(_) => Heard::Other,
+            None => Heard::Nothing,
+        })
     }
 }
 

@@ -10,7 +10,6 @@ use super::items::Item;
 use super::lists::{Found, Names};
 use super::matcher::{ListState, Mercy};
 use super::meaning::{Choice, Meaning, Moment};
-use super::spelling::NearWords;
 use super::talk::MOST_TOGETHER;
 use super::words::{Sentence, plain_words};
 
@@ -54,9 +53,12 @@ impl Engine {
     /// The words behind those at the beginning that mean nothing.
     pub(super) fn after_fillers<'a>(&self, words: &'a [String]) -> &'a [String] {
         let mut rest = words;
-        let fillers = || self.fillers.iter().map(|(filler, _)| filler);
-        while let Some(length) = longest_at(fillers(), rest) {
-            rest = &rest[length..];
+        while let Some(first) = rest.first() {
+            let fillers = self.fillers(first).iter().map(|(filler, _)| filler);
+            match longest_at(fillers, rest) {
+                Some(length) => rest = &rest[length..],
+                None => break,
+            }
         }
         rest
     }
@@ -106,9 +108,8 @@ impl Engine {
             ..Item::named(&choice.label)
         });
         let names = Names::live(items.collect(), &[], &self.spoken());
-        let mut near = NearWords::default();
-        let near = is_harmless(choices).then_some(&mut near);
-        let Some((found, entries)) = names.find(&telling, &self.spoken(), near) else {
+        let mercy = is_harmless(choices);
+        let Some((found, entries)) = names.find(&telling, &self.spoken(), mercy) else {
             let ordinal = *self.pack.replies.ordinals.get(&telling.join(" "))?;
             let index = if ordinal == 0 { choices.len() } else { ordinal }.checked_sub(1)?;
             let choice = choices.get(index).filter(|_| choices.len() > 1)?;

@@ -1,7 +1,6 @@
 //! Words that are nearly right.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// How many letters may be wrong in a word of this length.
 fn tolerance(length: usize) -> usize {
@@ -48,25 +47,20 @@ fn differences(one: &str, other: &str) -> usize {
         .sum()
 }
 
-/// The one letter that is wrong in a name of several words written together, or in one that was written apart.
+/// The one letter that is wrong in a name of several words written together, or in one that was written apart. Their digits are
+/// the same.
 pub(super) fn edit_of_joined(one: &str, other: &str) -> Option<usize> {
     const SHORTEST: usize = 8;
     let is_hopeless = one.len() < SHORTEST || one.len().abs_diff(other.len()) > 1;
     if is_hopeless || one.is_ascii() && other.is_ascii() && differences(one, other) > 2 {
         return None;
     }
-    let digits = |name: &str| {
-        name.chars()
-            .filter(char::is_ascii_digit)
-            .collect::<String>()
-    };
-    let is_same_number = digits(one) == digits(other);
-    Some(strsim::osa_distance(one, other)).filter(|edits| is_same_number && *edits <= 1)
+    Some(strsim::osa_distance(one, other)).filter(|edits| *edits <= 1)
 }
 
 /// For words that were said, the words of one list that they may be, and the letters that are wrong.
 #[derive(Default)]
-pub(crate) struct NearWords(HashMap<String, HashMap<usize, usize>>);
+pub(crate) struct NearWords(HashMap<String, Vec<(usize, usize)>>);
 
 impl NearWords {
     /// Finds the near words of `spelt`, unless that was done before.
@@ -79,9 +73,8 @@ impl NearWords {
         self.0.insert(word.to_owned(), near.collect());
     }
 
-    /// The places of near words, each with the letters that are wrong.
-    pub(super) fn of(&self, word: &str) -> &HashMap<usize, usize> {
-        static NONE: LazyLock<HashMap<usize, usize>> = LazyLock::new(HashMap::new);
-        self.0.get(word).unwrap_or(&NONE)
+    /// The places of near words in order, each with the letters that are wrong.
+    pub(super) fn of(&self, word: &str) -> &[(usize, usize)] {
+        self.0.get(word).map_or(&[], Vec::as_slice)
     }
 }

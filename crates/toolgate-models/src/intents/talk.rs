@@ -8,6 +8,7 @@ use super::answer::{arguments, fill, listed, spoken};
 use super::engine::{Engine, Filling};
 use super::matcher::{Fill, How, Match, Mercy, Reading};
 use super::meaning::{Choice, Meaning, Moment, Planned, Presence};
+use super::parts::Parting;
 use super::template::Part;
 use super::words::Sentence;
 
@@ -26,19 +27,20 @@ impl Engine {
         let Some(sentence) = Sentence::read(text, &self.replace) else {
             return Ok(Meaning::Fail(self.text("too_long").to_owned()));
         };
+        let mut parting = Parting::new(self, &sentence, moment);
         for mercy in [Mercy::None, Mercy::Spelling] {
             if let Some(meaning) = self.meant(&sentence, moment, mercy)? {
                 let is_free = matches!(meaning, Meaning::Act { certain: false, .. });
-                return Ok(match is_free && self.is_two(&sentence, moment)? {
+                return Ok(match is_free && parting.is_two()? {
                     true => self.unsure(),
                     false => meaning,
                 });
             }
-            if let Some(meaning) = self.parted(&sentence, moment, mercy)? {
+            if let Some(meaning) = parting.meant(mercy)? {
                 return Ok(meaning);
             }
         }
-        if let Some(meaning) = self.half(&sentence, moment)? {
+        if let Some(meaning) = parting.half()? {
             return Ok(meaning);
         }
         let matches = self.matches(&sentence, moment, Mercy::Unknown, |intent| {
@@ -58,7 +60,7 @@ impl Engine {
             return Ok(None);
         };
         let meaning = match self.meant(&sentence, moment, Mercy::None)? {
-            None => self.parted(&sentence, moment, Mercy::None)?,
+            None => Parting::new(self, &sentence, moment).meant(Mercy::None)?,
             meaning => meaning,
         };
         Ok(match meaning {
