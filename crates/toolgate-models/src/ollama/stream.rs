@@ -112,7 +112,7 @@ impl<'a> Stream<'a> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let read = match serde_json::from_slice::<Line<'_>>(line) {
+        let read = match read(line) {
             Ok(read) if read.is_error() => return Err(said(line)),
             Ok(read) => read,
             Err(error) => return Err(odd(line, &error)),
@@ -206,6 +206,14 @@ impl Line<'_> {
                 cached: 0,
             },
         })
+    }
+}
+
+/// Text is checked once as a whole, which is cheaper than string by string.
+fn read(line: &[u8]) -> serde_json::Result<Line<'_>> {
+    match str::from_utf8(line) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(line),
     }
 }
 
