@@ -184,8 +184,14 @@ impl Running<'_> {
             let toolbox = &self.conversation.toolbox;
             let tool_call = planned.to_call(call, toolbox, &catalog);
             let id = tool_call.id();
-            let tool_call = match &self.conversation.trace_parent {
-                Some(parent) => tool_call.trace_parent(parent),
+            let tool_call = match &self.conversation.trace {
+                Some((parent, state)) => {
+                    let tool_call = tool_call.trace_parent(parent);
+                    match state {
+                        Some(state) => tool_call.trace_state(state),
+                        None => tool_call,
+                    }
+                }
                 None => tool_call.trace_of(*self.first.get_or_insert(id)),
             };
             self.listener.event(Event::Calling { call, id });

@@ -17,7 +17,7 @@ mod tests;
 mod whole;
 mod window;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 use toolgate_core::ToolOutcome;
@@ -59,7 +59,8 @@ pub struct Conversation {
     used_tools: Vec<String>,
     /// Whose missing tools the person was told of.
     told: Option<Arc<Catalog>>,
-    trace_parent: Option<String>,
+    /// `traceparent` and `tracestate` of whoever speaks.
+    trace: Option<(String, Option<String>)>,
 }
 
 /// What came of a turn.
@@ -126,14 +127,14 @@ impl Conversation {
         Self {
             client,
             toolbox,
-            system_tokens: tokens::estimate(system(&settings)),
+            system_tokens: system_tokens(&settings),
             settings,
             history: History::default(),
             full_results: FullResults::default(),
             has_other_cuts: false,
             used_tools: Vec::new(),
             told: None,
-            trace_parent: None,
+            trace: None,
         }
     }
 
@@ -169,10 +170,10 @@ impl Conversation {
         self.full_results.iter()
     }
 
-    /// The W3C `traceparent` of whoever says the next words: the calls of those turns belong to its trace. Without one, the
-    /// calls of a turn have a trace of their own.
-    pub fn set_trace_parent(&mut self, trace_parent: Option<String>) {
-        self.trace_parent = trace_parent;
+    /// The W3C `traceparent` of whoever says the next words, and the `tracestate` beside it: the calls of those turns belong to
+    /// that trace. Without one, the calls of a turn have a trace of their own.
+    pub fn set_trace(&mut self, parent: Option<String>, state: Option<String>) {
+        self.trace = parent.map(|parent| (parent, state));
     }
 
     /// Goes on with another model.
@@ -208,6 +209,15 @@ impl Conversation {
                 Next::End(end) => return Ok(turn.end(end)),
             }
         }
+    }
+}
+
+/// About how many they are; of the usual words that is known.
+fn system_tokens(settings: &ModelSettings) -> usize {
+    static USUAL: LazyLock<usize> = LazyLock::new(|| tokens::estimate(SYSTEM));
+    match settings.system.as_str() {
+        "" => *USUAL,
+        own => tokens::estimate(own),
     }
 }
 

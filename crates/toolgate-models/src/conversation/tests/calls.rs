@@ -381,3 +381,44 @@ async fn progress_moves_a_tools_own_limit_within_the_turn() {
     say(&mut conversation, "?").await;
     assert_eq!(last_results(&conversation)[0].text, "arrived");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_trace_of_who_speaks_goes_with_its_state_to_every_call() {
+    struct Traced(ToolDefinition);
+    impl Tool for Traced {
+        fn definition(&self) -> &ToolDefinition {
+            &self.0
+        }
+        fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+            let parent = context.trace_parent().unwrap_or_default();
+            let trace = parent.split('-').nth(1).unwrap_or("none").to_owned();
+            let state = context.trace_state().unwrap_or("none").to_owned();
+            Box::pin(async move { Ok(ToolOutput::text(format!("{trace} {state}"))) })
+        }
+    }
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let definition = ToolDefinition::builder("traced", "Tells", json!({ "type": "object" }));
+    let traced: Arc<dyn Tool> = Arc::new(Traced(definition.build().unwrap()));
+    let script = Script::new((0..6).map(|n| match n % 2 {
+        0 => calls([call(&format!("id{n}"), "traced", json!({}))]),
+        _ => words("done"),
+    }));
+    let mut conversation = conversation(&script, [traced]);
+    let parent = || Some(format!("00-{TRACE}-b7ad6b7169203331-01"));
+    let mut told = Vec::new();
+    for (parent, state) in [
+        (parent(), Some("a=1,b=2".to_owned())),
+        (parent(), None),
+        (None, Some("a=1".to_owned())),
+    ] {
+        conversation.set_trace(parent, state);
+        say(&mut conversation, "?").await;
+        told.push(last_results(&conversation)[0].text.clone());
+    }
+    let expected = [
+        format!("{TRACE} a=1,b=2"),
+        format!("{TRACE} none"),
+        "none none".to_owned(),
+    ];
+    assert_eq!(told, expected);
+}

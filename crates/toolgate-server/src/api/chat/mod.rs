@@ -54,7 +54,8 @@ pub(crate) struct Said {
 /// end; their data is a `ChatEvent` of that name. Closing the stream stops the turn. A conversation lives in memory for an hour
 /// after its last turn, and is its caller's alone.
 #[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = Said,
-    params(("traceparent" = Option<String>, Header, description = "The W3C trace the calls of the turn belong to")),
+    params(("traceparent" = Option<String>, Header, description = "The W3C trace the calls of the turn belong to"),
+           ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
               (status = 404, description = "No such conversation, or not any more", body = Problem),
               (status = 409, description = "The conversation is busy with another turn", body = Problem),
@@ -85,8 +86,9 @@ pub(crate) async fn say(
             "the conversation is busy with another turn; wait for its end, or close its stream",
         ));
     };
-    let trace = CallerTrace::of(&headers);
-    conversation.set_trace_parent(trace.map(|trace| trace.parent));
+    let trace = CallerTrace::of(&headers).map(|trace| (Some(trace.parent), trace.state));
+    let (parent, state) = trace.unwrap_or_default();
+    conversation.set_trace(parent, state);
     let (sender, events) = mpsc::channel(WAITING);
     let teller = Teller::new(sender, gateway.parts().redactor.clone());
     let stopping = gateway.stopping().clone();
