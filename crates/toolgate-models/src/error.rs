@@ -118,6 +118,22 @@ impl ModelError {
         }
     }
 
+    /// In one word, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "unreachable",
+            Self::Key { .. } => "key",
+            Self::Model { .. } => "model",
+            Self::Refused { .. } => "refused",
+            Self::Limited { .. } => "limited",
+            Self::Failed { .. } => "failed",
+            Self::Cut { .. } => "cut",
+            Self::Garbled { .. } => "garbled",
+            Self::TimedOut { .. } => "timed_out",
+            Self::TooLong { .. } => "too_long",
+        }
+    }
+
     /// When the provider wants to be asked again, where it told.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

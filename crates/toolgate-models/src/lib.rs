@@ -45,7 +45,7 @@ pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
-pub use intents::{FastPath, IntentsClient, Pack, PackError};
+pub use intents::{FastPath, IntentsClient, Pack, PackError, StandIn};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;

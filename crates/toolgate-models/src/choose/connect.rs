@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{Choice, ChooseError, Chosen};
 use crate::anthropic::AnthropicClient;
-use crate::intents::{FastPath, IntentsClient, Pack};
+use crate::intents::{FastPath, IntentsClient, Pack, StandIn};
 use crate::ollama::OllamaClient;
 use crate::openai::OpenAiClient;
-use crate::{ModelClient, Provider, Toolbox};
+use crate::{ModelClient, ModelSettings, Provider, Toolbox};
 
 /// Nobody writes so many sentences.
 const LARGEST_PACK: u64 = 4 << 20;
@@ -23,9 +23,9 @@ pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError>
         Provider::OpenAi => Arc::new(OpenAiClient::new(&settings)?),
         Provider::Intents => Arc::new(intents(toolbox, &settings.intents)?),
     };
-    let client = match settings.intents_first && choice.provider != Provider::Intents {
-        true => Arc::new(FastPath::new(intents(toolbox, &settings.intents)?, client)),
-        false => client,
+    let client = match choice.provider {
+        Provider::Intents => client,
+        _ => beside(client, &settings, choice.is_unasked, toolbox)?,
     };
     Ok(Chosen {
         client,
@@ -33,6 +33,23 @@ pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError>
         why: choice.why,
         passed_over: choice.passed_over,
     })
+}
+
+/// A model with sentences before it, behind it, or neither.
+fn beside(
+    mut client: Arc<dyn ModelClient>,
+    settings: &ModelSettings,
+    is_unasked: bool,
+    toolbox: &Toolbox,
+) -> Result<Arc<dyn ModelClient>, ChooseError> {
+    let sentences = || intents(toolbox, &settings.intents);
+    if settings.intents_first {
+        client = Arc::new(FastPath::new(sentences()?, client));
+    }
+    if is_unasked {
+        client = Arc::new(StandIn::new(sentences()?, client));
+    }
+    Ok(client)
 }
 
 /// The sentences that ship, and those of the person.

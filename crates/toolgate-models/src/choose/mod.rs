@@ -44,6 +44,8 @@ pub struct Choice {
     pub why: String,
     /// For a person: what would have gone before it, and why it did not.
     pub passed_over: Vec<String>,
+    /// True if nobody named provider or model: where it can not be reached, sentences that need no model stand in for it.
+    pub is_unasked: bool,
 }
 
 /// There is no model to be asked.
@@ -152,6 +154,7 @@ impl Chooser<'_> {
             settings,
             why: said_by.to_owned(),
             passed_over: Vec::new(),
+            is_unasked: false,
         })
     }
 
@@ -215,6 +218,7 @@ impl Chooser<'_> {
                         settings,
                         why,
                         passed_over,
+                        is_unasked: self.settings.name.is_empty(),
                     });
                 }
                 Err(reason) => passed_over.push(format!("{provider}: {reason}")),
@@ -243,6 +247,7 @@ impl Chooser<'_> {
             settings,
             why: "no model is configured or reachable".to_owned(),
             passed_over,
+            is_unasked: true,
         })
     }
 

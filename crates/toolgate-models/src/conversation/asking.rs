@@ -104,6 +104,7 @@ impl Running<'_> {
         });
         self.usage += usage;
         self.rounds.push(Round {
+            text: reply.message.to_text(),
             stop,
             usage,
             first_token_ms: first_token.map(millis),

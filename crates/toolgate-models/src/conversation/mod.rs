@@ -32,8 +32,8 @@ use history::History;
 use running::{Next, Running};
 
 use crate::{
-    Catalog, Listener, Message, ModelClient, ModelError, ModelSettings, Stop, Toolbox, Usage,
-    tokens,
+    Catalog, Event, Listener, Message, ModelClient, ModelError, ModelSettings, Stop, Toolbox,
+    Usage, tokens,
 };
 
 /// What a model is told first where the configuration says nothing. No date: it would make the provider's cache of the
@@ -76,6 +76,9 @@ pub struct Turn {
     pub error: Option<String>,
     /// What the model was asked, round by round.
     pub rounds: Vec<Round>,
+    /// What the person was told beside it, as that the prompt was cut.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// All tokens.
     pub usage: Usage,
     /// From the person's words to the end, in milliseconds.
@@ -109,6 +112,9 @@ pub enum TurnEnd {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Round {
+    /// What the model said, which may be words before a call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
     /// Why the model stopped.
     pub stop: Stop,
     /// Tokens.
@@ -192,6 +198,17 @@ impl Conversation {
         text: &str,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
+        let mut noting = Noting::new(listener);
+        let mut turn = self.run_turn(text, &mut noting).await?;
+        turn.notices = noting.notices;
+        Ok(turn)
+    }
+
+    async fn run_turn(
+        &mut self,
+        text: &str,
+        listener: &mut dyn Listener,
+    ) -> Result<Turn, ModelError> {
         let mut turn = Running::begin(self, text, listener).await;
         loop {
             let limit = turn.limit();
@@ -209,6 +226,32 @@ impl Conversation {
                 Next::End(end) => return Ok(turn.end(end)),
             }
         }
+    }
+}
+
+/// Notes what a person is told, on its way there.
+struct Noting<'a> {
+    listener: &'a mut dyn Listener,
+    notices: Vec<String>,
+}
+
+impl<'a> Noting<'a> {
+    fn new(listener: &'a mut dyn Listener) -> Self {
+        let notices = Vec::new();
+        Self { listener, notices }
+    }
+}
+
+impl Listener for Noting<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        /// A server that babbles is not kept whole.
+        const MOST: usize = 100;
+        if let Event::Notice(notice) = event
+            && self.notices.len() < MOST
+        {
+            self.notices.push(notice.to_owned());
+        }
+        self.listener.event(event);
     }
 }
 

@@ -272,6 +272,7 @@ impl<'a> Running<'a> {
             end,
             error,
             rounds: std::mem::take(&mut self.rounds),
+            notices: Vec::new(),
             usage: self.usage,
             took_ms: millis(self.started.elapsed()),
         }

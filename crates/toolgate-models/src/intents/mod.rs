@@ -23,6 +23,7 @@ mod pack;
 mod parts;
 mod replies;
 mod spelling;
+mod stand_in;
 mod talk;
 mod template;
 #[cfg(test)]
@@ -51,6 +52,7 @@ use crate::{
 
 pub use fast::FastPath;
 pub use pack::{Pack, PackError};
+pub use stand_in::StandIn;
 
 /// Answers by itself what it has sentences for, in less than a millisecond once the names of things are known.
 ///

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -25,6 +25,7 @@ mod fast_path;
 mod house;
 mod parts;
 mod sentences;
+mod stand_in;
 mod talking;
 
 /// A tool that answers as told and counts its calls.

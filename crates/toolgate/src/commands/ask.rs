@@ -217,7 +217,7 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
     if as_json {
         say::result(&rendered(&record(
             chosen,
-            json!({ "error": error.to_string() }),
+            json!({ "error": error.to_string(), "error_kind": error.kind() }),
         )));
     }
     say::error(&anyhow::anyhow!(error.to_string()));

@@ -47,6 +47,7 @@ fn without_any_model_sentences_are_understood_all_the_same() {
     for (question, expected) in [
         ("what is 6 times 7", "42"),
         ("which day of the week was 1982-04-24", "Saturday"),
+        ("what is -5 plus 3", "-2"),
     ] {
         let done = alone(Run::new(["ask", question])).done();
         assert!(done.stdout.contains(expected), "{done:?}");
@@ -84,16 +85,49 @@ fn without_any_model_sentences_are_understood_all_the_same() {
 }
 
 #[test]
-fn words_before_a_call_are_not_the_answer() {
+fn a_model_that_nobody_named_and_nobody_reaches_is_done_without_where_it_can_be() {
+    let run = |arguments: &[&str]| {
+        let run = alone(Run::new(["ask"]).args(arguments));
+        let nowhere = run.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+        nowhere.env("ANTHROPIC_API_KEY", KEY).done()
+    };
+    let done = run(&["what is -6 times 7"]);
+    assert!(done.stdout.contains("-42"), "{done:?}");
+    assert!(
+        done.stderr.contains("anthropic can not be reached") && done.code == Some(0),
+        "{done:?}"
+    );
+    for arguments in [
+        &["please paint the fence"][..],
+        &["-p", "anthropic", "what is 6 times 7"],
+        &["-m", "claude-x", "what is 6 times 7"],
+    ] {
+        let done = run(arguments);
+        assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
+        assert!(done.stderr.contains("can not be reached at"), "{done:?}");
+    }
+    let record = run(&["--json", "please paint the fence"]).json();
+    assert_eq!(record["error_kind"], "unreachable");
+}
+
+#[test]
+fn words_before_a_call_are_not_the_answer_but_on_record() {
+    let said_first = || {
+        let first = Answer::text("Let me look it up.");
+        let first = first.and_call("call_1", "datetime", &crate::llm::weekday());
+        Llm::new([first, Answer::text("It was a Saturday.")])
+    };
     for provider in PROVIDERS {
-        let first = Answer::text("Let me look it up.").and_call(
-            "call_1",
-            "datetime",
-            &crate::llm::weekday(),
-        );
-        let llm = Llm::new([first, Answer::text("It was a Saturday.")]);
-        let done = llm.ask(provider, &["which day"]).done();
+        let done = said_first().ask(provider, &["which day"]).done();
         assert_eq!(done.stdout, "It was a Saturday.\n", "{provider}");
+        let record = said_first().ask(provider, &["--json", "which day"]).json();
+        let said = ["Let me look it up.", "It was a Saturday."];
+        let rounds = record["rounds"].as_array().unwrap();
+        let texts: Vec<&str> = rounds
+            .iter()
+            .filter_map(|round| round["text"].as_str())
+            .collect();
+        assert_eq!(texts, said, "{provider}");
     }
 }
 
@@ -205,6 +239,10 @@ fn a_prompt_that_was_cut_is_said_in_a_pipe_too() {
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("ok\n", Some(0)));
     assert!(done.stderr.contains("WARN"), "{done:?}");
+    let llm = Llm::new([Answer::text("ok").prompt_tokens(1)]);
+    let record = llm.ask("ollama", &["--json", "x"]).json();
+    let notice = record["notices"][0].as_str().unwrap();
+    assert!(notice.contains("cut"), "{record}");
 }
 
 #[test]
@@ -217,6 +255,7 @@ fn at_the_limit_of_rounds_there_is_an_answer_and_a_remark() {
         ("Saturday, I think.\n", Some(0)),
         "{done:?}"
     );
+    assert!(done.stderr.contains("(model.maxToolRounds)"), "{done:?}");
 }
 
 #[test]

@@ -12,6 +12,11 @@ async fn a_provider_that_was_named_is_the_one() {
         assert_eq!(choice.provider, provider);
         assert_eq!(choice.settings.name, provider.default_model());
         assert_eq!(choice.why, "the configuration says so");
+        assert!(!choice.is_unasked);
+    }
+    for (name, is_unasked) in [("", true), ("claude-x", false)] {
+        let choice = chosen(&settings(None, name), &variables).await.unwrap();
+        assert_eq!(choice.is_unasked, is_unasked, "{name}");
     }
 }
 
