@@ -42,6 +42,31 @@ fn orders_work_in_a_pipe_too() {
 }
 
 #[test]
+fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let orders =
+        "first\n/save talk.json\n/help\n/resume talk.json\nsecond\n/resume nope.json\n/resume\n";
+    let run = Run::new(["chat", "-p", "ollama"]).stdin(orders);
+    let done = llm.known_to(run, "ollama").done();
+    for order in [
+        "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
+    ] {
+        let is_told = done.stdout.lines().any(|line| line.starts_with(order));
+        assert!(is_told, "{order}: {done:?}");
+    }
+    for remark in [
+        "saved in talk.json",
+        "2 messages from talk.json",
+        "the conversation stays as it is",
+        "/resume what?",
+    ] {
+        assert!(done.stderr.contains(remark), "{remark}: {done:?}");
+    }
+    let last = llm.requests()[1].json()["messages"].to_string();
+    assert!(last.contains("first") && last.contains("second"), "{last}");
+}
+
+#[test]
 fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
     let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
     let run = Run::new(["chat", "-p", "ollama"])
@@ -118,6 +143,38 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
     assert!(!screen.contains("waiting for the model"), "{screen}");
     terminal.keys(&["C-d"]);
     terminal.shows("left with 0");
+}
+
+#[test]
+fn a_person_sees_what_runs_for_how_long() {
+    // A searcher that never answers.
+    let searcher = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", searcher.local_addr().unwrap());
+    let config = json!({ "search": { "backend": "searxng", "url": url } }).to_string();
+    let search = |id: &str| Answer::call(id, "search", &json!({ "query": id }));
+    let calls = search("cats").and_call("dogs", "search", &json!({ "query": "dogs" }));
+    let llm = Llm::new([calls]);
+    let Some(terminal) = open(&llm, &config) else {
+        return;
+    };
+    let screen = terminal.shows("\n›");
+    assert!(screen.contains("the command line says so"), "{screen}");
+    terminal.line("look for both");
+    terminal.shows(" search {\"query\":\"dogs\"} 1.");
+    let screen = terminal.screen();
+    for query in ["cats", "dogs"] {
+        let running = format!(" search {{\"query\":\"{query}\"}} ");
+        let line = screen.lines().find(|line| line.contains(&running));
+        let line = line.unwrap_or_else(|| panic!("{screen}"));
+        assert!(
+            line.starts_with(|turning| "⠋⠙⠸⠴⠦⠇⠏⠛".contains(turning)),
+            "{line}"
+        );
+        assert!(line.trim_end().ends_with(" s"), "{line}");
+    }
+    terminal.keys(&["C-c"]);
+    let screen = terminal.shows("stopped;");
+    assert!(!screen.contains('⠋') && !screen.contains('⠸'), "{screen}");
 }
 
 #[test]

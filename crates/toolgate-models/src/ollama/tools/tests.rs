@@ -7,7 +7,7 @@ use super::*;
 use crate::ModelClient;
 use crate::ollama::OllamaClient;
 use crate::ollama::samples::{local, remote, weather};
-use crate::{ModelSettings, ToolList};
+use crate::{AnthropicClient, ModelSettings, OpenAiClient, ToolList};
 
 /// The functions that tools become, one by one.
 fn functions(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
@@ -189,6 +189,36 @@ fn qw5_a_client_converts_a_list_of_tools_once() {
         log,
         ["DEBUG 🔧 Converted 1 tools from LangChain to Qwen format"; 2]
     );
+}
+
+#[test]
+fn qw6_only_ollamas_client_converts_so() {
+    let settings = ModelSettings {
+        key: "k".to_owned(),
+        url: "http://127.0.0.1:1".to_owned(),
+        ..ModelSettings::default()
+    };
+    let clients: [(Box<dyn ModelClient>, usize, &str); 3] = [
+        (Box::new(OllamaClient::new(&settings).unwrap()), 1, "lamp"),
+        (
+            Box::new(AnthropicClient::new(&settings).unwrap()),
+            0,
+            "house__lamp",
+        ),
+        (
+            Box::new(OpenAiClient::new(&settings).unwrap()),
+            0,
+            "house__lamp",
+        ),
+    ];
+    let list = Arc::new(ToolList::new(vec![remote("house__lamp", "house", "lamp")]));
+    for (client, converted, name) in clients {
+        let (catalog, log) = logged(|| client.catalog(&list));
+        let lines = log.iter().filter(|line| line.contains("Qwen"));
+        let provider = client.provider();
+        assert_eq!(lines.count(), converted, "{provider}");
+        assert_eq!(catalog.tools()[0].wire_name, name, "{provider}");
+    }
 }
 
 #[test]
