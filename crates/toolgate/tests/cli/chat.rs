@@ -49,9 +49,12 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     let run = Run::new(["chat", "-p", "ollama"]).stdin(orders);
     let done = llm.known_to(run, "ollama").done();
     for order in [
-        "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
+        "/clear", "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
     ] {
-        let is_told = done.stdout.lines().any(|line| line.starts_with(order));
+        let is_told = done
+            .stdout
+            .lines()
+            .any(|line| line.trim_start().starts_with(order));
         assert!(is_told, "{order}: {done:?}");
     }
     for remark in [
