@@ -1,11 +1,44 @@
 //! What Ollama means by its errors, and what helps.
 
 use crate::http::Failure;
-use crate::{ModelError, Provider};
+use crate::{ModelError, ModelSettings, Provider};
 
 /// True if the model can not be asked to think.
 pub(super) fn is_no_thinking(failure: &Failure) -> bool {
     has(failure, &["does not support thinking"])
+}
+
+/// True if the model wrote a call that the server could not take apart.
+pub(super) fn is_unread_call(failure: &Failure) -> bool {
+    has(failure, UNREAD)
+}
+
+/// The same for a person. A model that is free to choose its words may write the call well the next time; one that always
+/// chooses the same ones writes the same call again.
+pub(super) fn unread_call(model: &str, settings: &ModelSettings, failure: &Failure) -> ModelError {
+    /// Some versions tell all of the call.
+    const SHOWN: usize = 200;
+    let name = toolgate_core::escape(model);
+    let mut said: String = failure.message.chars().take(SHOWN).collect();
+    if said.len() < failure.message.len() {
+        said.push('…');
+    }
+    let reason = format!(
+        "the model '{name}' wrote a call of a tool that Ollama could not read ({said}); update Ollama, take another model, or \
+         this one in a larger quantisation (--model), or offer fewer tools (model.maxTools in the configuration)"
+    );
+    match settings.temperature == Some(0.0) || settings.seed.is_some() {
+        true => ModelError::Model {
+            reason: format!(
+                "{reason}; with model.temperature 0 or a model.seed it would only write the same again"
+            ),
+        },
+        false => ModelError::Failed {
+            provider: Provider::Ollama,
+            reason,
+            retry_after: failure.retry_after,
+        },
+    }
 }
 
 /// An error for a person; what is not special to Ollama is left to the usual meanings.
@@ -36,11 +69,13 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
                 ),
             }
         }
-        404 if has(&failure, &["not found"]) && has(&failure, &["model"]) => ModelError::Model {
-            reason: format!(
-                "Ollama has no model '{name}'; get it with 'ollama pull {name}', or choose another with --model ('ollama list' shows them)"
-            ),
-        },
+        404 if !name.is_empty() && has(&failure, &["not found"]) && has(&failure, &["model"]) => {
+            ModelError::Model {
+                reason: format!(
+                    "Ollama has no model '{name}'; get it with 'ollama pull {name}', or choose another with --model ('ollama list' shows them)"
+                ),
+            }
+        }
         401 | 403 => ModelError::Key {
             provider,
             reason: format!(
@@ -66,6 +101,15 @@ const CUT: &[&str] = &[
     "exceeds the context length",
     "exceeds the available context",
     "exceeds maximum context length",
+];
+
+/// Words of the parsers of the server, which differ from model to model.
+const UNREAD: &[&str] = &[
+    "error parsing tool call",
+    "xml syntax error",
+    "failed to parse xml",
+    "expected element type <",
+    "repair failed to produce valid json arguments",
 ];
 
 fn has(failure: &Failure, any: &[&str]) -> bool {

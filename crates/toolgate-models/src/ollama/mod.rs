@@ -2,7 +2,8 @@
 //!
 //! That tools seem invisible to a model has many causes here, and each has its place: a prompt that the server cuts
 //! (`window`), thinking mixed with words (`think`), calls on any line (`stream`) or written as text (`rescue`), a model that
-//! can not use tools at all (`errors`). [`diagnose`] tells which it is.
+//! can not use tools at all (`errors`). [`diagnose`] tells what can be told without a question; the rest is told by the turn in
+//! which it is met.
 
 mod api;
 mod diagnose;
@@ -221,6 +222,10 @@ impl OllamaClient {
     }
 
     fn explain(&self, failure: Failure) -> ModelError {
+        // First: the call is told in part, and may hold any words.
+        if errors::is_unread_call(&failure) {
+            return errors::unread_call(&self.model, &self.settings, &failure);
+        }
         if errors::is_no_thinking(&failure) {
             self.no_thinking.store(true, Ordering::Relaxed);
         }

@@ -228,7 +228,15 @@ fn odd(line: &[u8], error: &serde_json::Error) -> Trouble {
 
 /// A line without a message means nothing, unless it complains.
 fn odd_key(line: &[u8]) -> Result<(), Trouble> {
-    const COMPLAINTS: [&str; 5] = ["detail", "errors", "error_message", "msg", "title"];
+    const COMPLAINTS: [&str; 6] = [
+        "detail",
+        "errors",
+        "error_message",
+        // The sentence itself is the key in Ollama 0.11.
+        "error parsing tool call",
+        "msg",
+        "title",
+    ];
     let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
     if COMPLAINTS.iter().any(|key| value.get(key).is_some()) {
         return Err(Trouble::Said(value));

@@ -1,6 +1,7 @@
 //! The client against a scripted server on a real socket.
 
 mod reading;
+mod unread;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -258,6 +258,7 @@ fn an_error_inside_a_stream_is_an_error_under_any_key() {
         r#"{"message":"upstream is gone"}"#,
         r#"{"detail":"upstream is gone"}"#,
         r#"{"errors":["upstream is gone"]}"#,
+        r#"{"error parsing tool call":"invalid character 'c' looking for beginning of value"}"#,
         r#"{"error":"out of memory","message":{"role":"assistant","content":"x"},"done":true}"#,
     ] {
         let expected = Trouble::Said(serde_json::from_str(line).unwrap());
