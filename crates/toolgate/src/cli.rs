@@ -235,11 +235,12 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolgate doctor
+  toolgate doctor --provider ollama --model qwen3:4b    the model of such an ask or chat
   toolgate --config house.json doctor
 
 Asks the tools themselves, which sends one web search. Exit code 1 if a check failed; what is only
 missing and optional is a warning.")]
-    Doctor,
+    Doctor(DoctorOptions),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:

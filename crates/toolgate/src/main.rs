@@ -79,7 +79,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
         Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),
         Command::Init(options) => commands::init::run(options),
-        Command::Doctor => commands::doctor::run(&cli.global),
+        Command::Doctor(options) => commands::doctor::run(&cli.global, options),
         Command::Completions(options) => commands::completions::run(options),
     }
 }

@@ -28,8 +28,8 @@ use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, say};
 
 use heard::Heard;
-pub(crate) use wanted::refuse_strange;
-use wanted::{for_provider, split, wanted};
+use wanted::{for_provider, refuse_strange, split};
+pub(crate) use wanted::{named, wanted};
 
 /// How long a question waits for servers that are still starting; the others' tools are there by then.
 const SETTLING: Duration = Duration::from_secs(15);
@@ -46,6 +46,8 @@ pub(crate) struct Setting {
     pub(crate) wanted: ModelSettings,
     /// Why that provider, if one was named.
     said_by: &'static str,
+    /// The command that looks at this model.
+    pub(crate) doctor: String,
     /// `--tools`, as typed.
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
@@ -96,7 +98,9 @@ impl Setting {
         let config = wiring::configuration(global)?;
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = occasion.resume.map(read).transpose()?;
-        let (wanted, said_by) = wanted(&config, options, saved.as_ref())?;
+        let (mut wanted, said_by) = wanted(&config, &options.choice, saved.as_ref())?;
+        wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
+        let doctor = wanted::doctor(global.config.as_deref(), &config.model, &wanted);
         let tools = wiring::tools_beside(&config, occasion.services);
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
@@ -137,6 +141,7 @@ impl Setting {
             tools,
             wanted,
             said_by,
+            doctor,
             patterns: options.tools.clone(),
             spinner,
             record,

@@ -122,14 +122,27 @@ pub(crate) struct ReplayOptions {
     pub(crate) remote: RemoteOptions,
 }
 
+/// Which model is meant.
 #[derive(Debug, Args)]
-pub(crate) struct ModelOptions {
+pub(crate) struct ChoiceOptions {
     /// Whose model [default: the configuration's, else whoever is there]
     #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
     pub(crate) provider: Option<Provider>,
     /// Which model: a name, or PROVIDER:NAME
     #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    #[command(flatten)]
+    pub(crate) choice: ChoiceOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelOptions {
+    #[command(flatten)]
+    pub(crate) choice: ChoiceOptions,
     /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
     #[arg(short, long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

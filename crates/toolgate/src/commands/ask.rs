@@ -17,9 +17,6 @@ use crate::say;
 use crate::servers::Fleet;
 use crate::talk::{self, Occasion, Setting};
 
-/// For a model that failed.
-const DOCTOR: &str = "'toolgate doctor' looks at the model and says what to do";
-
 /// For a model that took too long.
 const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
 
@@ -129,8 +126,8 @@ async fn ask(
             let messages = conversation.save().messages;
             stopped(&chosen, options.json, messages.get(before..))
         }
-        Some(Ok(turn)) => answer(&chosen, &turn, options.json, streams),
-        Some(Err(error)) => failed(&chosen, options.json, &error),
+        Some(Ok(turn)) => answer(setting, &chosen, &turn, options.json, streams),
+        Some(Err(error)) => failed(setting, &chosen, options.json, &error),
     };
     // What was said and done stays, however it ended.
     keep(&conversation, options)?;
@@ -158,7 +155,13 @@ fn introduce(chosen: &Chosen, is_followed: bool) {
     }
 }
 
-fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
+/// For a model that failed.
+fn doctor(setting: &Setting) -> String {
+    let command = &setting.doctor;
+    format!("'{command}' looks at the model and says what to do")
+}
+
+fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
     let (exit, note) = talk::ending(turn, &chosen.settings, streamed);
     if as_json {
         say::result(&rendered(&record(chosen, json!(turn))));
@@ -171,10 +174,10 @@ fn answer(chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
         _ => {}
     }
     if turn.end == TurnEnd::Failed {
-        say::note(DOCTOR);
+        say::note(&doctor(setting));
     }
     if stands_in(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
-        say::note(&format!("{NO_MODEL}; {DOCTOR}"));
+        say::note(&format!("{NO_MODEL}; {}", doctor(setting)));
     }
     exit
 }
@@ -213,7 +216,7 @@ fn stopped(chosen: &Chosen, as_json: bool, turn: Option<&[Message]>) -> Exit {
     Exit::Interrupted
 }
 
-fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
+fn failed(setting: &Setting, chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
     if as_json {
         say::result(&rendered(&record(
             chosen,
@@ -224,8 +227,8 @@ fn failed(chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
     match error {
         // What was said is too much, or too often: a look at the model tells nothing more.
         ModelError::Limited { .. } | ModelError::TooLong { .. } => {}
-        ModelError::TimedOut { .. } => say::note(&format!("{LONGER}; {DOCTOR}")),
-        _ => say::note(DOCTOR),
+        ModelError::TimedOut { .. } => say::note(&format!("{LONGER}; {}", doctor(setting))),
+        _ => say::note(&doctor(setting)),
     }
     if matches!(error, ModelError::Unreachable { .. }) {
         say::note("'--provider intents' needs no model, and answers the sentences it knows");

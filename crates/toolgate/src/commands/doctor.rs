@@ -11,12 +11,13 @@ use toolgate_core::{Origin, ToolCall, ToolExecutor, escape};
 use toolgate_mcp::{Connection, ServerState, ServerStatus};
 
 use super::{runtime, server};
-use crate::cli::Global;
+use crate::cli::{DoctorOptions, Global};
 use crate::config::{Config, ConfiguredServer};
 use crate::exit::Exit;
 use crate::say;
 use crate::servers::{self, Fleet};
 use crate::spinner::Spinner;
+use crate::talk;
 use crate::wiring::{self, Tools};
 
 /// How a check ended. The mark never stands alone: the word says the same.
@@ -27,7 +28,9 @@ enum Finding {
     Bad(String),
 }
 
-pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Exit> {
+    // What makes no sense is wrong usage, and nothing that was found.
+    talk::named(&options.choice)?;
     let config = match wiring::configuration(global) {
         Ok(config) => config,
         Err(error) => {
@@ -55,7 +58,7 @@ pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
         report.on_tools(&config, &tools, fleet.as_ref()).await;
         report.on_journal(&config, &tools).await;
         report.on_gateway(&config).await;
-        report.on_model(&config, &tools).await;
+        report.on_model(&config, &options.choice, &tools).await;
         report.on_voice(&config).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;

@@ -1,32 +1,26 @@
 //! Which model is wanted, and of whom.
 
+use std::path::Path;
+
 use anyhow::bail;
 use toolgate_core::escape;
 use toolgate_models::{ModelSettings, Provider, Saved};
 
 use super::SAVED;
-use crate::cli::ModelOptions;
+use crate::cli::ChoiceOptions;
 use crate::config::{Config, Place};
 
 /// What the configuration and the command line want; the command line goes first.
-pub(super) fn wanted(
+pub(crate) fn wanted(
     config: &Config,
-    options: &ModelOptions,
+    options: &ChoiceOptions,
     saved: Option<&Saved>,
 ) -> anyhow::Result<(ModelSettings, &'static str)> {
     if let Some(unset) = config.unset_for_model() {
         bail!(unset.clone());
     }
-    let (prefix, name) = match options.model.as_deref().map(split) {
-        Some((prefix, name)) => (prefix, name),
-        None => (None, None),
-    };
-    if let (Some(provider), Some(prefix)) = (options.provider, prefix)
-        && provider != prefix
-    {
-        bail!("--provider {provider} and --model {prefix}:… are two providers");
-    }
-    let (mut wanted, said_by) = match options.provider.or(prefix) {
+    let (provider, name) = named(options)?;
+    let (mut wanted, said_by) = match provider {
         Some(provider) => (
             for_provider(&config.model, provider),
             "the command line says so",
@@ -44,22 +38,68 @@ pub(super) fn wanted(
     if let Some(name) = name {
         name.clone_into(&mut wanted.name);
     }
-    if let Some(timeout) = options.timeout {
-        wanted.timeout = timeout;
-    }
     refuse_strange(config, &wanted)?;
     Ok((wanted, said_by))
 }
 
+/// The provider and the model that the command line names.
+pub(crate) fn named(options: &ChoiceOptions) -> anyhow::Result<(Option<Provider>, Option<&str>)> {
+    let (prefix, name) = match options.model.as_deref().map(split) {
+        Some((prefix, name)) => (prefix, name),
+        None => (None, None),
+    };
+    if let (Some(provider), Some(prefix)) = (options.provider, prefix)
+        && provider != prefix
+    {
+        bail!("--provider {provider} and --model {prefix}:… are two providers");
+    }
+    Ok((options.provider.or(prefix), name))
+}
+
+/// The command that looks at the model that is wanted: what the configuration does not say by itself is in it.
+pub(super) fn doctor(
+    file: Option<&Path>,
+    configured: &ModelSettings,
+    wanted: &ModelSettings,
+) -> String {
+    let mut words = vec!["toolgate".to_owned()];
+    if let Some(file) = file {
+        words.extend(["--config".to_owned(), word(&file.to_string_lossy())]);
+    }
+    words.push("doctor".to_owned());
+    let is_other = wanted.provider != configured.provider;
+    if let Some(provider) = wanted.provider.filter(|_| is_other) {
+        words.extend(["-p".to_owned(), provider.to_string()]);
+    }
+    if !wanted.name.is_empty() && (is_other || wanted.name != configured.name) {
+        words.extend(["-m".to_owned(), word(&wanted.name)]);
+    }
+    words.join(" ")
+}
+
+/// One word for a shell, whatever is in it; in the quotes that do not end those around a command in a sentence.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+=,".contains(c);
+    let text = escape(text);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    let kept = |c: char| match c {
+        '"' | '\\' | '$' | '`' => format!("\\{c}"),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(kept).collect::<String>())
+}
+
 /// True if nobody said which model it should be.
-fn is_open(config: &Config, options: &ModelOptions) -> bool {
+fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
     let configured = &config.model;
     options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
 }
 
 /// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere, nor choose
 /// which of their variables a provider is given as its key.
-pub(crate) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
+pub(super) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
     let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
         return Ok(());
     };

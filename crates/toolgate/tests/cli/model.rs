@@ -1,3 +1,5 @@
+mod doctor;
+
 use fakellm::{Answer, Script};
 use serde_json::json;
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, LeftOut, Provider, Toolbox, ollama,
+    Choice, ChooseError, Chosen, Conversation, LeftOut, ModelSettings, Provider, Toolbox, ollama,
 };
 
 use super::{Finding, Report, detail};
+use crate::cli::ChoiceOptions;
 use crate::config::Config;
 use crate::talk;
 use crate::wiring::{self, Tools};
@@ -20,25 +21,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const NEAREST: usize = 3;
 
 impl Report {
-    pub(super) async fn on_model(&mut self, config: &Config, tools: &Tools) {
+    pub(super) async fn on_model(
+        &mut self,
+        config: &Config,
+        options: &ChoiceOptions,
+        tools: &Tools,
+    ) {
         // What is not set was said with the rest of the configuration.
         if config.unset_for_model().is_some() {
             return;
         }
-        if let Err(error) = talk::refuse_strange(config, &config.model) {
-            return self.add("model", &Finding::Bad(format!("{error:#}")));
-        }
-        let said_by = "the configuration says so";
-        let choice = toolgate_models::choice(&config.model, said_by, &wiring::environment).await;
+        let (wanted, said_by) = match talk::wanted(config, options, None) {
+            Ok(wanted) => wanted,
+            Err(error) => return self.add("model", &Finding::Bad(format!("{error:#}"))),
+        };
+        let choice = toolgate_models::choice(&wanted, said_by, &wiring::environment).await;
         let toolbox = Toolbox::new(wiring::probe(config, tools));
         let chosen = choice.and_then(|choice| {
             tools.redactor.learn(choice.settings.secrets());
             Ok((choice.clone(), toolgate_models::connect(choice, &toolbox)?))
         });
         match chosen {
-            Ok((choice, chosen)) => self.on_chosen(config, &choice, &chosen, &toolbox).await,
+            Ok((choice, chosen)) => self.on_chosen(&wanted, &choice, &chosen, &toolbox).await,
             Err(ChooseError::Model(error)) => {
-                self.add("model", &missed(config, error.to_string()));
+                self.add("model", &missed(&wanted, error.to_string()));
             }
             Err(error) => self.add("model", &Finding::Bad(error.to_string())),
         }
@@ -46,7 +52,7 @@ impl Report {
 
     async fn on_chosen(
         &mut self,
-        config: &Config,
+        wanted: &ModelSettings,
         choice: &Choice,
         chosen: &Chosen,
         toolbox: &Toolbox,
@@ -61,7 +67,7 @@ impl Report {
             self.add("model", &Finding::Warning(text));
         }
         match choice.provider {
-            Provider::Ollama => self.on_ollama(config, choice, chosen, toolbox).await,
+            Provider::Ollama => self.on_ollama(wanted, choice, chosen, toolbox).await,
             Provider::Intents => {}
             provider => match toolgate_models::check(choice).await {
                 Ok(models) => {
@@ -71,17 +77,17 @@ impl Report {
                     };
                     self.add(provider.as_str(), &Finding::Good(text.to_owned()));
                     if let Some(text) = unknown(&choice.settings.name, &models) {
-                        self.add(provider.as_str(), &missed(config, text));
+                        self.add(provider.as_str(), &missed(wanted, text));
                     }
                 }
-                Err(error) => self.add(provider.as_str(), &missed(config, error.to_string())),
+                Err(error) => self.add(provider.as_str(), &missed(wanted, error.to_string())),
             },
         }
     }
 
     async fn on_ollama(
         &mut self,
-        config: &Config,
+        wanted: &ModelSettings,
         choice: &Choice,
         chosen: &Chosen,
         toolbox: &Toolbox,
@@ -94,7 +100,7 @@ impl Report {
         for found in ollama::diagnose(&choice.settings, tool_tokens).await {
             let finding = match found.ok {
                 true => Finding::Good(found.text),
-                false => missed(config, found.text),
+                false => missed(wanted, found.text),
             };
             self.add("ollama", &finding);
             detail("do", found.fix.as_slice());
@@ -103,8 +109,8 @@ impl Report {
 }
 
 /// Something the model needs is not there: bad, if somebody asked for this model.
-fn missed(config: &Config, text: String) -> Finding {
-    match config.model.provider.is_some() {
+fn missed(wanted: &ModelSettings, text: String) -> Finding {
+    match wanted.provider.is_some() || !wanted.name.is_empty() {
         true => Finding::Bad(text),
         false => Finding::Warning(text),
     }

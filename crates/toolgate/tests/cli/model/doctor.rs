@@ -1,0 +1,133 @@
+//! `doctor` on the model that is meant, and how `ask` sends people there.
+
+use fakellm::Answer;
+use serde_json::json;
+
+use crate::llm::{Llm, alone};
+use crate::run::Run;
+
+/// A search that reaches nobody: `doctor` must not wait for the web.
+const SEARCH: &str = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
+
+#[test]
+fn doctor_looks_at_the_model_that_the_command_line_names() {
+    let llm = Llm::new([]);
+    let well = "ok       model          ollama qwen3:0.6b: ";
+    let missing = "FAILED   ollama         the model 'gemma:2b' is not there; these can use tools: qwen3:0.6b";
+    for (arguments, expected, code) in [
+        (&[][..], well, 0),
+        (&["--provider", "ollama"], well, 0),
+        (
+            &["-p", "ollama", "-m", "qwen3:0.6b"],
+            "ok       model          ollama qwen3:0.6b: the command line says so",
+            0,
+        ),
+        (&["-p", "ollama", "-m", "gemma:2b"], missing, 1),
+        (&["--model", "ollama:gemma:2b"], missing, 1),
+        (
+            &["-m", "gemma:2b"],
+            "FAILED   model          ollama: it has no model 'gemma:2b'",
+            1,
+        ),
+        (
+            &["-p", "intents"],
+            "ok       model          intents en: the command line says so",
+            0,
+        ),
+    ] {
+        let run = Run::new(["doctor"]).args(arguments).config(SEARCH);
+        let done = llm.known_to(run, "ollama").done();
+        assert!(done.stdout.contains(expected), "{arguments:?} {done:?}");
+        assert_eq!(done.code, Some(code), "{arguments:?} {done:?}");
+    }
+}
+
+#[test]
+fn a_doctor_who_is_asked_about_two_providers_at_once_looks_at_nothing() {
+    let done = alone(Run::new(["doctor", "-p", "openai", "-m", "ollama:x"])).done();
+    let expected = "--provider openai and --model ollama:… are two providers";
+    assert!(done.stderr.contains(expected), "{done:?}");
+    assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+}
+
+#[test]
+fn a_model_that_is_named_is_bad_where_it_is_missing_whoever_found_its_provider() {
+    let llm = Llm::new([]);
+    let run = alone(Run::new(["doctor", "-m", "qwen3-0.7b"])).config(SEARCH);
+    let done = llm.known_to(run, "openai").done();
+    let expected = "FAILED   openai         it has no model 'qwen3-0.7b'; it has qwen3:0.6b";
+    assert!(done.stdout.contains(expected), "{done:?}");
+    assert_eq!(done.code, Some(1), "{done:?}");
+}
+
+/// What follows `toolgate` in the command that a failed question names.
+fn named(stderr: &str) -> &str {
+    let line = stderr
+        .lines()
+        .find(|line| line.ends_with("' looks at the model and says what to do"));
+    let line = line.unwrap_or_else(|| panic!("{stderr}"));
+    let command = line.split('\'').nth(1).unwrap();
+    command.strip_prefix("toolgate ").unwrap()
+}
+
+#[test]
+fn a_question_that_fails_names_the_doctor_of_its_own_model() {
+    // The configuration means another model, which is well.
+    let llm = Llm::new([]);
+    let config = json!({
+        "search": { "url": "http://127.0.0.1:1" },
+        "model": { "provider": "openai", "name": "qwen3:0.6b", "url": format!("{}/v1", llm.url()), "attempts": 1 },
+    })
+    .to_string();
+    for (arguments, expected) in [
+        (
+            &["ask", "-p", "ollama", "-m", "gemma:2b", "x"][..],
+            "doctor -p ollama -m gemma:2b",
+        ),
+        (
+            &["ask", "-m", "ollama:gemma:2b", "x"],
+            "doctor -p ollama -m gemma:2b",
+        ),
+        (
+            &["ask", "-p", "ollama", "-m", "odd $name", "x"],
+            r#"doctor -p ollama -m "odd \$name""#,
+        ),
+        (
+            &["--config", "toolgate.json", "ask", "-p", "ollama", "x"],
+            "--config toolgate.json doctor -p ollama",
+        ),
+    ] {
+        let done = alone(Run::new([]).args(arguments)).config(&config).done();
+        assert_eq!(named(&done.stderr), expected, "{done:?}");
+    }
+    // Followed to the letter, it finds what is wrong, which the bare command does not.
+    let followed = ["doctor", "-p", "ollama", "-m", "gemma:2b"];
+    for (arguments, expected, code) in [
+        (&followed[..], "FAILED   ollama         ollama can not", 1),
+        (&["doctor"], "ok       openai         it answers", 0),
+    ] {
+        let done = alone(Run::new([]).args(arguments)).config(&config).done();
+        assert!(done.stdout.contains(expected), "{done:?}");
+        assert_eq!(done.code, Some(code), "{done:?}");
+    }
+}
+
+#[test]
+fn what_the_configuration_says_needs_no_saying_again_and_a_saved_conversation_does() {
+    let quick = r#"{ "model": { "attempts": 1, "provider": "ollama", "name": "gemma:2b" } }"#;
+    for arguments in [&["ask", "x"][..], &["ask", "-p", "ollama", "x"]] {
+        let done = alone(Run::new([]).args(arguments)).config(quick).done();
+        assert_eq!(named(&done.stderr), "doctor", "{done:?}");
+    }
+    let llm = Llm::new([Answer::text("ok")]);
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved.json");
+    let saved = saved.to_str().unwrap();
+    let done = llm.ask("ollama", &["--save", saved, "x"]).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let run = Run::new(["ask", "--resume", saved, "x"]);
+    let run = run.config(r#"{ "model": { "attempts": 1 } }"#);
+    let done = alone(run).done();
+    let expected = "doctor -p ollama -m qwen3:0.6b";
+    assert_eq!(named(&done.stderr), expected, "{done:?}");
+}
