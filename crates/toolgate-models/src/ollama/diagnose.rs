@@ -102,7 +102,7 @@ async fn look(
         .loaded(model, deadline)
         .await
         .map_err(|error| failed(&error))?;
-    findings.push(memory(settings, &shown, loaded.as_ref(), tool_tokens));
+    findings.extend(memory(settings, &shown, loaded.as_ref(), tool_tokens));
     Ok(())
 }
 
@@ -249,7 +249,7 @@ fn memory(
     shown: &Shown,
     loaded: Option<&Loaded>,
     tool_tokens: usize,
-) -> Finding {
+) -> Vec<Finding> {
     let asked = asked(settings, shown, tool_tokens);
     let model = escape(model_of(settings));
     let Some(loaded) = loaded else {
@@ -260,30 +260,39 @@ fn memory(
         let text = format!(
             "'{model}' is not loaded; it will be, with a window of {asked} tokens{own}: the first answer takes longer"
         );
-        return Finding::good(text);
+        return vec![Finding::good(text)];
     };
-    if loaded.size_vram < loaded.size {
-        let part = 100 - u128::from(loaded.size_vram) * 100 / u128::from(loaded.size);
-        let text = format!("{part} % of '{model}' run on the processor: answers are slow");
-        return Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\"");
+    // A small window is most likely where there is no graphics card: neither finding hides the other.
+    let found = [on_processor(&model, loaded), reloads(&model, loaded, asked)];
+    let findings: Vec<Finding> = found.into_iter().flatten().collect();
+    match findings.is_empty() {
+        true => vec![Finding::good(format!("'{model}' is loaded"))],
+        false => findings,
     }
-    match loaded.context_length {
-        Some(now) if now != asked => {
-            let text = format!(
-                "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
-            );
-            let fix = format!(
-                "if it stays at {now} after a question, start Ollama with OLLAMA_CONTEXT_LENGTH={asked}"
-            );
-            let finding = Finding::good(text);
-            if now < asked {
-                finding.with(fix)
-            } else {
-                finding
-            }
-        }
-        _ => Finding::good(format!("'{model}' is loaded")),
+}
+
+fn on_processor(model: &str, loaded: &Loaded) -> Option<Finding> {
+    if loaded.size_vram >= loaded.size {
+        return None;
     }
+    let part = 100 - u128::from(loaded.size_vram) * 100 / u128::from(loaded.size);
+    let text = format!("{part} % of '{model}' run on the processor: answers are slow");
+    Some(Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\""))
+}
+
+/// It is loaded with another window than a question will ask for.
+fn reloads(model: &str, loaded: &Loaded, asked: usize) -> Option<Finding> {
+    let now = loaded.context_length.filter(|now| *now != asked)?;
+    let finding = Finding::good(format!(
+        "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
+    ));
+    let fix = format!(
+        "if it stays at {now} after a question, start Ollama with OLLAMA_CONTEXT_LENGTH={asked}"
+    );
+    Some(match now < asked {
+        true => finding.with(fix),
+        false => finding,
+    })
 }
 
 #[cfg(test)]

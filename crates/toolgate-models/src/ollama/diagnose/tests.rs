@@ -220,20 +220,26 @@ async fn a_small_window_that_holds_the_tools_and_a_short_answer_is_well() {
 
 #[tokio::test]
 async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
+    let is_loaded = "'qwen3:4b-instruct' is loaded";
+    let small = "loaded with a window of 4096 tokens; it will be loaded again with 8192";
     for (loaded, expected) in [
         (
             json!({ "context_length": 8192, "size": 100, "size_vram": 100 }),
-            "'qwen3:4b-instruct' is loaded",
+            &[is_loaded][..],
         ),
         (
             json!({ "context_length": 4096, "size": 100, "size_vram": 100 }),
-            "loaded with a window of 4096 tokens; it will be loaded again with 8192",
+            &[small],
         ),
         (
             json!({ "context_length": 8192, "size": 100, "size_vram": 60 }),
-            "40 % of 'qwen3:4b-instruct' run on the processor",
+            &["40 % of 'qwen3:4b-instruct' run on the processor"],
         ),
-        (json!({ "size": 0 }), "'qwen3:4b-instruct' is loaded"),
+        (
+            json!({ "context_length": 4096, "size": 100, "size_vram": 0 }),
+            &["100 % of 'qwen3:4b-instruct' run on the processor", small],
+        ),
+        (json!({ "size": 0 }), &[is_loaded]),
     ] {
         let mut loaded = loaded;
         loaded["name"] = json!("qwen3:4b-instruct");
@@ -242,8 +248,16 @@ async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
             ..Server::default()
         };
         let findings = server.diagnose(ModelSettings::default(), 0).await;
-        let last = findings.last().unwrap();
-        assert!(last.ok && last.text.contains(expected), "{}", last.text);
+        // What comes before is told of every model.
+        assert_eq!(findings.len(), 4 + expected.len(), "{findings:#?}");
+        for (found, expected) in findings[4..].iter().zip(expected) {
+            assert!(found.ok && found.text.contains(expected), "{}", found.text);
+        }
+        let fix = findings.iter().filter_map(|found| found.fix.as_deref());
+        let is_told = fix
+            .into_iter()
+            .any(|fix| fix.contains("OLLAMA_CONTEXT_LENGTH=8192"));
+        assert_eq!(is_told, expected.contains(&small), "{findings:#?}");
     }
 }
 
