@@ -4,7 +4,7 @@ mod heard;
 mod wanted;
 
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +46,8 @@ pub(crate) struct Setting {
     pub(crate) wanted: ModelSettings,
     /// Why that provider, if one was named.
     said_by: &'static str,
-    /// The command that looks at this model.
-    pub(crate) doctor: String,
+    /// The file that was named for the configuration.
+    file: Option<PathBuf>,
     /// `--tools`, as typed.
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
@@ -100,7 +100,6 @@ impl Setting {
         let saved = occasion.resume.map(read).transpose()?;
         let (mut wanted, said_by) = wanted(&config, &options.choice, saved.as_ref())?;
         wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
-        let doctor = wanted::doctor(global.config.as_deref(), &config.model, &wanted);
         let tools = wiring::tools_beside(&config, occasion.services);
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
@@ -141,7 +140,7 @@ impl Setting {
             tools,
             wanted,
             said_by,
-            doctor,
+            file: global.config.clone(),
             patterns: options.tools.clone(),
             spinner,
             record,
@@ -280,6 +279,25 @@ impl Setting {
         wanted.timeout = self.wanted.timeout;
         refuse_strange(&self.config, &wanted)?;
         Ok(toolgate_models::choice(&wanted, "you say so", &wiring::environment).await?)
+    }
+}
+
+impl Setting {
+    /// What looks at the model of these settings.
+    pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
+        let command = wanted::doctor(self.file.as_deref(), &self.config.model, model);
+        format!("'{command}' looks at the model and says what to do")
+    }
+
+    /// What helps after a failure of that model.
+    pub(crate) fn help(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
+        const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
+        match error {
+            // What was said is too much, or too often: a look at the model tells nothing more.
+            ModelError::Limited { .. } | ModelError::TooLong { .. } => None,
+            ModelError::TimedOut { .. } => Some(format!("{LONGER}; {}", self.doctor(model))),
+            _ => Some(self.doctor(model)),
+        }
     }
 }
 

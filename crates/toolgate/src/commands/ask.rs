@@ -17,9 +17,6 @@ use crate::say;
 use crate::servers::Fleet;
 use crate::talk::{self, Occasion, Setting};
 
-/// For a model that took too long.
-const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
-
 /// For a sentence that was not understood.
 const NO_MODEL: &str =
     "no model is configured or reachable, so only simple sentences are understood";
@@ -155,12 +152,6 @@ fn introduce(chosen: &Chosen, is_followed: bool) {
     }
 }
 
-/// For a model that failed.
-fn doctor(setting: &Setting) -> String {
-    let command = &setting.doctor;
-    format!("'{command}' looks at the model and says what to do")
-}
-
 fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
     let (exit, note) = talk::ending(turn, &chosen.settings, streamed);
     if as_json {
@@ -174,10 +165,11 @@ fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, stream
         _ => {}
     }
     if turn.end == TurnEnd::Failed {
-        say::note(&doctor(setting));
+        say::note(&setting.doctor(&setting.wanted));
     }
     if stands_in(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
-        say::note(&format!("{NO_MODEL}; {}", doctor(setting)));
+        let doctor = setting.doctor(&setting.wanted);
+        say::note(&format!("{NO_MODEL}; {doctor}"));
     }
     exit
 }
@@ -224,11 +216,8 @@ fn failed(setting: &Setting, chosen: &Chosen, as_json: bool, error: &ModelError)
         )));
     }
     say::error(&anyhow::anyhow!(error.to_string()));
-    match error {
-        // What was said is too much, or too often: a look at the model tells nothing more.
-        ModelError::Limited { .. } | ModelError::TooLong { .. } => {}
-        ModelError::TimedOut { .. } => say::note(&format!("{LONGER}; {}", doctor(setting))),
-        _ => say::note(&doctor(setting)),
+    if let Some(help) = setting.help(error, &setting.wanted) {
+        say::note(&help);
     }
     if matches!(error, ModelError::Unreachable { .. }) {
         say::note("'--provider intents' needs no model, and answers the sentences it knows");

@@ -103,6 +103,8 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
         "{done:?}"
     );
     assert!(done.stderr.starts_with("error: ollama"), "{done:?}");
+    let doctor = "'toolgate doctor -p ollama -m qwen3:0.6b' looks at the model";
+    assert!(done.stderr.contains(doctor), "{done:?}");
 }
 
 /// A chat in a terminal of its own.

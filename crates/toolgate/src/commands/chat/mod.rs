@@ -262,6 +262,9 @@ impl Chat<'_> {
             }
             Some(Err(error)) => {
                 self.complain(&anyhow::anyhow!(error.to_string()));
+                if let Some(help) = self.setting.help(&error, &self.chosen.settings) {
+                    say::note(&help);
+                }
                 if matches!(error, ModelError::Unreachable { .. }) {
                     say::note(
                         "'/model intents' goes on without a model, with the sentences it knows",
