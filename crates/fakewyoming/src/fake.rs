@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -12,14 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::Fault;
 use crate::fault::Step;
 use crate::frame::{self, Got};
+use crate::{Fault, Port};
 
 /// A double that listens until it is killed or dropped.
 pub struct Fake {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    port: Port,
     listening: Option<JoinHandle<()>>,
 }
 
@@ -120,24 +119,22 @@ impl Fake {
             state: Mutex::default(),
             events: watch::Sender::new(0),
         });
-        let listener = bind("127.0.0.1:0").await;
-        let address = listener
-            .local_addr()
-            .unwrap_or_else(|error| panic!("a listener without an address: {error}"));
+        let port = Port::take();
+        let listener = port.listen().await;
         let listening = Some(tokio::spawn(listen(listener, Arc::clone(&shared))));
         Self {
             shared,
-            address,
+            port,
             listening,
         }
     }
 
     /// `tcp://127.0.0.1:PORT`.
     pub fn address(&self) -> String {
-        format!("tcp://{}", self.address)
+        self.port.address()
     }
 
-    /// Breaks all connections, and takes no more.
+    /// Breaks all connections, and takes no more. The port stays its own.
     pub async fn kill(&mut self) {
         if let Some(listening) = self.listening.take() {
             listening.abort();
@@ -150,10 +147,10 @@ impl Fake {
     /// Listens again, on the same port.
     ///
     /// # Panics
-    /// If somebody else has taken the port.
+    /// If somebody listens there who named the port: nobody is given it.
     pub async fn restart(&mut self) {
         self.kill().await;
-        let listener = bind(self.address).await;
+        let listener = self.port.listen().await;
         self.listening = Some(tokio::spawn(listen(listener, Arc::clone(&self.shared))));
     }
 
@@ -299,11 +296,6 @@ macro_rules! is_a_fake {
     };
 }
 pub(crate) use is_a_fake;
-
-async fn bind(address: impl tokio::net::ToSocketAddrs) -> TcpListener {
-    let listener = TcpListener::bind(address).await;
-    listener.unwrap_or_else(|error| panic!("no port on the loopback: {error}"))
-}
 
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();

@@ -6,8 +6,8 @@
 //!                          └──▶ the answer as it should be, or with the next Fault: late, cut, garbage, giant, never
 //! ```
 //!
-//! Each listens on a port of the loopback, keeps every event it got, and can be killed and started again on the same port. What a
-//! client does wrong is kept as a complaint and answered with `error`. The doubles have a codec of their own: with the one that is
+//! Each listens on a [`Port`] of the loopback, keeps every event it got, and can be killed and started again on the same port. What
+//! a client does wrong is kept as a complaint and answered with `error`. The doubles have a codec of their own: with the one that is
 //! tested they would share its mistakes.
 
 mod asr;
@@ -15,6 +15,7 @@ mod fake;
 mod fault;
 mod frame;
 mod mic;
+mod port;
 mod satellite;
 mod tts;
 mod wake;
@@ -24,6 +25,7 @@ pub use fake::Fake;
 pub use fault::Fault;
 pub use frame::Got;
 pub use mic::FakeMic;
+pub use port::Port;
 pub use satellite::FakeSatellite;
 pub use tts::FakeTts;
 pub use wake::FakeWake;

@@ -1,6 +1,8 @@
+use std::io::ErrorKind;
+
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::frame::{self, event, pcm, sound};
 use crate::{FakeAsr, FakeMic, FakeSatellite, FakeTts, FakeWake, Fault, Got};
@@ -184,4 +186,19 @@ async fn a_killed_double_comes_back_on_its_port() {
     assert_eq!(client.next().await.data["text"], "one");
     assert_eq!(asr.connections(), 2);
     asr.until("audio-stop", 1).await;
+}
+
+#[tokio::test]
+async fn nobody_is_given_the_port_of_a_killed_double() {
+    let mut asr = FakeAsr::start([]).await;
+    let port = asr.address().strip_prefix("tcp://").unwrap().parse();
+    let port = port.unwrap();
+    asr.kill().await;
+    let other = TcpSocket::new_v4().unwrap();
+    let taken = other.bind(port).map_err(|error| error.kind());
+    assert_eq!(taken, Err(ErrorKind::AddrInUse));
+    let refused = TcpStream::connect(port).await.map_err(|error| error.kind());
+    assert_eq!(refused.err(), Some(ErrorKind::ConnectionRefused));
+    asr.restart().await;
+    TcpStream::connect(port).await.unwrap();
 }

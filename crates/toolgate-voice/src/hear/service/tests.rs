@@ -1,6 +1,7 @@
 //! A microphone or a satellite that is played by the test, over a real socket or, where time matters, without one.
 
 use bytes::Bytes;
+use fakewyoming::Port;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 
@@ -245,10 +246,9 @@ async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
 
 #[tokio::test]
 async fn what_gives_no_sound_is_refused() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: Address = format!("tcp://{}", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
+    let port = Port::take();
+    let (listener, address) = (port.listen().await, port.address());
+    let address: Address = address.parse().unwrap();
     let serving = async {
         let (read, write) = listener.accept().await.unwrap().0.into_split();
         let mut peer = Peer(Connection::over(read, write, "the gateway"));

@@ -1,3 +1,4 @@
+use fakewyoming::Port;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -9,19 +10,19 @@ const HANG: Duration = Duration::from_secs(60);
 struct Service {
     listener: TcpListener,
     address: Address,
+    port: Port,
 }
 
 impl Service {
     async fn new() -> Self {
-        Self::at("127.0.0.1:0").await
+        Self::at(Port::take()).await
     }
 
-    async fn at(address: &str) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
-        let address = format!("tcp://{}", listener.local_addr().unwrap());
+    async fn at(port: Port) -> Self {
         Self {
-            listener,
-            address: address.parse().unwrap(),
+            listener: port.listen().await,
+            address: port.address().parse().unwrap(),
+            port,
         }
     }
 
@@ -139,13 +140,12 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
     let address = service.address.clone();
     let (wake, mut receiver) = Wake::start(address.clone(), one_word());
     let (client, _) = service.accept().await;
-    let place = service.listener.local_addr().unwrap().to_string();
-    drop((client, service));
+    drop((client, service.listener));
     let lost = news(&mut receiver).await;
     assert!(matches!(lost, WakeNotice::Lost(_)), "{lost:?}");
     wake.feed(&[1; 4 * CHUNK]);
     // Once more it is only there for a moment.
-    let service = Service::at(&place).await;
+    let service = Service::at(service.port).await;
     drop(service.accept().await);
     let (mut client, _) = service.accept().await;
     client.send(&info()).await.unwrap();
@@ -165,9 +165,8 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
 
 #[tokio::test]
 async fn a_service_that_never_was_there_is_told() {
-    let Service { listener, address } = Service::new().await;
-    drop(listener);
-    let (_wake, mut receiver) = Wake::start(address, one_word());
+    let port = Port::take();
+    let (_wake, mut receiver) = Wake::start(port.address().parse().unwrap(), one_word());
     let lost = news(&mut receiver).await;
     assert!(
         matches!(lost, WakeNotice::Lost(EngineError::Unreachable { .. })),
