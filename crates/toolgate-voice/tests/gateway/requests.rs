@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fakewyoming::{FakeSatellite, Fault};
+use fakewyoming::{FakeSatellite, Fault, Port};
 use toolgate_journal::TurnOutcome;
 use toolgate_voice::wyoming::{Address, Connection, Event};
 use toolgate_voice::{Input, Key, Mode};
 
 use crate::model::Say;
-use crate::stage::{HANG, SPOKEN, Stage, free, speech};
+use crate::stage::{HANG, SPOKEN, Stage, speech};
 
 #[tokio::test]
 async fn a_request_is_heard_answered_and_spoken() {
@@ -99,7 +99,8 @@ async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
         Say::Words(LONG),
     ])
     .await;
-    let handle = free();
+    let port = Port::take();
+    let handle = port.address();
     let stage = stage.with(|parts, _| {
         parts.mode = Mode::Always;
         // Takes as long as a loudspeaker.
@@ -151,7 +152,8 @@ async fn a_satellite_hears_its_answer() {
 #[tokio::test]
 async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
     let satellite = FakeSatellite::start("Kitchen").await;
-    let handle = free();
+    let port = Port::take();
+    let handle = port.address();
     let stage = Stage::new([Say::Words("Done.")]).await.with(|parts, _| {
         parts.mode = Mode::Wake;
         parts.input = Some(Input::parse(&satellite.address()).unwrap());

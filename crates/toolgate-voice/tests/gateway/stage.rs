@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fakewyoming::{FakeAsr, FakeMic, FakeTts, FakeWake};
+use fakewyoming::{FakeAsr, FakeMic, FakeTts, FakeWake, Port};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -38,8 +38,12 @@ pub(crate) struct Stage {
     pub(crate) parts: Option<Parts>,
     /// Tells which servers of tools are away.
     pub(crate) reach: watch::Sender<Reach>,
+    /// Of what the gateway offers.
+    ports: Vec<Port>,
     stop: CancellationToken,
     running: Option<JoinHandle<Result<Summary, GatewayError>>>,
+    /// How the gateway ended, once it has.
+    ended: watch::Sender<Option<String>>,
 }
 
 impl Stage {
@@ -83,19 +87,23 @@ impl Stage {
             keys,
             parts: Some(parts),
             reach,
+            ports: Vec::new(),
             stop: CancellationToken::new(),
             running: None,
+            ended: watch::Sender::new(None),
         }
     }
 
     /// One that only serves others, who find it at two addresses: for requests and for speech.
     pub(crate) async fn serving(says: impl IntoIterator<Item = Say>) -> (Self, String, String) {
-        let (handle, tts) = (free(), free());
-        let stage = Self::new(says).await.with(|parts, _| {
+        let ports = [Port::take(), Port::take()];
+        let [handle, tts] = ports.each_ref().map(Port::address);
+        let mut stage = Self::new(says).await.with(|parts, _| {
             parts.input = None;
             parts.settings.handle = handle.clone();
             parts.settings.serve_tts = tts.clone();
         });
+        stage.ports.extend(ports);
         (stage.ready().await, handle, tts)
     }
 
@@ -109,7 +117,12 @@ impl Stage {
 
     pub(crate) fn start(mut self) -> Self {
         let gateway = toolgate_voice::run(self.parts.take().unwrap(), self.stop.clone());
-        self.running = Some(tokio::spawn(gateway));
+        let ended = self.ended.clone();
+        self.running = Some(tokio::spawn(async move {
+            let done = gateway.await;
+            ended.send_replace(Some(format!("{done:?}")));
+            done
+        }));
         self
     }
 
@@ -141,16 +154,29 @@ impl Stage {
 
     /// Waits until something was seen so often.
     pub(crate) async fn sees(&self, event: &str, times: usize) {
-        let seen = self.watch.until(event, |watch| watch.count(event) >= times);
-        if timeout(HANG, seen).await.is_err() {
-            panic!("not seen: {event}\n{:#?}", self.watch.events());
-        }
+        self.until(event, |watch| watch.count(event) >= times).await;
     }
 
     /// Waits until what was seen is so.
     pub(crate) async fn sees_that(&self, what: &str, holds: impl Fn(&[String]) -> bool) {
-        let seen = self.watch.until(what, |watch| holds(&watch.events()));
-        timeout(HANG, seen).await.unwrap();
+        self.until(what, |watch| holds(&watch.events())).await;
+    }
+
+    /// Waits until what was seen is so, but not for a gateway that has ended.
+    async fn until(&self, what: &str, holds: impl Fn(&Watch) -> bool) {
+        let mut ended = self.ended.subscribe();
+        let seen = timeout(HANG, self.watch.until(what, &holds));
+        let why = tokio::select! {
+            seen = seen => match seen {
+                Ok(()) => return,
+                Err(_) => "it hangs".to_owned(),
+            },
+            how = ended.wait_for(Option::is_some) => how.unwrap().clone().unwrap(),
+        };
+        if !holds(&self.watch) {
+            let events = self.watch.events();
+            panic!("not seen: {what}; {why}\n{events:#?}");
+        }
     }
 
     /// Waits until the first announcement was spoken, and its echo is gone.
@@ -187,12 +213,6 @@ fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<Chosen, Choo
         passed_over: Vec::new(),
     };
     async move { Ok(chosen) }.boxed()
-}
-
-/// An address that nobody listens at.
-pub(crate) fn free() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("tcp://{}", port.local_addr().unwrap())
 }
 
 /// No server of tools is missing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fakewyoming::FakeAsr;
+use fakewyoming::{FakeAsr, Port};
 use futures::FutureExt;
 use tokio::net::TcpListener;
 use toolgate_models::{ChooseError, ModelError, Provider};
@@ -11,7 +11,7 @@ use toolgate_voice::{GatewayError, Input, Reach};
 
 use crate::model::Say;
 use crate::requests::written;
-use crate::stage::{Stage, all_there, free, missing};
+use crate::stage::{Stage, all_there, missing};
 
 #[tokio::test]
 async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
@@ -228,7 +228,8 @@ async fn without_a_voice_no_file_is_made_of_tones() {
 async fn whoever_asks_in_writing_does_not_wait_for_the_microphone() {
     // It accepts, and says nothing.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (mic, handle) = (mute.local_addr().unwrap(), free());
+    let port = Port::take();
+    let (mic, handle) = (mute.local_addr().unwrap(), port.address());
     let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
         parts.input = Some(Input::parse(&format!("tcp://{mic}")).unwrap());
         parts.settings.handle = handle.clone();

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use fakellm::Answer;
-use fakewyoming::{FakeAsr, FakeTts};
+use fakewyoming::{FakeAsr, FakeTts, Port};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -267,11 +267,10 @@ fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
 #[test]
 fn text_is_answered_for_home_assistant_without_a_microphone() {
     let engines = Engines::new([]);
-    let port = free_port();
-    let address = format!("tcp://127.0.0.1:{port}");
-    let run = engines.intents(&["--handle", &address]);
+    let port = Port::take();
+    let run = engines.intents(&["--handle", &port.address()]);
     let (child, _folder) = run.start_open();
-    let mut connection = connected(port);
+    let mut connection = connected(port.number());
     let asked = json!({ "type": "transcript", "data": { "text": SUM } });
     writeln!(connection, "{asked}").unwrap();
     let mut told = Vec::new();
@@ -304,7 +303,8 @@ fn a_port_that_is_taken_is_no_mistake_of_the_configuration() {
 #[test]
 fn what_is_open_to_the_network_is_warned_of_once() {
     let engines = Engines::new([SUM]);
-    let address = format!("tcp://0.0.0.0:{}", free_port());
+    let port = Port::take();
+    let address = format!("tcp://0.0.0.0:{}", port.number());
     let done = engines
         .intents(&["--wav", SPOKEN, "--handle", &address])
         .done();
@@ -361,11 +361,6 @@ fn its_configuration_is_followed_while_it_runs() {
 /// A server that never answers, and whose processes are known by a mark.
 fn server(mark: &str) -> Value {
     json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } })
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn connected(port: u16) -> TcpStream {

@@ -1,9 +1,9 @@
 //! What `doctor` says of the engines.
 
-use fakewyoming::FakeWake;
+use fakewyoming::{FakeWake, Port};
 use serde_json::{Value, json};
 
-use super::{Engines, free_port};
+use super::Engines;
 use crate::run::Run;
 
 /// A search that reaches nobody: `doctor` must not wait for the web.
@@ -50,7 +50,8 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         json!({ "search": search, "voice": voice }).to_string()
     };
     let nobody = "tcp://127.0.0.1:1";
-    let free = format!("tcp://127.0.0.1:{}", free_port());
+    let port = Port::take();
+    let free = port.address();
     for (more, name, expected) in [
         (
             json!({}),
