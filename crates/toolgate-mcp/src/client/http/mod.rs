@@ -4,12 +4,14 @@
 //!  Http ─ Wire (era, session) ─ Endpoint (one origin, never another) ─ Shared (clients)
 //!    ├─ exchange   one task per request: answer, stream, taking it up again
 //!    ├─ stream     what the server says on its own
+//!    ├─ gate       calls wait until that can be heard
 //!    └─ oldest     HTTP with one stream for all answers (2024-11-05)
 //! ```
 
 mod clients;
 mod endpoint;
 mod exchange;
+mod gate;
 mod headers;
 mod oldest;
 mod outlet;
@@ -113,6 +115,7 @@ impl Http {
         }
         if method == Some("notifications/initialized") && self.wire.post_to.is_none() {
             let wire = Arc::clone(&self.wire);
+            wire.gate.close();
             self.tasks
                 .spawn_stream(async move { stream::listen(&wire).await });
         }
@@ -133,6 +136,10 @@ impl Http {
 impl Transport for Http {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
+            // Listing the tools asks nothing back, and is on its way meanwhile.
+            if message.method == Some("tools/call") {
+                self.wire.gate.pass().await;
+            }
             if !self.wire.outlet.is_open() {
                 let reason = "the connection is closed".to_owned();
                 return Err(TransportError::NotSent(reason));

@@ -125,7 +125,9 @@ pub(super) async fn listen(wire: &Wire) {
     while fruitless < FRUITLESS {
         let since = Instant::now();
         fruitless += 1;
-        match open(wire, &mut parser).await {
+        let opened = open(wire, &mut parser).await;
+        wire.gate.open();
+        match opened {
             Opened::Stream(mut response) => {
                 was_open = true;
                 deliver(wire, &mut response, &mut parser).await;

@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Response, Url};
 
 use super::endpoint::{Endpoint, Trouble};
+use super::gate::Gate;
 use super::headers::{self, SESSION};
 use super::outlet::Outlet;
 use crate::Era;
@@ -24,6 +25,7 @@ pub(super) struct Wire {
     pub(super) outlet: Outlet,
     /// Where messages go; none: to the endpoint itself.
     pub(super) post_to: Option<Url>,
+    pub(super) gate: Gate,
     state: Mutex<State>,
 }
 
@@ -47,6 +49,7 @@ impl Wire {
             endpoint,
             outlet,
             post_to,
+            gate: Gate::default(),
             state: Mutex::default(),
         }
     }

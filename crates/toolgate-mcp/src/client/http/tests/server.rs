@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::client::http::{Http, Shared};
 use crate::client::message::{Message, Outgoing};
@@ -15,6 +15,14 @@ use crate::{Era, Headers};
 /// Nothing here takes longer unless it hangs.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 pub(super) const LIMIT: usize = 10_000;
+
+/// Holds a paused clock until it is dropped, or for as long as nothing takes unless it hangs: it would be moved on whenever all
+/// wait for a socket.
+pub(super) fn clock_stands_still() -> std::sync::mpsc::Sender<()> {
+    let (held, released) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || released.recv_timeout(HANG).is_ok());
+    held
+}
 
 /// A request as the server got it.
 #[derive(Debug, Clone)]
@@ -44,6 +52,8 @@ pub(super) enum Step {
     Write(Vec<u8>),
     /// Until the client closes the connection.
     Hang,
+    /// Until the test says so.
+    Wait(Arc<Notify>),
 }
 
 /// Makes the steps for a request whatever it is.
@@ -132,6 +142,7 @@ impl Server {
                                 drop(stream.read(&mut [0]).await);
                                 leaving.send(()).unwrap_or(());
                             }
+                            Step::Wait(until) => until.notified().await,
                         }
                     }
                     drop(stream.shutdown().await);

@@ -1,7 +1,10 @@
 //! Streams that break off.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::server::*;
@@ -205,5 +208,64 @@ async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
         client.ask(2, "tools/call").await;
         client.answered(2).await;
         assert_eq!(server.requests().len(), 4, "{status}");
+    }
+}
+
+/// A session whose own stream is answered like this; the call is answered at once.
+async fn streaming(stream: impl Fn() -> Vec<Step> + Send + Sync + 'static) -> (Server, Client) {
+    let server = Server::start(move |request| {
+        session(request).unwrap_or_else(|| match request.line.as_str() {
+            "GET /mcp" => stream(),
+            _ if request.says("tools/call") => json(&answer(2)),
+            _ => reply("202 Accepted", "", ""),
+        })
+    })
+    .await;
+    let mut client = Client::new(&server.url());
+    client.begin().await;
+    let ready = notification("notifications/initialized");
+    client.send(ready).await.unwrap();
+    (server, client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_goes_out_when_the_servers_own_stream_stands() {
+    let _still = clock_stands_still();
+    let stands = Arc::new(Notify::new());
+    let until = Arc::clone(&stands);
+    let stream = move || {
+        let mut steps = vec![Step::Wait(Arc::clone(&until))];
+        steps.extend(then_hang(events(": here\n\n")));
+        steps
+    };
+    let (server, mut client) = streaming(stream).await;
+    {
+        let mut call = std::pin::pin!(client.ask(2, "tools/call"));
+        let gone = (&mut call).now_or_never();
+        assert!(gone.is_none(), "a question would be lost");
+        stands.notify_one();
+        call.await;
+    }
+    client.answered(2).await;
+    let requests = server.requests();
+    let order = requests.iter().map(|request| request.line.as_str());
+    let order: Vec<&str> = order.collect();
+    assert_eq!(order, ["POST /mcp", "POST /mcp", "GET /mcp", "POST /mcp"]);
+    assert!(requests[3].says("tools/call"));
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_for_its_own_stream_is_called_all_the_same() {
+    let (_server, mut client) = streaming(|| vec![Step::Hang]).await;
+    client.ask(2, "tools/call").await;
+    client.answered(2).await;
+}
+
+#[tokio::test]
+async fn whoever_has_no_stream_of_its_own_says_so_and_nobody_waits() {
+    for status in ["404 Not Found", "405 Method Not Allowed", "503 Busy"] {
+        let (_server, client) = streaming(move || reply(status, "", "")).await;
+        let opened = tokio::time::timeout(HANG, client.http.wire.gate.opened());
+        opened.await.expect(status);
     }
 }
