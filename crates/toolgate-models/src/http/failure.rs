@@ -79,11 +79,13 @@ impl Failure {
         }
     }
 
-    /// What statuses and words mean with most providers.
+    /// What statuses and words mean with most providers. An empty `model`: no model was asked, so the words are about something
+    /// else.
     pub(crate) fn usual(self, model: &str) -> ModelError {
         let provider = self.provider;
         let words = format!("{} {} {}", self.message, self.kind, self.code).to_lowercase();
         let has = |any: &[&str]| any.iter().any(|text| words.contains(text));
+        let is_asked = !model.is_empty();
         match self.status {
             400 | 402 | 403 | 429 if has(SPENT) && !has(PER_MINUTE) => ModelError::Limited {
                 provider,
@@ -94,15 +96,17 @@ impl Failure {
                 retry_after: self.retry_after,
                 retryable: false,
             },
-            400 | 413 | 422 if self.status == 413 || has(TOO_LONG) => ModelError::TooLong {
-                model: model.to_owned(),
-                reason: format!(
-                    "{}; begin a new conversation, or offer fewer tools",
-                    self.message
-                ),
-            },
+            400 | 413 | 422 if is_asked && (self.status == 413 || has(TOO_LONG)) => {
+                ModelError::TooLong {
+                    model: model.to_owned(),
+                    reason: format!(
+                        "{}; begin a new conversation, or offer fewer tools",
+                        self.message
+                    ),
+                }
+            }
             401 | 403 => self.wrong_key(),
-            404 if has(&["model"]) => ModelError::Model {
+            404 if is_asked && has(&["model"]) => ModelError::Model {
                 reason: format!(
                     "{provider} has no model '{}' ({}); choose another with --model, or as model.name in the configuration",
                     toolgate_core::escape(model),

@@ -195,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn no_model_is_named_where_none_was_asked() {
+        let error = explain("", failure(404, "model list not found")).to_string();
+        assert!(error.contains("there is nothing at http://"), "{error}");
+        assert!(!error.contains("''"), "{error}");
+    }
+
+    #[test]
     fn a_question_that_was_cut_off_is_too_long() {
         let error = explain("tiny", failure(500, "no user query found in messages"));
         assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");

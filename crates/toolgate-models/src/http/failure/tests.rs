@@ -137,6 +137,27 @@ fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
 }
 
 #[test]
+fn no_model_is_named_where_none_was_asked() {
+    for (status, message, expected) in [
+        (
+            404,
+            "/v1/models not found",
+            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (/v1/models not found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
+        ),
+        (413, "too large", "anthropic refused the request: too large"),
+        (
+            400,
+            "bad context window",
+            "anthropic refused the request: bad context window",
+        ),
+    ] {
+        let error = failure(status, "", message).usual("");
+        assert_eq!(error.to_string(), expected);
+        assert!(!error.is_retryable(), "{error}");
+    }
+}
+
+#[test]
 fn when_to_try_again_is_part_of_the_sentence() {
     let mut failure = failure(429, "", "slow down");
     failure.retry_after = Some(Duration::from_millis(1500));

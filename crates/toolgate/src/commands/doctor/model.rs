@@ -70,6 +70,7 @@ impl Report {
             Provider::Ollama => self.on_ollama(wanted, choice, chosen, toolbox).await,
             Provider::Intents => {}
             provider => match toolgate_models::check(choice).await {
+                Ok(models) if models.is_empty() => self.on_untold(choice),
                 Ok(models) => {
                     let text = match choice.settings.key.is_empty() {
                         true => "it answers; no key is set",
@@ -83,6 +84,22 @@ impl Report {
                 Err(error) => self.add(provider.as_str(), &missed(wanted, error.to_string())),
             },
         }
+    }
+
+    /// It told no models. It may answer questions all the same, which are not asked here: they cost something.
+    fn on_untold(&mut self, choice: &Choice) {
+        let name = escape(&choice.settings.name);
+        let text = format!(
+            "it answers, and does not tell which models it has: whether '{name}' is one of them can not be told without a question"
+        );
+        self.add(choice.provider.as_str(), &Finding::Warning(text));
+        let [url, key] = match choice.provider {
+            Provider::Anthropic => ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"],
+            _ => ["OPENAI_BASE_URL", "OPENAI_API_KEY"],
+        };
+        let todo =
+            format!("if a question fails, check {url} and {key}, or model.url and model.key");
+        detail("do", &[todo]);
     }
 
     async fn on_ollama(

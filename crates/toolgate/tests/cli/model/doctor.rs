@@ -1,5 +1,8 @@
 //! `doctor` on the model that is meant, and how `ask` sends people there.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use fakellm::Answer;
 use serde_json::json;
 
@@ -130,4 +133,47 @@ fn what_the_configuration_says_needs_no_saying_again_and_a_saved_conversation_do
     let done = alone(run).done();
     let expected = "doctor -p ollama -m qwen3:0.6b";
     assert_eq!(named(&done.stderr), expected, "{done:?}");
+}
+
+/// Where a server is that has no list of its models.
+fn without_a_list(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let read = socket.read(&mut [0; 4096]).unwrap();
+            assert_ne!(read, 0);
+            let body = r#"{"error":"/v1/models not found"}"#;
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}");
+            write!(socket, "{head}\r\n\r\n{body}").unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn a_server_that_does_not_tell_its_models_has_not_failed() {
+    for status in ["404 Not Found", "405 Method Not Allowed"] {
+        let url = without_a_list(status);
+        for arguments in [
+            &["doctor", "-p", "openai"][..],
+            &["doctor", "-p", "openai", "-m", "tiny"],
+        ] {
+            let run = alone(Run::new([]).args(arguments)).config(SEARCH);
+            let done = run.env("OPENAI_BASE_URL", &url).done();
+            let expected =
+                "warning  openai         it answers, and does not tell which models it has";
+            assert!(done.stdout.contains(expected), "{done:?}");
+            assert!(
+                done.stdout
+                    .contains("check OPENAI_BASE_URL and OPENAI_API_KEY"),
+                "{done:?}"
+            );
+            assert!(!done.stdout.contains("''"), "{done:?}");
+            assert_eq!(done.code, Some(0), "{done:?}");
+        }
+    }
 }
