@@ -42,7 +42,8 @@ pub struct ModelSettings {
     pub key: String,
     /// What the model should know before anything else.
     pub system: String,
-    /// How many tokens the model may hold, the answer included; left out: what the provider says, else 8192.
+    /// How many tokens the model may hold, the answer included; left out: 200,000 with Anthropic, 128,000 with OpenAI,
+    /// 32,768 with Ollama or what the model holds if that is less, elsewhere what the server says, else 8192.
     #[serde(deserialize_with = "window")]
     #[schemars(with = "usize", range(min = 512))]
     pub context_tokens: Option<usize>,

@@ -52,8 +52,9 @@ impl Finding {
     }
 }
 
-/// Looks for every known cause of tools that the model does not see. `tool_tokens`: what the tools take that a question
-/// goes out with, by [`Conversation::offer`](crate::Conversation::offer). It ends at the first cause that hides all others.
+/// Looks for every known cause of tools that the model does not see and that shows without asking it a question; the others are
+/// notices of a turn. `tool_tokens`: what the tools take that a question goes out with, by
+/// [`Conversation::offer`](crate::Conversation::offer). It ends at the first cause that hides all others.
 ///
 /// ```no_run
 /// # async fn example() {
