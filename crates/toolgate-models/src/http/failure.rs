@@ -207,7 +207,7 @@ fn said(body: &str) -> (String, String, String) {
         _ => None,
     };
     let field = |name: &str| error.get(name).and_then(text).unwrap_or_default();
-    let message = words(&value, 4).unwrap_or_else(|| body.to_owned());
+    let message = words(&value, 5).unwrap_or_else(|| body.to_owned());
     (message, field("type"), field("code"))
 }
 
@@ -229,11 +229,24 @@ fn words(value: &Value, deeper: usize) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
         Value::Array(list) => list.first().and_then(|first| words(first, deeper - 1)),
-        Value::Object(object) => KEYS
-            .iter()
-            .filter_map(|key| object.get(*key))
-            .find_map(|inner| words(inner, deeper - 1)),
+        Value::Object(object) => {
+            let mut inner = KEYS.iter().filter_map(|key| object.get(*key));
+            let words = inner.find_map(|inner| words(inner, deeper - 1))?;
+            let place = object.get("loc").map(place).unwrap_or_default();
+            Some(place + &words)
+        }
         _ => None,
+    }
+}
+
+/// The part of the body that is meant, `seed: `, which servers in Python tell beside their words.
+fn place(loc: &Value) -> String {
+    let steps = loc.as_array().into_iter().flatten();
+    let names = steps.map(|step| step.as_str().map_or(step.to_string(), str::to_owned));
+    let names: Vec<String> = names.skip_while(|name| name == "body").collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => names.join(".") + ": ",
     }
 }
 

@@ -93,6 +93,10 @@ async fn the_reason_is_found_under_any_key() {
         (r#"{"message":"three"}"#, "three"),
         (r#"{"detail":"four"}"#, "four"),
         (r#"{"detail":[{"loc":["body"],"msg":"five"}]}"#, "five"),
+        (
+            r#"{"message":{"detail":[{"loc":["body","tools",0,"seed"],"msg":"too much"}]}}"#,
+            "tools.0.seed: too much",
+        ),
         (r#"{"errors":["six"]}"#, "six"),
         (r#"{"errors":[{"message":"seven"}]}"#, "seven"),
         (r#"[{"error":{"message":"eight"}}]"#, "eight"),
