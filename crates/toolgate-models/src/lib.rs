@@ -20,6 +20,7 @@ mod error;
 mod event;
 mod http;
 mod intents;
+mod learned;
 mod lowering;
 mod message;
 pub mod ollama;

@@ -8,9 +8,7 @@ mod transcript;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
@@ -19,6 +17,7 @@ use self::request::Options;
 use self::stream::{Stream, Trouble};
 use crate::catalog::CatalogCache;
 use crate::http::{Failure, Http, secret};
+use crate::learned::{Learned, Sent};
 use crate::retry::{Retries, Told, retrying};
 use crate::{
     Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
@@ -48,6 +47,8 @@ pub struct AnthropicClient {
     http: Http,
     headers: HeaderMap,
     options: Options,
+    /// What the model was found to take.
+    sent: Learned<Sent>,
     retries: Retries,
     catalogs: CatalogCache,
 }
@@ -71,23 +72,48 @@ impl AnthropicClient {
                 model: model.to_owned(),
                 max_tokens: settings.max_tokens,
                 window: settings.context_tokens.unwrap_or(WINDOW),
-                think: settings.think == Some(true),
                 temperature: settings.temperature,
             },
+            sent: Learned::new(Sent {
+                temperature: settings.temperature.is_some(),
+                seed: false,
+                think: settings.think == Some(true),
+            }),
             retries: Retries::new(settings.attempts),
             catalogs: CatalogCache::default(),
         })
     }
 
-    async fn ask(
+    /// One attempt, and again at once each time the model was found not to take a setting.
+    async fn ask(&self, request: Request<'_>, told: &mut Told<'_>) -> Result<Reply, ModelError> {
+        loop {
+            let sent = self.sent.get();
+            let reply = self.ask_once(sent, request, told).await;
+            let learned = self.sent.get();
+            match reply {
+                Err(error) if learned != sent => {
+                    told.take_back();
+                    learned.tell(sent, &self.options.model, &error, told);
+                }
+                reply => return reply,
+            }
+        }
+    }
+
+    async fn ask_once(
         &self,
-        body: Bytes,
+        sent: Sent,
         request: Request<'_>,
         told: &mut Told<'_>,
     ) -> Result<Reply, ModelError> {
+        let body = request::body(&self.options, sent, &request);
+        let body = body.map_err(|reason| ModelError::Refused {
+            provider: PROVIDER,
+            reason,
+        })?;
         let started = Instant::now();
         let headers = self.headers.clone();
-        let explain = |failure: Failure| failure.usual(&self.options.model);
+        let explain = |failure: Failure| self.explain(failure, sent);
         let answer = self
             .http
             .post("/v1/messages", headers, body, request.deadline, explain);
@@ -99,41 +125,40 @@ impl AnthropicClient {
             first_token = Some(started.elapsed());
             stream
                 .whole(&whole, told)
-                .map_err(|trouble| self.explain(trouble))?;
+                .map_err(|trouble| self.error(trouble, sent))?;
         }
         while !stream.is_finished()
             && let Some(event) = lines.next_event().await?
         {
             stream
                 .event(&event, told)
-                .map_err(|trouble| self.explain(trouble))?;
+                .map_err(|trouble| self.error(trouble, sent))?;
             if stream.has_begun() {
                 first_token = first_token.or_else(|| Some(started.elapsed()));
             }
         }
         lines.finish();
-        self.reply_of(stream, first_token)
-    }
-
-    fn reply_of(
-        &self,
-        stream: Stream<'_>,
-        first_token: Option<Duration>,
-    ) -> Result<Reply, ModelError> {
-        let reply = stream.finish().map_err(|trouble| self.explain(trouble))?;
+        let reply = stream.finish();
+        let reply = reply.map_err(|trouble| self.error(trouble, sent))?;
         Ok(Reply {
             first_token,
             ..reply
         })
     }
 
-    fn explain(&self, trouble: Trouble) -> ModelError {
+    fn explain(&self, failure: Failure, used: Sent) -> ModelError {
+        self.sent
+            .learn(used, |sent| sent.after(failure.status, &failure.message));
+        failure.usual(&self.options.model)
+    }
+
+    fn error(&self, trouble: Trouble, used: Sent) -> ModelError {
         let provider = PROVIDER;
         match trouble {
             Trouble::Said(error) => {
                 let kind = error["error"]["type"].as_str().unwrap_or_default();
                 let failure = Failure::in_stream(&self.http, status(kind), &error);
-                failure.usual(&self.options.model)
+                self.explain(failure, used)
             }
             Trouble::Garbled(reason) => ModelError::Garbled {
                 provider,
@@ -174,17 +199,10 @@ impl ModelClient for AnthropicClient {
         request: Request<'a>,
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async move {
-            let body = request::body(&self.options, &request);
-            let body = Bytes::from(body.map_err(|reason| ModelError::Refused {
-                provider: PROVIDER,
-                reason,
-            })?);
-            retrying(&self.retries, request.deadline, listener, move |told| {
-                Box::pin(self.ask(body.clone(), request, told))
-            })
-            .await
-        })
+        let deadline = request.deadline;
+        Box::pin(retrying(&self.retries, deadline, listener, move |told| {
+            Box::pin(self.ask(request, told))
+        }))
     }
 }
 

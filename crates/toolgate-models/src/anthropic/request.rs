@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::transcript::{self, Message};
+use crate::learned::Sent;
 use crate::{Offer, Request};
 
 /// What is the same in all requests of one client.
@@ -20,12 +21,15 @@ pub(super) struct Options {
     pub(super) max_tokens: usize,
     /// How many tokens the model can hold.
     pub(super) window: usize,
-    pub(super) think: bool,
     pub(super) temperature: Option<f64>,
 }
 
 /// The body of a request.
-pub(super) fn body(options: &Options, request: &Request<'_>) -> Result<Vec<u8>, String> {
+pub(super) fn body(
+    options: &Options,
+    sent: Sent,
+    request: &Request<'_>,
+) -> Result<Vec<u8>, String> {
     let system = Some(request.system).filter(|system| !system.trim().is_empty());
     let messages = transcript::messages(request.messages, request.tools.catalog());
     let tools = Tools::of(request.tools, &messages);
@@ -34,8 +38,8 @@ pub(super) fn body(options: &Options, request: &Request<'_>) -> Result<Vec<u8>, 
         model: &options.model,
         max_tokens: request.room(options.window, options.max_tokens),
         stream: true,
-        temperature: options.temperature,
-        thinking: options.think.then_some(Kind { kind: "adaptive" }),
+        temperature: options.temperature.filter(|_| sent.temperature),
+        thinking: sent.think.then_some(Kind { kind: "adaptive" }),
         system: system.map(|text| {
             [System {
                 kind: "text",

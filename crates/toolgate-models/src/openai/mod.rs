@@ -7,7 +7,7 @@ mod tools;
 mod transcript;
 mod wire;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -20,6 +20,7 @@ use self::request::{Habits, Options};
 use self::stream::{Stream, Trouble};
 use crate::catalog::CatalogCache;
 use crate::http::{Failure, Http, Lines, ServerEvent, secret};
+use crate::learned::Learned;
 use crate::retry::{Retries, Told, retrying};
 use crate::{
     Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
@@ -57,7 +58,7 @@ pub struct OpenAiClient {
     options: Options,
     rescue: bool,
     /// What was found out about the server.
-    habits: Mutex<Habits>,
+    habits: Learned<Habits>,
     retries: Retries,
     most_tools: Option<usize>,
     catalogs: CatalogCache,
@@ -77,20 +78,21 @@ impl OpenAiClient {
             name => name,
         };
         let window = if official { WINDOW } else { WINDOW_ELSEWHERE };
+        let options = Options {
+            model: model.to_owned(),
+            max_tokens: settings.max_tokens,
+            window: settings.context_tokens.unwrap_or(window),
+            temperature: settings.temperature,
+            seed: settings.seed,
+            enable_thinking: settings.think.filter(|_| !official),
+        };
         Ok(Self {
             http: Http::new(PROVIDER, url, settings)?,
             headers: headers(official, &settings.key)?,
-            options: Options {
-                model: model.to_owned(),
-                max_tokens: settings.max_tokens,
-                window: settings.context_tokens.unwrap_or(window),
-                temperature: settings.temperature,
-                seed: settings.seed,
-                enable_thinking: settings.think.filter(|_| !official),
-            },
+            habits: Learned::new(Habits::new(official, &options)),
+            options,
             // Its own models never write a call as text: what looks like one is an example.
             rescue: settings.rescue && !official,
-            habits: Mutex::new(Habits::new(official)),
             retries: Retries::new(settings.attempts),
             most_tools: official.then_some(MOST_TOOLS),
             catalogs: CatalogCache::default(),
@@ -100,10 +102,16 @@ impl OpenAiClient {
     /// One attempt, and again at once each time something was learned about the server.
     async fn ask(&self, request: Request<'_>, told: &mut Told<'_>) -> Result<Reply, ModelError> {
         loop {
-            let habits = self.habits();
+            let habits = self.habits.get();
             let reply = self.ask_once(habits, request, told).await;
-            if reply.is_ok() || self.habits() == habits {
-                return reply;
+            let learned = self.habits.get();
+            match reply {
+                Err(error) if learned != habits => {
+                    told.take_back();
+                    let model = &self.options.model;
+                    learned.sent.tell(habits.sent, model, &error, told);
+                }
+                reply => return reply,
             }
         }
     }
@@ -153,15 +161,10 @@ impl OpenAiClient {
         })
     }
 
-    fn habits(&self) -> Habits {
-        *self.habits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn explain(&self, mut failure: Failure, used: Habits) -> ModelError {
-        let learned = used.after(failure.status, &failure.message);
-        if learned != used {
-            *self.habits.lock().unwrap_or_else(PoisonError::into_inner) = learned;
-        }
+        self.habits.learn(used, |habits| {
+            habits.after(failure.status, &failure.message)
+        });
         if failure.status == 404 && !self.http.shown().ends_with("/v1") {
             failure.message += "; the address usually ends in /v1";
         }

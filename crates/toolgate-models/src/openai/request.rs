@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::transcript::{self, Message};
+use crate::learned::{Sent, is_unwanted};
 use crate::{Offer, Request};
 
 /// What is the same in all requests of one client.
@@ -26,6 +27,7 @@ pub(super) struct Habits {
     limit: LimitName,
     /// The other name was tried already.
     swapped: bool,
+    pub(super) sent: Sent,
 }
 
 /// The name of the most tokens of an answer.
@@ -39,7 +41,7 @@ enum LimitName {
 
 impl Habits {
     /// OpenAI itself knows the new names, others rather the old ones.
-    pub(super) fn new(official: bool) -> Self {
+    pub(super) fn new(official: bool, options: &Options) -> Self {
         Self {
             asks_usage: true,
             limit: if official {
@@ -48,21 +50,16 @@ impl Habits {
                 LimitName::MaxTokens
             },
             swapped: false,
+            sent: Sent {
+                temperature: options.temperature.is_some(),
+                seed: options.seed.is_some(),
+                think: options.enable_thinking.is_some(),
+            },
         }
     }
 
     /// What is known after a request was refused in these words; the same if they tell nothing.
     pub(super) fn after(mut self, status: u16, message: &str) -> Self {
-        const UNKNOWN: [&str; 8] = [
-            "unsupported",
-            "not supported",
-            "unrecognized",
-            "unknown",
-            "unexpected",
-            "not permitted",
-            "not allowed",
-            "extra",
-        ];
         if !matches!(status, 400 | 422) {
             return self;
         }
@@ -73,12 +70,11 @@ impl Habits {
         };
         if message.contains("stream_options") {
             self.asks_usage = false;
-        } else if !self.swapped
-            && message.contains(name)
-            && UNKNOWN.iter().any(|word| message.contains(word))
-        {
+        } else if !self.swapped && message.contains(name) && is_unwanted(status, &message) {
             self.limit = other;
             self.swapped = true;
+        } else {
+            self.sent = self.sent.after(status, &message);
         }
         self
     }
@@ -105,10 +101,11 @@ pub(super) fn body(
         }),
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
-        temperature: options.temperature,
-        seed: options.seed,
+        temperature: options.temperature.filter(|_| habits.sent.temperature),
+        seed: options.seed.filter(|_| habits.sent.seed),
         chat_template_kwargs: options
             .enable_thinking
+            .filter(|_| habits.sent.think)
             .map(|enable_thinking| TemplateOptions { enable_thinking }),
     };
     serde_json::to_vec(&body).map_err(|error| error.to_string())

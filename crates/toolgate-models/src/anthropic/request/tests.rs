@@ -10,13 +10,26 @@ fn options() -> Options {
         model: "claude-x".to_owned(),
         max_tokens: 100,
         window: 10_000,
-        think: false,
         temperature: None,
     }
 }
 
+const ALL: Sent = Sent {
+    temperature: true,
+    seed: false,
+    think: true,
+};
+
 fn sent(options: &Options, request: &Request<'_>) -> String {
-    String::from_utf8(body(options, request).unwrap()).unwrap()
+    let no_thinking = Sent {
+        think: false,
+        ..ALL
+    };
+    sent_with(options, no_thinking, request)
+}
+
+fn sent_with(options: &Options, sent: Sent, request: &Request<'_>) -> String {
+    String::from_utf8(body(options, sent, request).unwrap()).unwrap()
 }
 
 /// Only the messages.
@@ -38,12 +51,53 @@ fn the_smallest_request_has_nothing_that_was_not_asked_for() {
 }
 
 #[test]
+fn what_the_model_does_not_take_is_left_out() {
+    let options = Options {
+        temperature: Some(0.5),
+        ..options()
+    };
+    let (history, tools) = ([user("Hello")], offer(&[]));
+    let none = Sent {
+        temperature: false,
+        seed: false,
+        think: false,
+    };
+    for (given, temperature, thinking) in [
+        (ALL, true, true),
+        (
+            Sent {
+                temperature: true,
+                ..none
+            },
+            true,
+            false,
+        ),
+        (
+            Sent {
+                think: true,
+                ..none
+            },
+            false,
+            true,
+        ),
+        (none, false, false),
+    ] {
+        let body = sent_with(&options, given, &ask("", &history, &tools));
+        let has = |key: &str| body.contains(key);
+        assert_eq!(
+            (has("temperature"), has("thinking")),
+            (temperature, thinking),
+            "{body}"
+        );
+    }
+}
+
+#[test]
 fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
     let time = tool("home.time", "What time it is", parameters);
     let dice = tool("dice", "Rolls dice", json!({ "type": "object" }));
     let options = Options {
-        think: true,
         temperature: Some(0.5),
         ..options()
     };
@@ -66,8 +120,10 @@ fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
             },
         ]),
     ];
+    let tools = offer(&[time, dice]);
+    let request = ask("Be brief.", &history, &tools);
     assert_eq!(
-        sent(&options, &ask("Be brief.", &history, &offer(&[time, dice]))),
+        sent_with(&options, ALL, &request),
         concat!(
             r#"{"model":"claude-x","max_tokens":100,"stream":true,"temperature":0.5,"thinking":{"type":"adaptive"},"#,
             r#""system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"#,

@@ -17,7 +17,7 @@ fn options() -> Options {
 }
 
 fn sent(options: &Options, request: &Request<'_>) -> String {
-    String::from_utf8(body(options, Habits::new(true), request).unwrap()).unwrap()
+    String::from_utf8(body(options, Habits::new(true, options), request).unwrap()).unwrap()
 }
 
 /// Only the messages.
@@ -83,7 +83,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
 fn other_servers_are_asked_with_the_old_name_of_the_limit() {
     let body = body(
         &options(),
-        Habits::new(false),
+        Habits::new(false, &options()),
         &ask("", &[user("Hi")], &offer(&[])),
     );
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -96,8 +96,12 @@ fn other_servers_are_asked_with_the_old_name_of_the_limit() {
 
 #[test]
 fn what_a_server_does_not_know_is_not_said_again() {
-    let old = Habits::new(false);
-    let new = Habits::new(true);
+    let hot = Options {
+        temperature: Some(0.5),
+        ..options()
+    };
+    let old = Habits::new(false, &hot);
+    let new = Habits::new(true, &options());
     for (habits, status, message, expected) in [
         (
             old,
@@ -144,7 +148,20 @@ fn what_a_server_does_not_know_is_not_said_again() {
             "'max_tokens' is too large: 4096. This model's maximum context length is 2048 tokens",
             old,
         ),
-        (old, 400, "Unsupported parameter: 'temperature'", old),
+        (
+            old,
+            400,
+            "Unsupported parameter: 'temperature'",
+            Habits {
+                sent: Sent {
+                    temperature: false,
+                    ..old.sent
+                },
+                ..old
+            },
+        ),
+        // What is not sent can not be what is meant.
+        (new, 400, "Unsupported parameter: 'temperature'", new),
         (old, 500, "stream_options", old),
         (
             Habits {
@@ -160,6 +177,25 @@ fn what_a_server_does_not_know_is_not_said_again() {
         ),
     ] {
         assert_eq!(habits.after(status, message), expected, "{message}");
+    }
+}
+
+#[test]
+fn a_setting_that_was_refused_is_not_in_the_next_request() {
+    let options = Options {
+        temperature: Some(0.5),
+        seed: Some(7),
+        enable_thinking: Some(false),
+        ..options()
+    };
+    let mut habits = Habits::new(false, &options);
+    let keys = ["temperature", "seed", "chat_template_kwargs"];
+    for (index, key) in keys.iter().enumerate() {
+        habits = habits.after(400, &format!("Unknown parameter: '{key}'."));
+        let body = body(&options, habits, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let sent = keys.map(|key| body.get(key).is_some());
+        assert_eq!(sent, [false, index < 1, index < 2], "{body}");
     }
 }
 
