@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use crate::answer::Body;
 use crate::http::{self, Recorded};
-use crate::rules::{self, Api, Issued};
+use crate::rules::{self, Api, Issued, Server};
 use crate::send::send;
 use crate::{Answer, Script};
 
@@ -45,7 +45,8 @@ pub struct FakeLlm {
 
 struct Shared {
     state: Mutex<State>,
-    strict: bool,
+    /// By whose rules requests are checked; `None`: they are not.
+    checks: Option<Server>,
     model: Option<Model>,
     /// How many answers the client left by closing its connection.
     left: watch::Sender<usize>,
@@ -65,7 +66,7 @@ impl FakeLlm {
     /// # Panics
     /// If there is no free port on the loopback.
     pub async fn start(script: Script) -> Self {
-        Self::with(script, None, true).await
+        Self::with(script, None, Some(Server::Provider)).await
     }
 
     /// The same, with one model that can be asked for.
@@ -73,7 +74,15 @@ impl FakeLlm {
     /// # Panics
     /// If there is no free port on the loopback.
     pub async fn with_model(script: Script, model: Model) -> Self {
-        Self::with(script, Some(model), true).await
+        Self::with(script, Some(model), Some(Server::Provider)).await
+    }
+
+    /// The same as a server of one's own, which takes what OpenAI itself refuses: options for a model's template.
+    ///
+    /// # Panics
+    /// If there is no free port on the loopback.
+    pub async fn own_server(script: Script, model: Model) -> Self {
+        Self::with(script, Some(model), Some(Server::Own)).await
     }
 
     /// Answers whatever it is asked: a recorder of other programs' requests.
@@ -81,10 +90,10 @@ impl FakeLlm {
     /// # Panics
     /// If there is no free port on the loopback.
     pub async fn lenient(script: Script) -> Self {
-        Self::with(script, None, false).await
+        Self::with(script, None, None).await
     }
 
-    async fn with(script: Script, model: Option<Model>, strict: bool) -> Self {
+    async fn with(script: Script, model: Option<Model>, checks: Option<Server>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.unwrap_or_else(|error| panic!("no port on the loopback: {error}"));
         let address = listener
@@ -97,7 +106,7 @@ impl FakeLlm {
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
-            strict,
+            checks,
             model,
             left: watch::Sender::new(0),
             asked: watch::Sender::new(0),
@@ -224,8 +233,8 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 impl Shared {
     fn answer_chat(&self, request: &mut Recorded, api: Api) -> Answer {
         let mut state = self.state();
-        if self.strict
-            && let Err(problem) = rules::check(request, api, &state.issued)
+        if let Some(server) = self.checks
+            && let Err(problem) = rules::check(request, api, server, &state.issued)
         {
             request.refused = Some(problem.clone());
             return Answer::fails(400, "invalid_request_error", &problem);

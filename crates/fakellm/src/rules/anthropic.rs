@@ -91,6 +91,14 @@ fn is_new(model: &str) -> bool {
         .any(|new| model.contains(new))
 }
 
+/// Models that decide themselves how much they think.
+fn is_adaptive(model: &str) -> bool {
+    is_new(model)
+        || ["opus-4-6", "sonnet-4-6"]
+            .iter()
+            .any(|one| model.contains(one))
+}
+
 fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
     let thinking = body.get("thinking").unwrap_or(&Value::Null);
     let kind = thinking["type"].as_str();
@@ -105,12 +113,15 @@ fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
             "thinking.budget_tokens: must be at least 1024 and less than max_tokens".to_owned()
         })?;
     }
+    ensure(kind != Some("adaptive") || is_adaptive(model), || {
+        "adaptive thinking is not supported on this model".to_owned()
+    })?;
     if !is_new(model) {
         return Ok(());
     }
     for key in ["temperature", "top_p", "top_k"] {
         ensure(!body.contains_key(key), || {
-            format!("{key}: is not supported by {model}")
+            format!("`{key}` is deprecated for this model.")
         })?;
     }
     ensure(thinking.get("budget_tokens").is_none(), || {

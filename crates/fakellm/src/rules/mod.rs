@@ -73,7 +73,16 @@ impl Issued {
     }
 }
 
-pub(crate) fn check(request: &Recorded, api: Api, issued: &Issued) -> Checked {
+/// Who is behind an address that is spoken to like OpenAI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// The provider itself.
+    Provider,
+    /// A server of one's own, such as llama.cpp's: it runs a model's template itself, and takes options for it.
+    Own,
+}
+
+pub(crate) fn check(request: &Recorded, api: Api, server: Server, issued: &Issued) -> Checked {
     ensure(request.method == "POST", || {
         "only POST is allowed".to_owned()
     })?;
@@ -83,7 +92,7 @@ pub(crate) fn check(request: &Recorded, api: Api, issued: &Issued) -> Checked {
     match api {
         Api::Anthropic => anthropic::check(request, body, issued),
         Api::Ollama => ollama::check(body),
-        Api::OpenAi => openai::check(request, body),
+        Api::OpenAi => openai::check(request, body, server),
     }
 }
 

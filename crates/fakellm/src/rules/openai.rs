@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Checked, each_schema, ensure, legal_name, list, object, only_keys, optional_bool, positive,
-    root_schema, text, unique, words,
+    Checked, Server, each_schema, ensure, legal_name, list, object, only_keys, optional_bool,
+    positive, root_schema, text, unique, words,
 };
 use crate::Recorded;
 
@@ -26,9 +26,12 @@ const KEYS: &[&str] = &[
     "reasoning_effort",
     "stop",
     "response_format",
+    TEMPLATE_OPTIONS,
 ];
+/// Only where a server runs the template itself.
+const TEMPLATE_OPTIONS: &str = "chat_template_kwargs";
 
-pub(super) fn check(request: &Recorded, body: &Map<String, Value>) -> Checked {
+pub(super) fn check(request: &Recorded, body: &Map<String, Value>, server: Server) -> Checked {
     ensure(
         request.header("content-type") == Some("application/json"),
         || "content-type: must be application/json".to_owned(),
@@ -42,6 +45,12 @@ pub(super) fn check(request: &Recorded, body: &Map<String, Value>) -> Checked {
         "authorization: must be a bearer token".to_owned()
     })?;
     only_keys(body, KEYS, "body")?;
+    if let Some(options) = body.get(TEMPLATE_OPTIONS) {
+        ensure(server == Server::Own, || {
+            format!("Unrecognized request argument supplied: {TEMPLATE_OPTIONS}")
+        })?;
+        object(options, TEMPLATE_OPTIONS)?;
+    }
     let model = words(body.get("model"), "model")?;
     sampling(body, model)?;
     optional_bool(body.get("stream"), "stream")?;
@@ -85,8 +94,10 @@ fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
         "max_tokens: is not supported with this model. Use 'max_completion_tokens' instead."
             .to_owned()
     })?;
-    ensure(!body.contains_key("temperature"), || {
-        "temperature: is not supported with this model".to_owned()
+    body.get("temperature").map_or(Ok(()), |value| {
+        Err(format!(
+            "Unsupported value: 'temperature' does not support {value} with this model. Only the default (1) value is supported."
+        ))
     })
 }
 

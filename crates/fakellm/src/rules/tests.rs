@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Api, Issued, check};
+use super::{Api, Issued, Server, check};
 use crate::Recorded;
 use crate::answer::Say;
 
@@ -92,7 +92,7 @@ fn problem_with(api: Api, headers: &[(&str, &str)], body: &Value) -> String {
         arguments: String::new(),
     };
     issued.note(&[Say::Thinking { text, signature }, call("a"), call("b")]);
-    check(&request(headers, body), api, &issued)
+    check(&request(headers, body), api, Server::Provider, &issued)
         .err()
         .unwrap_or_default()
 }
@@ -257,7 +257,7 @@ fn anthropic_refuses_what_the_real_one_refuses() {
                 json!({ "type": "tool", "name": "nope" }),
                 "names no tool",
             ),
-            ("/temperature", json!(0), "temperature: is not supported"),
+            ("/temperature", json!(0), "`temperature` is deprecated"),
             (
                 "/thinking",
                 json!({ "type": "enabled", "budget_tokens": 2000 }),
@@ -296,6 +296,59 @@ fn an_old_model_may_be_told_its_temperature() {
     assert_eq!(
         problem(Api::Anthropic, &with(old, "/temperature", json!(0))),
         ""
+    );
+}
+
+#[test]
+fn only_newer_models_decide_how_much_they_think() {
+    let body = with(anthropic(), "/thinking", json!({ "type": "adaptive" }));
+    for (model, expected) in [
+        ("claude-sonnet-5", ""),
+        ("claude-opus-4-6", ""),
+        (
+            "claude-haiku-4-5",
+            "adaptive thinking is not supported on this model",
+        ),
+        (
+            "claude-3-5-haiku",
+            "adaptive thinking is not supported on this model",
+        ),
+    ] {
+        let body = with(body.clone(), "/model", json!(model));
+        assert_eq!(problem(Api::Anthropic, &body), expected, "{model}");
+    }
+}
+
+#[test]
+fn options_of_a_template_are_for_a_server_of_ones_own() {
+    let place = "/chat_template_kwargs";
+    let body = with(openai(), place, json!({ "enable_thinking": false }));
+    assert_eq!(
+        problem(Api::OpenAi, &body),
+        "Unrecognized request argument supplied: chat_template_kwargs"
+    );
+    let own = |body: &Value| {
+        let request = request(&[("content-type", "application/json")], body);
+        check(&request, Api::OpenAi, Server::Own, &Issued::default())
+    };
+    assert_eq!(own(&body), Ok(()));
+    let problem = own(&with(openai(), place, json!(true)));
+    assert_eq!(
+        problem,
+        Err("chat_template_kwargs: must be an object".to_owned())
+    );
+}
+
+#[test]
+fn a_model_that_reasons_takes_no_temperature() {
+    let body = with(openai(), "/temperature", json!(0.5));
+    assert_eq!(problem(Api::OpenAi, &body), "");
+    let body = with(body, "/model", json!("gpt-5-mini"));
+    let body = with(body, "/max_tokens", json!(null));
+    let found = problem(Api::OpenAi, &body);
+    assert!(
+        found.contains("'temperature' does not support 0.5"),
+        "{found}"
     );
 }
 

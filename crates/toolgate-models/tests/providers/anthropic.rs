@@ -5,7 +5,7 @@ use serde_json::json;
 use toolgate_models::{ModelError, TurnEnd};
 
 use crate::house::House;
-use crate::talk::{Talk, asks_for_oslo, golden};
+use crate::talk::{Talk, asks_for_oslo, does_without, golden};
 
 const API: Api = Api::Anthropic;
 
@@ -63,11 +63,13 @@ async fn thinking_goes_back_with_its_signature() {
             Answer::text("Yes."),
         ]);
         let mut talk = Talk::with(API, script, House::new(), |settings| {
+            settings.name = "claude-sonnet-5".to_owned();
             settings.think = Some(true);
             settings.keep_thinking = keep;
         })
         .await;
         talk.says("Oslo?").await;
+        assert_eq!(talk.last()["thinking"], json!({ "type": "adaptive" }));
         let sent = talk.last()["messages"].to_string();
         assert!(sent.contains("c2lnbmF0dXJl"), "{sent}");
         talk.says("Sure?").await;
@@ -75,18 +77,40 @@ async fn thinking_goes_back_with_its_signature() {
 }
 
 #[tokio::test]
-async fn a_new_model_is_not_told_its_temperature() {
-    let mut talk = Talk::with(
-        API,
-        Script::new([Answer::text("Hi.")]),
-        House::new(),
-        |settings| {
-            settings.name = "claude-sonnet-5".to_owned();
-        },
-    )
+async fn a_new_model_is_not_told_its_temperature_again() {
+    let script = Script::always(Answer::text("Hi."));
+    let talk = Talk::with(API, script, House::new(), |settings| {
+        settings.name = "claude-sonnet-5".to_owned();
+        settings.temperature = Some(0.5);
+    });
+    does_without(talk.await, "temperature", "model.temperature").await;
+}
+
+#[tokio::test]
+async fn an_old_model_that_can_not_think_as_it_likes_is_asked_without() {
+    let script = Script::always(Answer::text("Hi."));
+    let talk = Talk::with(API, script, House::new(), |settings| {
+        settings.name = "claude-haiku-4-5".to_owned();
+        settings.think = Some(true);
+    });
+    does_without(talk.await, "thinking", "model.think").await;
+}
+
+/// What else is wrong with a request is told, and nothing is left out for it.
+#[tokio::test]
+async fn a_temperature_that_is_too_high_is_told() {
+    let wrong = Answer::fails(
+        400,
+        "invalid_request_error",
+        "temperature: Input should be less than or equal to 1",
+    );
+    let mut talk = Talk::with(API, Script::always(wrong), House::new(), |settings| {
+        settings.temperature = Some(1.5);
+    })
     .await;
-    talk.says("hello").await;
-    assert!(talk.last().get("temperature").is_none());
+    let error = talk.tries("hello").await.unwrap_err();
+    assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+    assert_eq!(talk.fake.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! OpenAI, and those that speak like it, alone.
 
-use fakellm::{Answer, Api, Script};
+use fakellm::{Answer, Api, FakeLlm, Model, Script};
 use serde_json::json;
 use toolgate_models::ModelError;
 
 use crate::house::House;
-use crate::talk::{Talk, golden};
+use crate::talk::{MODEL, Talk, does_without, golden};
 
 const API: Api = Api::OpenAi;
 
@@ -103,6 +103,39 @@ async fn a_model_that_reasons_gets_its_own_limit() {
     }
     assert_eq!(talk.fake.refusals().len(), 1, "{:?}", talk.fake.refusals());
     assert_eq!(talk.fake.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_model_that_reasons_is_not_told_its_temperature_again() {
+    let script = Script::always(Answer::text("Hi."));
+    let talk = Talk::with(API, script, House::new(), |settings| {
+        settings.name = "gpt-5-mini".to_owned();
+        settings.temperature = Some(0.5);
+    });
+    does_without(talk.await, "temperature", "model.temperature").await;
+}
+
+#[tokio::test]
+async fn a_server_of_ones_own_is_told_whether_to_think() {
+    for think in [false, true] {
+        let script = Script::new([Answer::text("Hi.")]);
+        let fake = FakeLlm::own_server(script, Model::new(MODEL)).await;
+        let mut talk = Talk::at(API, fake, House::new(), |settings| {
+            settings.think = Some(think);
+        });
+        talk.says("hello").await;
+        let sent = &talk.last()["chat_template_kwargs"];
+        assert_eq!(*sent, json!({ "enable_thinking": think }));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_knows_no_templates_is_not_told_again_whether_to_think() {
+    let script = Script::always(Answer::text("Hi."));
+    let talk = Talk::with(API, script, House::new(), |settings| {
+        settings.think = Some(false);
+    });
+    does_without(talk.await, "chat_template_kwargs", "model.think").await;
 }
 
 #[tokio::test]

@@ -183,6 +183,28 @@ pub(crate) fn results(api: Api, body: &Value) -> Vec<(String, String)> {
     }
 }
 
+/// Asks twice. The double refuses a parameter once: it is asked again without, both answers come, and the person is told once
+/// which setting is not sent any more.
+pub(crate) async fn does_without(mut talk: Talk, parameter: &str, setting: &str) {
+    for _ in 0..2 {
+        assert_eq!(talk.tries("hello").await.unwrap().answer, "Hi.");
+        let last = talk.last();
+        assert!(last.get(parameter).is_none(), "{last}");
+    }
+    let refusals = talk.fake.refusals();
+    let named = refusals.iter().filter(|text| text.contains(parameter));
+    assert_eq!(named.count(), 1, "{refusals:?}");
+    let requests = talk.fake.requests();
+    assert_eq!(requests.len(), 2 + refusals.len(), "{refusals:?}");
+    assert!(requests[0].json().get(parameter).is_some());
+    let notices = talk.heard.iter().filter(|it| it.contains("asked without"));
+    let notices: Vec<_> = notices.collect();
+    assert!(
+        notices.len() == 1 && notices[0].contains(setting),
+        "{notices:?}"
+    );
+}
+
 /// The weather in Oslo, asked for.
 pub(crate) fn asks_for_oslo() -> Answer {
     Answer::call("call_1", "get_weather", &json!({ "city": "Oslo" }))
