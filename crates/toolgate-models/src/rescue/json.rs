@@ -116,7 +116,7 @@ impl Scan<'_> {
             given.get().starts_with('{') || matches!(arguments, CallArguments::Object(_))
         });
         Some(Call {
-            call: self.tool(&name)?.call(arguments),
+            call: self.tool(&name)?.call_in_json(arguments),
             complete,
         })
     }

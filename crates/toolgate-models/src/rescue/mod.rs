@@ -8,7 +8,7 @@
 //!   model that calls stops there and one that explains goes on, and only with its arguments, unless it is all of the text.
 //! - What looks like a tool's definition (it has a `description`) is none.
 //!
-//! Arguments in JSON are taken as they are (nothing is coerced in them); those in XML are text and typed by the schema.
+//! Arguments in XML are text and typed by the schema; so are strings in JSON that the schema does not take as strings.
 
 mod hold;
 mod json;

@@ -1,6 +1,7 @@
 //! Which tool is meant by a name in a text.
 
-use toolgate_core::ToolDefinition;
+use serde_json::Value;
+use toolgate_core::{Arguments, ToolDefinition, ToolError, typed_arguments};
 
 use crate::{CallArguments, CatalogTool, ModelCall, Offer};
 
@@ -45,6 +46,33 @@ impl<'a> Names<'a> {
 impl<'a> Meant<'a> {
     pub(super) fn definition(self) -> &'a ToolDefinition {
         self.0.tool.definition()
+    }
+
+    /// A call whose arguments stood there in JSON.
+    pub(super) fn call_in_json(self, arguments: CallArguments) -> ModelCall {
+        self.call(match arguments {
+            CallArguments::Object(object) => CallArguments::Object(self.typed(object)),
+            unusable => unusable,
+        })
+    }
+
+    /// A model that writes its calls by hand puts quotes around anything. A string stays one where the schema takes it; else it
+    /// becomes what the schema says, as text between tags does, or stays for validation to refuse.
+    fn typed(self, mut arguments: Arguments) -> Arguments {
+        let definition = self.definition();
+        let checked = definition.schema().check(Value::Object(arguments.clone()));
+        let Err(ToolError::InvalidArguments { violations, .. }) = checked else {
+            return arguments;
+        };
+        for violation in violations {
+            let name = violation.parameter();
+            if let Some(Value::String(text)) = arguments.get(name)
+                && let Ok(typed) = typed_arguments(&[(name, text)], definition.parameters())
+            {
+                arguments.extend(typed);
+            }
+        }
+        arguments
     }
 
     pub(super) fn call(self, arguments: CallArguments) -> ModelCall {

@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
         let end = self.extent(at)?;
         let arguments = crate::CallArguments::read(&self.text[at..end]);
         Some(Read {
-            calls: vec![tool.call(arguments)],
+            calls: vec![tool.call_in_json(arguments)],
             complete: true,
             end,
         })

@@ -40,7 +40,7 @@ fn tool(name: &str, original: &str, properties: &Value) -> Arc<dyn Tool> {
 pub(super) fn offer() -> Offer {
     let weather = json!({
         "city": { "type": "string" }, "days": { "type": "integer" }, "metric": { "type": "boolean" },
-        "place": { "type": "object" }, "code": { "type": "string" }
+        "place": { "type": "object" }, "code": { "type": "string" }, "either": { "type": ["integer", "string"] }
     });
     let tools = [
         tool("weather", "weather", &weather),
@@ -253,7 +253,7 @@ fn a_tool_is_known_by_each_of_its_names() {
 }
 
 #[test]
-fn text_is_typed_by_the_schema_and_json_is_not() {
+fn text_is_typed_by_the_schema_between_tags_and_in_quotes() {
     let xml = |key: &str, value: &str| {
         format!("<function=weather>\n<parameter={key}>\n{value}\n</parameter>\n</function>")
     };
@@ -271,9 +271,44 @@ fn text_is_typed_by_the_schema_and_json_is_not() {
     ] {
         check(&xml(key, text), &[("weather", json!({ key: value }))], "");
     }
+    for (key, given, value) in [
+        ("days", json!("5"), json!(5)),
+        ("days", json!("five"), json!("five")),
+        ("days", json!(5), json!(5)),
+        ("metric", json!("true"), json!(true)),
+        ("metric", json!("yes"), json!("yes")),
+        ("metric", json!(1), json!(1)),
+        // Text stays text, also where the schema says nothing of it.
+        ("code", json!("5"), json!("5")),
+        ("city", json!("true"), json!("true")),
+        ("other", json!("5"), json!("5")),
+        ("either", json!("5"), json!("5")),
+        // Nothing is made text.
+        ("city", json!(7), json!(7)),
+        ("place", json!("{\"lat\": 1}"), json!({ "lat": 1 })),
+        ("place", json!("here"), json!("here")),
+        // Only what is written at the top.
+        ("place", json!({ "lat": "1" }), json!({ "lat": "1" })),
+        (
+            "place",
+            json!("{\"x\":1,\"x\":2}"),
+            json!("{\"x\":1,\"x\":2}"),
+        ),
+    ] {
+        let given = json!({ key: given });
+        for text in [
+            format!("<tool_call>{{\"name\":\"weather\",\"arguments\":{given}}}</tool_call>"),
+            format!("```json\n{{\"name\":\"weather\",\"parameters\":{given}}}\n```"),
+            format!("[TOOL_CALLS]weather[ARGS]{given}"),
+        ] {
+            check(&text, &[("weather", json!({ key: value }))], "");
+        }
+    }
+    // Each by itself.
     let given = json!({ "days": "5", "metric": "true", "city": 7 });
     let text = format!("<tool_call>{{\"name\":\"weather\",\"arguments\":{given}}}</tool_call>");
-    check(&text, &[("weather", given)], "");
+    let typed = json!({ "days": 5, "metric": true, "city": 7 });
+    check(&text, &[("weather", typed)], "");
 }
 
 #[test]

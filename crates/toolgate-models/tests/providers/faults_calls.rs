@@ -77,6 +77,7 @@ async fn e3_a_call_written_as_text_is_run_where_it_names_a_real_tool() {
         "<function=set_level>\n<parameter=level>\n5\n</parameter>\n</function>",
         "```json\n{\"name\": \"set_level\", \"arguments\": {\"level\": 5}}\n```",
         "{\"name\": \"set_level\", \"arguments\": {\"level\": 5}}",
+        "{\"name\": \"set_level\", \"arguments\": {\"level\": \"5\"}}",
     ];
     for api in [Api::Ollama, Api::OpenAi] {
         for form in forms {
