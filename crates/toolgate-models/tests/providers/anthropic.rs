@@ -169,7 +169,7 @@ async fn events_nobody_knows_yet_are_passed_over() {
 }
 
 #[tokio::test]
-async fn without_a_key_it_says_so() {
+async fn a_key_that_is_refused_is_told_as_such() {
     let mut talk = Talk::new(
         API,
         [Answer::fails(

@@ -22,6 +22,26 @@ async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
         }
         let (ran, told) = with_arguments(api, "x", "{}").await;
         assert!(ran.is_empty() && told.contains("clock"), "{api:?}: {told}");
+        // Two that look alike: neither the alphabet nor who came first decides.
+        let house = House::new().with("get_leather", json!({ "type": "object" }), |_| {
+            Ok(ToolOutput::text("Brown"))
+        });
+        let calls = Answer::call("call_1", "get_wether", &json!({})).and_call(
+            "call_2",
+            "get_lether",
+            &json!({}),
+        );
+        let script = Script::new([calls, Answer::text("Sorry.")]);
+        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        talk.says("go").await;
+        let texts = talk.texts();
+        for (text, nearest) in texts.iter().zip([
+            "Did you mean 'get_weather' or 'get_leather'?",
+            "Did you mean 'get_leather' or 'get_weather'?",
+        ]) {
+            assert!(text.contains(nearest), "{api:?}: {text}");
+        }
+        assert_eq!(texts.len(), 2, "{api:?}");
     }
 }
 

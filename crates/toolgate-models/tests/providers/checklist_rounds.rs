@@ -1,10 +1,12 @@
 //! The list of pitfalls: several calls, results and rounds.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use fakellm::{Answer, Api, Recorded, Script};
-use serde_json::json;
-use toolgate_core::ToolOutput;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolgate_core::{Content, ToolOutput};
 use toolgate_models::TurnEnd;
 
 use crate::checklist::with_arguments;
@@ -54,32 +56,44 @@ async fn one_of_several_calls_fails_and_the_others_are_answered_in_order() {
     }
 }
 
+/// Each call waits until all calls behind it have answered: one by one, the first would wait for ever.
 #[tokio::test]
 async fn calls_of_one_reply_run_side_by_side_and_are_answered_in_their_order() {
+    const CALLS: usize = 8;
     for api in APIS {
-        let schema = json!({ "type": "object" });
-        let slow = Duration::from_millis(300);
-        let house = House::empty()
-            .with_slow("slow", schema.clone(), slow, |_| {
-                Ok(ToolOutput::text("slow"))
+        let answered = Arc::new(watch::Sender::new(0));
+        let others = Arc::clone(&answered);
+        let place = |arguments: &Value| arguments["place"].as_u64().unwrap() as usize;
+        let wait = move |arguments: &Value| -> BoxFuture<'static, ()> {
+            let (behind, mut others) = (CALLS - 1 - place(arguments), others.subscribe());
+            Box::pin(async move {
+                others
+                    .wait_for(|answered| *answered == behind)
+                    .await
+                    .unwrap();
             })
-            .with("fast", schema, |_| Ok(ToolOutput::text("fast")));
-        let calls = (0..8).fold(Answer::empty(), |answer, index| {
-            let name = if index % 2 == 0 { "slow" } else { "fast" };
-            answer.and_call(&format!("call_{index}"), name, &json!({}))
-        });
-        let mut talk = Talk::with(
-            api,
-            Script::new([calls, Answer::text("Done.")]),
-            house,
-            |settings| {
-                settings.max_same_calls = 100;
+        };
+        let house = House::empty().with_waiting(
+            "queue",
+            json!({ "type": "object" }),
+            wait,
+            move |arguments| {
+                answered.send_modify(|answered| *answered += 1);
+                Ok(ToolOutput::text(place(arguments).to_string()))
             },
-        )
-        .await;
+        );
+        let calls = (0..CALLS).fold(Answer::empty(), |answer, place| {
+            answer.and_call(
+                &format!("call_{place}"),
+                "queue",
+                &json!({ "place": place }),
+            )
+        });
+        let script = Script::new([calls, Answer::text("Done.")]);
+        let mut talk = Talk::with(api, script, house, |_| {}).await;
         talk.says("go").await;
-        let names = ["slow", "fast"].repeat(4);
-        assert_eq!(talk.texts(), names, "{api:?}");
+        let places: Vec<String> = (0..CALLS).map(|place| place.to_string()).collect();
+        assert_eq!(talk.texts(), places, "{api:?}");
     }
 }
 
@@ -120,6 +134,29 @@ async fn a_picture_reaches_who_can_look_and_is_named_to_who_can_not() {
             );
             assert!(text.to_lowercase().contains("image"), "{api:?}: {text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn sounds_and_links_are_named_in_words() {
+    let blocks = [
+        json!({ "type": "text", "text": "The doorbell" }),
+        json!({ "type": "audio", "data": "aGVsbG8h", "mimeType": "audio/wav" }),
+        json!({ "type": "resource_link", "uri": "file:///bell.pdf", "name": "bell", "description": "The manual" }),
+    ];
+    for api in APIS {
+        let blocks = blocks.clone().map(Content::from);
+        let house = House::empty().with("doorbell", json!({ "type": "object" }), move |_| {
+            Ok(ToolOutput::blocks(blocks.to_vec()))
+        });
+        let call = Answer::call("call_1", "doorbell", &json!({}));
+        let script = Script::new([call, Answer::text("It rang.")]);
+        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        talk.says("who is there?").await;
+        let told = "The doorbell\n[audio: audio/wav, 6 bytes, can not be played]\n[resource file:///bell.pdf: The manual]";
+        assert_eq!(talk.texts(), [told], "{api:?}");
+        let sent = talk.last()["messages"].to_string();
+        assert!(!sent.contains("aGVsbG8h"), "{api:?}: no base64: {sent}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tools that remember how they were called.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, Content, Policy, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
@@ -11,6 +11,7 @@ use toolgate_core::{
 use toolgate_models::Toolbox;
 
 type Calls = Arc<Mutex<Vec<(String, Value)>>>;
+type Wait = Box<dyn Fn(&Value) -> BoxFuture<'static, ()> + Send + Sync>;
 type Work = Box<dyn Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync>;
 
 /// The tools of a small house.
@@ -23,7 +24,7 @@ pub(crate) struct House {
 struct Device {
     definition: ToolDefinition,
     calls: Calls,
-    takes: Duration,
+    wait: Wait,
     work: Work,
 }
 
@@ -37,7 +38,7 @@ impl Tool for Device {
         let name = self.definition.name().to_owned();
         self.calls.lock().unwrap().push((name, arguments.clone()));
         Box::pin(async move {
-            tokio::time::sleep(self.takes).await;
+            (self.wait)(&arguments).await;
             (self.work)(&arguments)
         })
     }
@@ -101,22 +102,23 @@ impl House {
         parameters: Value,
         work: impl Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        self.with_slow(name, parameters, Duration::ZERO, work)
+        let at_once = |_: &Value| -> BoxFuture<'static, ()> { Box::pin(std::future::ready(())) };
+        self.with_waiting(name, parameters, at_once, work)
     }
 
-    /// And one that takes its time.
-    pub(crate) fn with_slow(
+    /// And one that waits for something before it answers.
+    pub(crate) fn with_waiting(
         self,
         name: &str,
         parameters: Value,
-        takes: Duration,
+        wait: impl Fn(&Value) -> BoxFuture<'static, ()> + Send + Sync + 'static,
         work: impl Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
     ) -> Self {
         let definition = ToolDefinition::builder(name, format!("Does {name}"), parameters);
         self.manager.add(Device {
             definition: definition.build().unwrap(),
             calls: Arc::clone(&self.calls),
-            takes,
+            wait: Box::new(wait),
             work: Box::new(work),
         });
         self
