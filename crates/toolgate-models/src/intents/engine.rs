@@ -45,6 +45,8 @@ pub(crate) struct Graph {
     pub(crate) states: Vec<Vec<Edge>>,
     /// For each state whether free text comes next, and whether it was just before.
     text: Vec<(bool, bool)>,
+    /// The words of which one comes first; `None` if a slot may.
+    firsts: Option<Vec<usize>>,
 }
 
 pub(crate) struct Edge {
@@ -243,6 +245,7 @@ impl Engine {
             )));
         }
         graph.mark_text(|slot| matches!(self.slots[slot], Filling::Text));
+        graph.firsts = graph.first_words();
         Ok(graph)
     }
 
@@ -320,6 +323,30 @@ impl Graph {
     pub(crate) fn may_skip(&self, state: usize, polite: bool) -> bool {
         let (before, after) = self.text[state];
         !before && (!after || polite)
+    }
+
+    /// False if no sentence fits that has only these words where its first one may be.
+    pub(crate) fn may_begin(&self, words: &[usize]) -> bool {
+        let firsts = self.firsts.as_ref();
+        firsts.is_none_or(|firsts| firsts.iter().any(|first| words.contains(first)))
+    }
+
+    fn first_words(&self) -> Option<Vec<usize>> {
+        let (mut firsts, mut reached) = (Vec::new(), vec![false; self.states.len()]);
+        reached[0] = true;
+        for (state, edges) in self.states.iter().enumerate() {
+            if !reached[state] {
+                continue;
+            }
+            for edge in edges {
+                match edge.on {
+                    On::Nothing => reached[edge.to] = true,
+                    On::Word(word) => firsts.push(word),
+                    On::Slot { .. } => return None,
+                }
+            }
+        }
+        Some(firsts)
     }
 
     fn mark_text(&mut self, is_text: impl Fn(usize) -> bool) {

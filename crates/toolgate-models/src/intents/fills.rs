@@ -29,10 +29,10 @@ impl Reading<'_> {
         if at >= count {
             return Vec::new();
         }
-        let rest: Vec<&str> = self.sentence.tokens[at..]
-            .iter()
-            .map(|token| token.text.as_str())
-            .collect();
+        let rest = || -> Vec<&str> {
+            let tokens = self.sentence.tokens[at..].iter();
+            tokens.map(|token| token.text.as_str()).collect()
+        };
         let certain = |taken: usize, cost: u32, value: Value, label: String| Fill {
             end: at + taken,
             cost: cost * taken as u32,
@@ -42,13 +42,13 @@ impl Reading<'_> {
         };
         match &self.engine.slots[slot] {
             Filling::Number => {
-                let number = self.engine.pack.numbers.read(&rest);
+                let number = self.engine.pack.numbers.read(&rest());
                 let fill = number
                     .map(|(value, taken)| certain(taken, NAME, to_json(value), value.to_string()));
                 fill.into_iter().collect()
             }
             Filling::Range(range) => {
-                let number = self.engine.pack.numbers.read(&rest);
+                let number = self.engine.pack.numbers.read(&rest());
                 let fill = number.map(|(value, taken)| {
                     let mut fill = certain(taken, NAME, to_json(value), value.to_string());
                     if !(range.from..=range.to).contains(&value) {
@@ -60,7 +60,7 @@ impl Reading<'_> {
                 fill.into_iter().collect()
             }
             Filling::Date => {
-                let date = self.engine.pack.dates.read(&rest, self.today);
+                let date = self.engine.pack.dates.read(&rest(), self.today);
                 let fill = date.map(|(date, taken)| {
                     certain(taken, NAME, date.to_string().into(), date.to_string())
                 });

@@ -149,13 +149,11 @@ impl<'a> Reading<'a> {
 
     /// The best matches among the templates of these intents: several if they are equally good.
     pub(crate) fn best(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<Match> {
+        let firsts = self.first_words();
+        let may_fit =
+            |template: &&Compiled| template.graph.may_begin(&firsts) && is_wanted(template.intent);
         let mut best: Vec<Match> = Vec::new();
-        for template in self
-            .engine
-            .templates
-            .iter()
-            .filter(|template| is_wanted(template.intent))
-        {
+        for template in self.engine.templates.iter().filter(may_fit) {
             let worst = best.first().map_or(u32::MAX, |best| best.cost);
             let Some(found) = self.walk(template, worst) else {
                 continue;
@@ -166,6 +164,21 @@ impl<'a> Reading<'a> {
             best.push(found);
         }
         best
+    }
+
+    /// The words of templates that may be the first one, behind words that may be skipped.
+    fn first_words(&self) -> Vec<usize> {
+        let (mut firsts, mut reached) = (Vec::new(), vec![false; self.words.len() + 1]);
+        reached[0] = true;
+        for at in 0..self.words.len() {
+            if reached[at] {
+                firsts.extend(self.words[at].iter().map(|(word, _)| *word));
+                for (skip, _) in &self.skips[at] {
+                    reached[at + skip] = true;
+                }
+            }
+        }
+        firsts
     }
 
     /// The lists that are not known and could make a match as good as `best` or better.
