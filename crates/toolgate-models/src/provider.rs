@@ -44,7 +44,7 @@ impl Provider {
     }
 
     /// The variables that hold its key and its address; empty where there is neither.
-    pub(crate) fn variables(self) -> [&'static str; 2] {
+    pub fn variables(self) -> [&'static str; 2] {
         match self {
             Self::Anthropic => ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
             Self::OpenAi => ["OPENAI_API_KEY", "OPENAI_BASE_URL"],

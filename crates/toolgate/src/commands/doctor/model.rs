@@ -93,10 +93,7 @@ impl Report {
             "it answers, and does not tell which models it has: whether '{name}' is one of them can not be told without a question"
         );
         self.add(choice.provider.as_str(), &Finding::Warning(text));
-        let [url, key] = match choice.provider {
-            Provider::Anthropic => ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"],
-            _ => ["OPENAI_BASE_URL", "OPENAI_API_KEY"],
-        };
+        let [key, url] = choice.provider.variables();
         let todo =
             format!("if a question fails, check {url} and {key}, or model.url and model.key");
         detail("do", &[todo]);
