@@ -4,7 +4,8 @@
 //! ```text
 //! models_slot double                a model that answers at once; prints its address, ends when stdin closes
 //! models_slot rounds SECONDS URL    {"wall_us": …, "cpu_us": …, "user_us": …, "system_us": …}: one round with 30 tools, a call in every second one
-//! models_slot convert SECONDS       {"new_ms": …, "again_ms": …}: 1,000 tools into Qwen form, ready to be sent, and once more
+//! models_slot convert SECONDS       {"new_ms": …, "changed_ms": …, "again_ms": …}: 1,000 tools into Qwen form, ready to be sent; then
+//!                                   with one of them exchanged, and once more
 //! models_slot first_token COUNT     {"p50_us": …, "p99_us": …}: from the server's write of a first word to the listener
 //! ```
 
@@ -162,28 +163,30 @@ fn cpu_us() -> Result<(f64, f64), Failure> {
     Ok((user * TICK_US, system * TICK_US))
 }
 
-/// A list that was never seen, and the same list with the next request.
+/// A list that was never seen, one in which a tool was exchanged for another, and the same list with the next request.
 fn convert(seconds: f64) -> Result<Value, Failure> {
     let settings = settings("");
     let tools = tools(1000)?;
-    let (mut new, mut again, start) = (Vec::new(), Vec::new(), Instant::now());
-    while start.elapsed().as_secs_f64() < seconds || new.len() < 20 {
+    let mut changed = tools.clone();
+    changed[500] = Arc::clone(&self::tools(501)?[500]);
+    let (mut times, start) = ([const { Vec::new() }; 3], Instant::now());
+    while start.elapsed().as_secs_f64() < seconds || times[0].len() < 20 {
         let client = OllamaClient::new(&settings)?;
-        let list = Arc::new(ToolList::new(tools.clone()));
-        for times in [&mut new, &mut again] {
+        let [new, changed] = [&tools, &changed].map(|list| Arc::new(ToolList::new(list.clone())));
+        for (times, list) in times.iter_mut().zip([&new, &changed, &changed]) {
             let before = Instant::now();
-            let text = serde_json::to_string(&Offer::all(client.catalog(&list)))?;
+            let text = serde_json::to_string(&Offer::all(client.catalog(list)))?;
             times.push(before.elapsed().as_secs_f64() * 1e3);
             if text.len() < 100_000 {
                 return Err(text.into());
             }
         }
     }
-    let middle = |times: &mut Vec<f64>| {
+    let [new, changed, again] = times.map(|mut times| {
         times.sort_by(f64::total_cmp);
         (times[times.len() / 2] * 1000.0).round() / 1000.0
-    };
-    Ok(json!({ "new_ms": middle(&mut new), "again_ms": middle(&mut again) }))
+    });
+    Ok(json!({ "new_ms": new, "changed_ms": changed, "again_ms": again }))
 }
 
 /// A server on a thread of its own writes the head of an answer, and a moment later the first word.

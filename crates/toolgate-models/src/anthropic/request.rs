@@ -123,7 +123,7 @@ impl Serialize for Tools<'_> {
             if index == last {
                 list.serialize_element(&marked(&tool.json).map_err(S::Error::custom)?)?;
             } else {
-                list.serialize_element(&tool.json)?;
+                list.serialize_element(&*tool.json)?;
             }
         }
         list.end()

@@ -36,7 +36,7 @@ pub struct CatalogTool {
     /// The tool itself.
     pub tool: Arc<dyn Tool>,
     /// What is sent.
-    pub json: Box<RawValue>,
+    pub json: Arc<RawValue>,
     /// About how many tokens that is.
     pub tokens: usize,
 }
@@ -44,6 +44,10 @@ pub struct CatalogTool {
 impl CatalogTool {
     fn listed_name(&self) -> &str {
         self.tool.definition().name()
+    }
+
+    fn is(&self, tool: &Arc<dyn Tool>, wire_name: &str) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.tool), Arc::as_ptr(tool)) && self.wire_name == wire_name
     }
 }
 
@@ -54,6 +58,15 @@ pub struct LeftOut {
     pub name: String,
     /// What stands in the way.
     pub reason: String,
+}
+
+impl LeftOut {
+    fn new(tool: &Arc<dyn Tool>, reason: impl Into<String>) -> Self {
+        Self {
+            name: tool.definition().name().to_owned(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// What a provider accepts. The functions are pure: a tool goes in, JSON comes out.
@@ -72,7 +85,7 @@ pub struct Offer {
     chosen: Option<Vec<usize>>,
 }
 
-/// Keeps the catalog of the last list of tools, so that a list is converted once.
+/// Keeps the catalog of the last list of tools, so that a list is converted once, and of the next one only what is new.
 #[derive(Default)]
 pub(crate) struct CatalogCache(Mutex<Option<(Arc<ToolList>, Arc<Catalog>)>>);
 
@@ -84,7 +97,8 @@ impl CatalogCache {
         {
             return Arc::clone(catalog);
         }
-        let catalog = Arc::new(Catalog::build(tools.tools(), dialect));
+        let last = kept.as_ref().map(|(_, catalog)| &**catalog);
+        let catalog = Arc::new(Catalog::build_after(last, tools.tools(), dialect));
         *kept = Some((Arc::clone(tools), Arc::clone(&catalog)));
         catalog
     }
@@ -93,38 +107,37 @@ impl CatalogCache {
 impl Catalog {
     /// Converts tools. One that can not be converted is left out and named; it costs nothing else.
     pub(crate) fn build(tools: &[Arc<dyn Tool>], dialect: &Dialect) -> Self {
-        let mut left_out = Vec::new();
-        let mut leave_out = |tool: &Arc<dyn Tool>, reason| {
-            let name = tool.definition().name().to_owned();
-            left_out.push(LeftOut { name, reason });
-        };
-        let mut seen = HashSet::with_capacity(tools.len());
-        let (tools, twice): (Vec<_>, Vec<_>) = tools
-            .iter()
-            .partition(|tool| seen.insert(tool.definition().name()));
-        for tool in twice {
-            leave_out(
-                tool,
-                "another tool is listed under the same name".to_owned(),
-            );
-        }
+        Self::build_after(None, tools, dialect)
+    }
+
+    /// Converts the tools that are not in the last catalog, which was made by the same dialect, under the same names.
+    fn build_after(last: Option<&Self>, tools: &[Arc<dyn Tool>], dialect: &Dialect) -> Self {
+        let (tools, mut left_out) = each_name_once(tools);
         let definitions: Vec<&ToolDefinition> =
             tools.iter().map(|tool| tool.definition()).collect();
         let longest = dialect.longest_name;
         let names = wire_names::assign(&definitions, longest, dialect.original_names);
-        let mut converted = Vec::with_capacity(tools.len());
-        for (tool, wire_name) in tools.into_iter().zip(names) {
-            match convert(tool.definition(), &wire_name, dialect) {
-                Ok(json) => converted.push(CatalogTool {
-                    tokens: tokens::estimate(json.get()),
+        let mut named: Vec<_> = names.into_iter().zip(tools).collect();
+        named.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let mut converted = Vec::with_capacity(named.len());
+        let mut last = last.map_or(&[][..], Self::tools).iter().peekable();
+        for (wire_name, tool) in named {
+            // Both are sorted by these names.
+            while last.next_if(|last| last.wire_name < wire_name).is_some() {}
+            let sent = match last.next_if(|last| last.is(tool, &wire_name)) {
+                Some(known) => Ok((Arc::clone(&known.json), known.tokens)),
+                None => convert(tool.definition(), &wire_name, dialect),
+            };
+            match sent {
+                Ok((json, tokens)) => converted.push(CatalogTool {
                     tool: Arc::clone(tool),
                     wire_name,
                     json,
+                    tokens,
                 }),
-                Err(reason) => leave_out(tool, reason),
+                Err(reason) => left_out.push(LeftOut::new(tool, reason)),
             }
         }
-        converted.sort_unstable_by(|one, other| one.wire_name.cmp(&other.wire_name));
         left_out.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let mut by_listed_name: Vec<usize> = (0..converted.len()).collect();
         by_listed_name.sort_unstable_by_key(|place| converted[*place].listed_name());
@@ -226,14 +239,29 @@ impl Catalog {
     }
 }
 
-/// A converter that panics loses its tool and nothing else.
+/// The tools, each name once, and those that are too many.
+fn each_name_once(tools: &[Arc<dyn Tool>]) -> (Vec<&Arc<dyn Tool>>, Vec<LeftOut>) {
+    let mut seen = HashSet::with_capacity(tools.len());
+    let (tools, twice): (Vec<_>, Vec<_>) = tools
+        .iter()
+        .partition(|tool| seen.insert(tool.definition().name()));
+    let twice = twice.into_iter();
+    let left_out =
+        twice.map(|tool| LeftOut::new(tool, "another tool is listed under the same name"));
+    (tools, left_out.collect())
+}
+
+/// What is sent, and about how many tokens that is. A converter that panics loses its tool and nothing else.
 fn convert(
     definition: &ToolDefinition,
     wire_name: &str,
     dialect: &Dialect,
-) -> Result<Box<RawValue>, String> {
+) -> Result<(Arc<RawValue>, usize), String> {
     let convert = AssertUnwindSafe(|| (dialect.convert)(definition, wire_name));
-    catch_unwind(convert).unwrap_or_else(|_| Err("converting it failed unexpectedly".to_owned()))
+    let json = catch_unwind(convert)
+        .unwrap_or_else(|_| Err("converting it failed unexpectedly".to_owned()))?;
+    let tokens = tokens::estimate(json.get());
+    Ok((json.into(), tokens))
 }
 
 impl Offer {
@@ -291,7 +319,7 @@ impl Serialize for Offer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.len()))?;
         for tool in self.iter() {
-            list.serialize_element(&tool.json)?;
+            list.serialize_element(&*tool.json)?;
         }
         list.end()
     }

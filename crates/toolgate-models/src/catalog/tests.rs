@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+
 use serde_json::json;
 use toolgate_core::{CallContext, Source, ToolFuture, ValidArguments};
 
@@ -270,4 +272,41 @@ fn an_offer_keeps_the_catalogs_order() {
     let some = Offer::some(catalog, vec![2, 0, 2]);
     assert_eq!(serde_json::to_string(&some).unwrap(), r#"["a","c"]"#);
     assert_eq!((some.len(), some.tokens()), (2, 6));
+}
+
+#[test]
+fn of_a_list_that_changed_only_what_is_new_is_converted() {
+    thread_local!(static CONVERTED: RefCell<Vec<String>> = RefCell::default());
+    let counting = Dialect {
+        convert: |definition, name| {
+            CONVERTED.with_borrow_mut(|names| names.push(name.to_owned()));
+            (SHORT.convert)(definition, name)
+        },
+        ..SHORT
+    };
+    let cache = CatalogCache::default();
+    let mut list = tools(&["b", "d", "f.g", "h"]);
+    let mut check = |list: &[Arc<dyn Tool>], expected: &[&str]| {
+        CONVERTED.with_borrow_mut(Vec::clear);
+        let changed = cache.get(&Arc::new(ToolList::new(list.to_vec())), &counting);
+        CONVERTED.with_borrow(|names| assert_eq!(names, expected));
+        let anew = Catalog::build(list, &SHORT);
+        assert_eq!(names(&changed), names(&anew));
+        let sent = |catalog| serde_json::to_string(&Offer::all(catalog)).unwrap();
+        let tokens = |catalog: &Arc<Catalog>| Offer::all(Arc::clone(catalog)).tokens();
+        let anew = Arc::new(anew);
+        assert_eq!(tokens(&changed), tokens(&anew));
+        assert_eq!(sent(changed), sent(anew));
+    };
+    check(&list, &["b", "d", "f_g", "h"]);
+    check(&list, &[]);
+    list.remove(1);
+    list.extend(tools(&["c", "a", "z"]));
+    check(&list, &["a", "c", "z"]);
+    // Another tool under a name that was there, and one that takes another's name.
+    list[0] = tool("b", None);
+    list.push(tool("f_g", None));
+    check(&list, &["b", "f_g", "f_g_221a5ace"]);
+    list.clear();
+    check(&list, &[]);
 }

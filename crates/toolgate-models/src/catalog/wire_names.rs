@@ -16,17 +16,21 @@ pub(super) fn assign(
 ) -> Vec<String> {
     let wanted = wanted(definitions, original_names);
     let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| legal(name, longest)).collect();
+    // No two tools want the same name: those whose wish is legal have it by right.
+    if legal
+        .iter()
+        .zip(&wanted)
+        .all(|(legal, wanted)| legal == wanted)
+    {
+        return legal.into_iter().map(Cow::into_owned).collect();
+    }
     let mut shared: HashMap<&str, usize> = HashMap::with_capacity(legal.len());
     for name in &legal {
         *shared.entry(name).or_default() += 1;
     }
-    // Of those that would have the same name, one may have it by right: no two tools want the same.
     let keeps =
         |index: usize| *wanted[index] == *legal[index] || shared.get(&*legal[index]) == Some(&1);
     let kept: Vec<bool> = (0..legal.len()).map(keeps).collect();
-    if kept.iter().all(|kept| *kept) {
-        return legal.into_iter().map(Cow::into_owned).collect();
-    }
     let kept_names = kept.iter().zip(&legal).filter(|(kept, _)| **kept);
     let mut taken: HashSet<String> = kept_names.map(|(_, name)| name.to_string()).collect();
     let mut names: Vec<String> = Vec::with_capacity(legal.len());
@@ -46,11 +50,10 @@ pub(super) fn assign(
 
 /// The name on the tool's own server where that is wanted and can mean no other tool, else the one it is listed under.
 fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
-    if !original_names {
-        return definitions
-            .iter()
-            .map(|definition| definition.name())
-            .collect();
+    let mut named = definitions.iter();
+    if !original_names || named.all(|definition| definition.name() == definition.original_name()) {
+        let listed = definitions.iter().map(|definition| definition.name());
+        return listed.collect();
     }
     let mut count: HashMap<&str, usize> = HashMap::with_capacity(definitions.len());
     for definition in definitions {
