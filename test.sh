@@ -212,19 +212,20 @@ END
     chmod +x "$TOOLGATE_BIN"
 }
 
-# Rounds with a model that answers at once, and the conversion of tools: both sides in turns.
+# Rounds with a model that answers at once, and the conversion of tools: both sides in turns, and all on one core, so that what
+# it takes to wake another one is not counted.
 beside_langchain() {
     run "building our side of the models" cargo build --release --locked -p toolgate-models --example models_slot
     local slot=${CARGO_TARGET_DIR:-target}/release/examples/models_slot
-    local theirs=(node crates/toolgate-models/benches/langchain/slot.mjs "$cache/models") url
+    local ours=(taskset -c 0 "$slot") theirs=(taskset -c 0 node crates/toolgate-models/benches/langchain/slot.mjs "$cache/models") url
     begin "models beside LangChain.js"
-    coproc DOUBLE { "$slot" double; }
+    coproc DOUBLE { "${ours[@]}" double; }
     read -r url <&"${DOUBLE[0]}"
     for _ in 1 2 3; do
-        echo "rounds, Toolgate:    $("$slot" rounds 5 "$url")" || exit
+        echo "rounds, Toolgate:    $("${ours[@]}" rounds 5 "$url")" || exit
         echo "rounds, LangChain:   $("${theirs[@]}" rounds 5 "$url")" || exit
     done
-    echo "convert, Toolgate:   $("$slot" convert 5)" || exit
+    echo "convert, Toolgate:   $("${ours[@]}" convert 5)" || exit
     echo "convert, LangChain:  $("${theirs[@]}" convert 5)" || exit
     echo "first word:          $("$slot" first_token 300)" || exit
     # It ends when its input does.

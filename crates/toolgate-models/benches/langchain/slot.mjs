@@ -62,15 +62,16 @@ async function rounds() {
     };
 }
 
-// Binding, and the text that a request is made of: ours are ready to be sent too. `new` is a list that was never seen, `again`
-// the same list with the next request.
+// Binding, and the text that a request is made of: ours are ready to be sent too. `new` is a list that was never seen, `changed`
+// one in which a tool was exchanged for another, `again` the same list with the next request.
 function convert(schema) {
     const model = new ChatOllama({ model: "fake" });
-    const times = { new: [], again: [] };
+    const times = { new: [], changed: [], again: [] };
     const start = performance.now();
     while (performance.now() - start < Number(seconds) * 1000 || times.new.length < 20) {
         const tools = make(1000, schema);
-        for (const kind of ["new", "again"]) {
+        for (const kind of Object.keys(times)) {
+            if (kind === "changed") tools[500] = make(501, schema)[500];
             const before = performance.now();
             const bound = model.bindTools(tools);
             const text = JSON.stringify((bound.config ?? bound.kwargs).tools);
@@ -79,7 +80,7 @@ function convert(schema) {
         }
     }
     const middle = (list) => round(list.sort((a, b) => a - b)[list.length >> 1], 1000);
-    return { new_ms: middle(times.new), again_ms: middle(times.again) };
+    return { new_ms: middle(times.new), changed_ms: middle(times.changed), again_ms: middle(times.again) };
 }
 
 const result = what === "rounds" ? await rounds() : { json_schema: convert(() => structuredClone(jsonSchema)), zod: convert(zodSchema) };

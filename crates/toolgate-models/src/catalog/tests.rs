@@ -286,7 +286,7 @@ fn of_a_list_that_changed_only_what_is_new_is_converted() {
     };
     let cache = CatalogCache::default();
     let mut list = tools(&["b", "d", "f.g", "h"]);
-    let mut check = |list: &[Arc<dyn Tool>], expected: &[&str]| {
+    let check = |list: &[Arc<dyn Tool>], expected: &[&str]| {
         CONVERTED.with_borrow_mut(Vec::clear);
         let changed = cache.get(&Arc::new(ToolList::new(list.to_vec())), &counting);
         CONVERTED.with_borrow(|names| assert_eq!(names, expected));
