@@ -1,5 +1,6 @@
 //! Text on its way to the person, held back where a call may be written in it.
 
+use super::last::Last;
 use super::mark::{FENCE, Mark, Seen, Walk, tag};
 use super::{rescue, words};
 use crate::{Event, Listener, ModelCall, Offer};
@@ -7,18 +8,23 @@ use crate::{Event, Listener, ModelCall, Offer};
 /// How far ahead it is decided whether JSON or a fence may be a call.
 const FAR_ENOUGH: usize = 256;
 
+/// How many examples of a reply are told as soon as they are known to be some. Each may be read once more.
+const MOST_EXAMPLES: usize = 32;
+
 /// The first key of a call in JSON.
 const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "parameters"];
 
 /// Gathers the text of a reply, and tells each piece at once unless it may be the beginning of a call: then it is told when
-/// it turns out to be none, at the latest when the reply ends.
+/// it turns out to be none, as an example is that more words come after, at the latest when the reply ends.
 #[derive(Debug, Default)]
 pub(crate) struct Hold {
     /// `None`: nothing is held back.
     walk: Option<Walk>,
     text: String,
     told: usize,
-    held: bool,
+    /// What stands where the walk does and looks like a call, unless more comes after it.
+    last: Option<(Seen, Last)>,
+    examples: usize,
 }
 
 enum Verdict {
@@ -74,25 +80,28 @@ impl Hold {
 
     /// Up to where the text is certain to be no call.
     fn decided(&mut self) -> usize {
-        let Some(walk) = self.walk.as_mut().filter(|_| !self.held) else {
-            return if self.held {
-                self.told
-            } else {
-                self.text.len()
-            };
+        let Some(walk) = self.walk.as_mut() else {
+            return self.text.len();
         };
         let bytes = self.text.as_bytes();
-        while let Some(seen) = walk.next(bytes) {
+        loop {
+            if let Some((seen, last)) = &mut self.last {
+                if self.examples == MOST_EXAMPLES || !last.is_example(bytes) {
+                    return walk.at();
+                }
+                self.examples += 1;
+                walk.pass(*seen);
+                self.last = None;
+            }
+            let Some(seen) = walk.next(bytes) else {
+                return self.text.len();
+            };
             match judge(seen, &bytes[walk.at()..]) {
                 Verdict::Text => walk.pass(seen),
                 Verdict::Maybe => return walk.at(),
-                Verdict::Call => {
-                    self.held = true;
-                    return walk.at();
-                }
+                Verdict::Call => self.last = Some((seen, Last::from(walk.at()))),
             }
         }
-        self.text.len()
     }
 
     fn tell(&mut self, until: usize, listener: &mut dyn Listener) {
@@ -241,6 +250,63 @@ mod tests {
         }
         let spaces = " ".repeat(FAR_ENOUGH);
         assert_eq!(told(&["{", &spaces, "x"])[1].len(), 1 + spaces.len());
+    }
+
+    #[test]
+    fn an_example_is_told_as_soon_as_words_come_after_it() {
+        let example = r#"{"name":"datetime","arguments":{"a":"}\\\"{"}}"#;
+        let fenced = format!("```json\n{example}\n```");
+        let known = |next: &str| vec![String::new(), format!("{example}{next}"), String::new()];
+        for next in [" is", "\nSo.", ", and", "\n`x`", "\n<b>", "\n[1] x", "}"] {
+            assert_eq!(told(&[example, next]), known(next), "{next:?}");
+        }
+        for (pieces, expected) in [
+            // Not before it is certain that they are words.
+            (&[example, "\n", "`", "``", "py\n", "x"][..], 5),
+            (&[example, "; ", example, "\n<", "too", "th"], 5),
+            (&[fenced.as_str(), "\n", "The ", "end."], 2),
+            (&["```json\n", example, "\n", "x"], 3),
+            (
+                &[fenced.as_str(), "\n", fenced.as_str(), "\n\n", "Both."],
+                4,
+            ),
+        ] {
+            let (now, later) = (told(pieces), pieces[..=expected].concat());
+            assert_eq!(now[..expected].concat(), "", "{pieces:?}");
+            assert_eq!(now[expected], later, "{pieces:?}");
+            assert_eq!(now.concat(), pieces.concat(), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_a_call_behind_an_example_is_never_told() {
+        let call = r#"{"name":"datetime","arguments":{}}"#;
+        let example = r#"{"name":"Ada"}"#;
+        let tagged = format!("<tool_call>{call}</tool_call>");
+        for (pieces, expected) in [
+            (
+                &[example, "\nNow.\n", call][..],
+                &["", "{\"name\":\"Ada\"}\nNow.\n", "", "!"][..],
+            ),
+            (
+                &[example, "\n", &tagged],
+                &["", "", "", "{\"name\":\"Ada\"}!"],
+            ),
+            (
+                &[example, "\nNow ", &tagged],
+                &["", "{\"name\":\"Ada\"}\nNow ", "", "!"],
+            ),
+        ] {
+            assert_eq!(told(pieces), expected, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn examples_without_end_are_read_a_bounded_number_of_times() {
+        let deep = format!("{}1{} x", "{\"name\":\n".repeat(50_000), "}".repeat(50_000));
+        let mut hold = Hold::new(true);
+        hold.push(&deep, &mut |_: Event<'_>| {});
+        assert_eq!(hold.examples, MOST_EXAMPLES);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 mod hold;
 mod json;
+mod last;
 mod mark;
 mod names;
 mod scan;
