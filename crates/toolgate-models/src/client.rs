@@ -1,7 +1,6 @@
 //! What every model client can do.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -105,8 +104,8 @@ pub struct Reply {
     pub stop: Stop,
     /// What it cost.
     pub usage: Usage,
-    /// From the last attempt's request to its first words or call.
-    pub first_token: Option<Duration>,
+    /// When its first words or call came.
+    pub first_token: Option<Instant>,
 }
 
 /// Why a model stopped.

@@ -62,7 +62,7 @@ pub(crate) async fn retrying<'a, T>(
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let pause = error.retry_after().unwrap_or_else(|| pause(attempt));
+        let pause = error.retry_after().map_or_else(|| pause(attempt), later);
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.saturating_sub(pause);
         let may_help = error.is_retryable() || attempt == 1 && is_silent(&error, left);
@@ -84,10 +84,11 @@ fn is_silent(error: &ModelError, left: Duration) -> bool {
     matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
 }
 
-/// A listener that remembers whether it was told any words.
+/// A listener that remembers whether it was told any words, and of how many retries.
 pub(crate) struct Told<'a> {
     listener: &'a mut dyn Listener,
     words: bool,
+    retries: u32,
 }
 
 impl<'a> Told<'a> {
@@ -95,7 +96,12 @@ impl<'a> Told<'a> {
         Self {
             listener,
             words: false,
+            retries: 0,
         }
+    }
+
+    pub(crate) fn retries(&self) -> u32 {
+        self.retries
     }
 
     /// Declares void what was told, if anything was.
@@ -111,6 +117,7 @@ impl Listener for Told<'_> {
         match event {
             Event::Text(_) | Event::Thinking(_) => self.words = true,
             Event::Void => self.words = false,
+            Event::Retrying { .. } => self.retries += 1,
             _ => {}
         }
         self.listener.event(event);
@@ -122,6 +129,11 @@ fn pause(attempt: u32) -> Duration {
     let base = Duration::from_millis(500) * 2u32.pow(attempt.saturating_sub(1).min(6));
     base.mul_f64(0.75 + fastrand::f64() / 2.0)
         .min(Duration::from_secs(30))
+}
+
+/// A tenth later at the most: a provider tells many clients the same.
+fn later(pause: Duration) -> Duration {
+    pause.saturating_add(pause.mul_f64(fastrand::f64() / 10.0))
 }
 
 #[cfg(test)]
@@ -246,13 +258,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_providers_own_pause_is_kept_to_the_second() {
-        for error in [failed(Some(7)), limited(Some(7), true)] {
-            let seen = ask(60, 3, &[("", error)]).await;
-            assert_eq!(seen.result, Ok(()));
-            let seconds = seen.took.as_secs_f64();
-            assert!((7.0..7.01).contains(&seconds), "{seconds}");
+    async fn the_providers_own_pause_is_kept_and_many_do_not_come_back_at_once() {
+        let mut taken = Vec::new();
+        for _ in 0..20 {
+            for error in [failed(Some(7)), limited(Some(7), true)] {
+                let seen = ask(60, 3, &[("", error)]).await;
+                assert_eq!(seen.result, Ok(()));
+                let seconds = seen.took.as_secs_f64();
+                assert!((7.0..7.71).contains(&seconds), "{seconds}");
+                taken.push(seconds);
+            }
         }
+        assert!(taken.iter().any(|seconds| *seconds != taken[0]));
     }
 
     #[tokio::test(start_paused = true)]

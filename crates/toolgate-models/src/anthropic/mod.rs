@@ -91,7 +91,7 @@ impl AnthropicClient {
             let reply = self.ask_once(sent, request, told).await;
             let learned = self.sent.get();
             match reply {
-                Err(error) if learned != sent => {
+                Err(error @ ModelError::Refused { .. }) if learned != sent => {
                     told.take_back();
                     learned.tell(sent, &self.options.model, &error, told);
                 }
@@ -111,7 +111,6 @@ impl AnthropicClient {
             provider: PROVIDER,
             reason,
         })?;
-        let started = Instant::now();
         let headers = self.headers.clone();
         let explain = |failure: Failure| self.explain(failure, sent);
         let answer = self
@@ -122,7 +121,7 @@ impl AnthropicClient {
         let mut first_token = None;
         if lines.is_json() {
             let whole = lines.rest().await?;
-            first_token = Some(started.elapsed());
+            first_token = Some(Instant::now());
             stream
                 .whole(&whole, told)
                 .map_err(|trouble| self.error(trouble, sent))?;
@@ -134,7 +133,7 @@ impl AnthropicClient {
                 .event(&event, told)
                 .map_err(|trouble| self.error(trouble, sent))?;
             if stream.has_begun() {
-                first_token = first_token.or_else(|| Some(started.elapsed()));
+                first_token = first_token.or_else(|| Some(Instant::now()));
             }
         }
         lines.finish();

@@ -42,12 +42,15 @@ fn beside(
     is_unasked: bool,
     toolbox: &Toolbox,
 ) -> Result<Arc<dyn ModelClient>, ChooseError> {
-    let sentences = || intents(toolbox, &settings.intents);
+    if !settings.intents_first && !is_unasked {
+        return Ok(client);
+    }
+    let sentences = Arc::new(intents(toolbox, &settings.intents)?);
     if settings.intents_first {
-        client = Arc::new(FastPath::new(sentences()?, client));
+        client = Arc::new(FastPath::new(Arc::clone(&sentences), client));
     }
     if is_unasked {
-        client = Arc::new(StandIn::new(sentences()?, client));
+        client = Arc::new(StandIn::new(sentences, client));
     }
     Ok(client)
 }

@@ -74,18 +74,16 @@ impl Running<'_> {
         if reply.is_err() {
             told.take_back();
         }
+        let retries = told.retries();
         let reply = reply?;
-        self.replied(round, &reply, asked.elapsed());
+        self.replied(round, &reply, asked, retries);
         Ok(reply)
     }
 
-    fn replied(&mut self, round: usize, reply: &Reply, took: Duration) {
-        let Reply {
-            stop,
-            usage,
-            first_token,
-            ..
-        } = *reply;
+    fn replied(&mut self, round: usize, reply: &Reply, asked: Instant, retries: u32) {
+        let Reply { stop, usage, .. } = *reply;
+        let took = asked.elapsed();
+        let first_token = reply.first_token.map(|first| first.duration_since(asked));
         tracing::debug!(
             round,
             ?stop,
@@ -106,6 +104,7 @@ impl Running<'_> {
         self.rounds.push(Round {
             text: reply.message.to_text(),
             stop,
+            retries,
             usage,
             first_token_ms: first_token.map(millis),
             model_ms: millis(took),

@@ -74,6 +74,9 @@ pub struct Turn {
     /// Why there is no answer of the model; `answer` is a sentence of ours then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The kind of that error, where the model failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<&'static str>,
     /// What the model was asked, round by round.
     pub rounds: Vec<Round>,
     /// What the person was told beside it, as that the prompt was cut.
@@ -117,6 +120,9 @@ pub struct Round {
     pub text: String,
     /// Why the model stopped.
     pub stop: Stop,
+    /// How often it was asked again before it answered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retries: u32,
     /// Tokens.
     pub usage: Usage,
     /// From the question to the first words or call, in milliseconds.
@@ -253,6 +259,11 @@ impl Listener for Noting<'_> {
         }
         self.listener.event(event);
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// About how many they are; of the usual words that is known.

@@ -245,7 +245,7 @@ impl<'a> Running<'a> {
             answer
         });
         let error = is_missing.then(|| answer.clone());
-        self.record(answer, end, error)
+        self.record(answer, end, error, None)
     }
 
     /// The record of a turn whose model failed after it used tools; what they did must not be lost.
@@ -263,14 +263,22 @@ impl<'a> Running<'a> {
             "There is no answer: {why}, and when it was asked for one, this happened: {error}."
         );
         self.listener.event(Event::Text(&answer));
-        Ok(self.record(answer, end, Some(error.to_string())))
+        let (error, kind) = (error.to_string(), error.kind());
+        Ok(self.record(answer, end, Some(error), Some(kind)))
     }
 
-    fn record(&mut self, answer: String, end: TurnEnd, error: Option<String>) -> Turn {
+    fn record(
+        &mut self,
+        answer: String,
+        end: TurnEnd,
+        error: Option<String>,
+        error_kind: Option<&'static str>,
+    ) -> Turn {
         Turn {
             answer,
             end,
             error,
+            error_kind,
             rounds: std::mem::take(&mut self.rounds),
             notices: Vec::new(),
             usage: self.usage,

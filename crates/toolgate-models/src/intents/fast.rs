@@ -32,14 +32,17 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(150);
 /// # Ok::<_, toolgate_models::PackError>(())
 /// ```
 pub struct FastPath {
-    intents: IntentsClient,
+    intents: Arc<IntentsClient>,
     model: Arc<dyn ModelClient>,
 }
 
 impl FastPath {
     /// In front of a model.
-    pub fn new(intents: IntentsClient, model: Arc<dyn ModelClient>) -> Self {
-        Self { intents, model }
+    pub fn new(intents: impl Into<Arc<IntentsClient>>, model: Arc<dyn ModelClient>) -> Self {
+        Self {
+            intents: intents.into(),
+            model,
+        }
     }
 
     /// The calls that a sentence means without any doubt, if that is known at once.

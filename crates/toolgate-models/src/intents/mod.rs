@@ -31,12 +31,12 @@ mod tests;
 mod words;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use toolgate_core::ToolDefinition;
 
 use self::answer::{Answer, Joining};
@@ -189,6 +189,7 @@ impl IntentsClient {
 
     /// The answer to the last message.
     async fn answer(&self, messages: &[Message], words_only: bool) -> (AssistantMessage, Stop) {
+        let messages = without_aside(messages, words_only);
         let again = || Meaning::Fail(self.engine.text("again").to_owned());
         let meaning = match messages {
             [.., called, Message::Tool { .. }] => match then(called) {
@@ -333,7 +334,7 @@ fn reply(message: AssistantMessage, stop: Stop, listener: &mut dyn Listener) -> 
         message,
         stop,
         usage: Usage::default(),
-        first_token: Some(Duration::ZERO),
+        first_token: Some(Instant::now()),
     }
 }
 
@@ -365,6 +366,18 @@ fn call_next(messages: &[Message], mut steps: Vec<Choice>) -> AssistantMessage {
     AssistantMessage { parts: calls }
 }
 
+/// Of a turn that must end, a conversation says so behind the last results: nobody's words, and nothing to be understood.
+fn without_aside(messages: &[Message], words_only: bool) -> &[Message] {
+    match messages {
+        [said @ .., Message::User { .. }]
+            if words_only && matches!(said, [.., Message::Tool { .. }]) =>
+        {
+            said
+        }
+        all => all,
+    }
+}
+
 /// What is to be done after the calls of a message.
 fn then(message: &Message) -> Vec<Choice> {
     let steps = memories(message).find_map(|memory| match memory {
@@ -374,17 +387,17 @@ fn then(message: &Message) -> Vec<Choice> {
     steps.unwrap_or_default()
 }
 
-/// What the slots of the last calls were filled with: `it` may be one of these.
+/// What the slots of the last calls were filled with: `it` may be one of these. Of calls that a model made nothing is known.
 fn last_slots(messages: &[Message]) -> Vec<Map<String, Value>> {
-    let called = messages
-        .iter()
-        .rev()
-        .find_map(|message| match memory(Some(message)) {
-            Some(Memory::Called(said)) => Some(said),
-            _ => None,
-        });
-    let slots = called.into_iter().flatten().map(|said| said.slots);
-    slots.collect()
+    let has_called = |message: &&Message| match message {
+        Message::Assistant(message) => message.calls().next().is_some(),
+        _ => false,
+    };
+    let called = messages.iter().rev().find(has_called);
+    match memory(called) {
+        Some(Memory::Called(said)) => said.into_iter().map(|said| said.slots).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A number that no call before has.

@@ -1,23 +1,21 @@
 //! Sentences that are understood without a model, where the model can not be reached.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::{IntentsClient, Memory, memory, reply};
+use super::{IntentsClient, Memory, memory, reply, without_aside};
 use crate::{
-    Catalog, Event, Listener, Message, ModelClient, ModelError, Provider, Reply, Request, Stop,
-    ToolList,
+    AssistantMessage, Catalog, Event, Listener, Message, ModelClient, ModelError, Provider, Reply,
+    Request, Stop, ToolList,
 };
 
-/// How long a model that could not be reached is not asked what needs no model: each try may take seconds.
-const AWAY: Duration = Duration::from_secs(60);
-
 /// A model with [`IntentsClient`] behind it. While the model can not be reached, what is understood without one is done and
-/// answered, and of everything else there is the model's error. It is tried again with each sentence that is not understood, and
-/// after a minute with any.
+/// answered, and of everything else there is the model's error. It is tried again with each sentence that is not understood.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -32,54 +30,99 @@ const AWAY: Duration = Duration::from_secs(60);
 /// # Ok::<_, toolgate_models::PackError>(())
 /// ```
 pub struct StandIn {
-    intents: IntentsClient,
+    intents: Arc<IntentsClient>,
     model: Arc<dyn ModelClient>,
-    /// When it was last found that the model can not be reached.
-    away: Mutex<Option<Instant>>,
+    /// True if the model could not be reached when it was last asked.
+    is_away: AtomicBool,
+}
+
+/// What the sentences make of a request.
+type Answer = (AssistantMessage, Stop);
+
+enum Heard {
+    Model(Result<Reply, ModelError>),
+    Sentences(Answer),
 }
 
 impl StandIn {
     /// Behind a model.
-    pub fn new(intents: IntentsClient, model: Arc<dyn ModelClient>) -> Self {
+    pub fn new(intents: impl Into<Arc<IntentsClient>>, model: Arc<dyn ModelClient>) -> Self {
         Self {
-            intents,
+            intents: intents.into(),
             model,
-            away: Mutex::default(),
+            is_away: AtomicBool::new(false),
         }
     }
 
-    fn away(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.away.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_away(&self) -> bool {
-        self.away().is_some_and(|since| since.elapsed() < AWAY)
+    /// The model's reply, or the answer of the sentences as soon as the model is found to be away: what its further attempts
+    /// take is not waited for.
+    async fn ask(&self, request: Request<'_>, listener: &mut dyn Listener) -> Heard {
+        let is_away = AtomicBool::new(false);
+        let mut watching = |event: Event<'_>| {
+            if let Event::Retrying {
+                error: ModelError::Unreachable { .. },
+                ..
+            } = event
+            {
+                is_away.store(true, Ordering::Relaxed);
+            }
+            listener.event(event);
+        };
+        let mut asking = self.model.reply(request, &mut watching);
+        let first = poll_fn(|context| match asking.as_mut().poll(context) {
+            Poll::Ready(reply) => Poll::Ready(Some(reply)),
+            Poll::Pending if is_away.load(Ordering::Relaxed) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        let replied = match first.await {
+            None => None,
+            Some(Err(error @ ModelError::Unreachable { .. })) => Some(Err(error)),
+            Some(reply) => return Heard::Model(reply),
+        };
+        match (self.instead(&request).await, replied) {
+            (Some(answer), _) => Heard::Sentences(answer),
+            (None, Some(error)) => Heard::Model(error),
+            (None, None) => Heard::Model(asking.await),
+        }
     }
 
     /// The answer of the sentences, if they have one.
-    async fn instead(&self, request: &Request<'_>, listener: &mut dyn Listener) -> Option<Reply> {
-        let begins = matches!(request.messages, [.., Message::User { .. }]);
-        if !begins && !has_begun(request.messages) {
+    async fn instead(&self, request: &Request<'_>) -> Option<Answer> {
+        let begins = begins(request);
+        if !begins && !has_begun(request) {
             return None;
         }
         let answer = self.intents.answer(request.messages, request.words_only);
-        let (message, stop) = answer.await;
-        if begins {
-            // That it is not understood is no answer: why the model gave none is.
-            if stop == Stop::Refusal {
-                return None;
-            }
+        let answer = answer.await;
+        // That it is not understood is no answer: why the model gave none is.
+        (!begins || answer.1 != Stop::Refusal).then_some(answer)
+    }
+
+    fn tell(
+        &self,
+        (message, stop): Answer,
+        request: &Request<'_>,
+        listener: &mut dyn Listener,
+    ) -> Reply {
+        if begins(request) {
             let provider = self.model.provider();
             listener.event(Event::Notice(&format!(
                 "{provider} can not be reached: what needs no model is answered without one"
             )));
         }
-        Some(reply(message, stop, listener))
+        reply(message, stop, listener)
     }
 }
 
+/// True if a person has just spoken.
+fn begins(request: &Request<'_>) -> bool {
+    let messages = without_aside(request.messages, request.words_only);
+    matches!(messages, [.., Message::User { .. }])
+}
+
 /// True if the sentences made the last calls: who begins a turn ends it.
-fn has_begun(messages: &[Message]) -> bool {
+fn has_begun(request: &Request<'_>) -> bool {
+    let messages = without_aside(request.messages, request.words_only);
     let [.., before, Message::Tool { .. }] = messages else {
         return false;
     };
@@ -96,7 +139,11 @@ impl ModelClient for StandIn {
     }
 
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
-        self.model.prepare(deadline)
+        match self.is_away.load(Ordering::Relaxed) {
+            // It would be waited for in vain.
+            true => Box::pin(std::future::ready(())),
+            false => self.model.prepare(deadline),
+        }
     }
 
     fn window(&self) -> usize {
@@ -121,19 +168,22 @@ impl ModelClient for StandIn {
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let was_away = self.is_away();
-            if was_away && let Some(reply) = self.instead(&request, listener).await {
-                return Ok(reply);
+            let was_away = self.is_away.load(Ordering::Relaxed);
+            if (was_away || has_begun(&request))
+                && let Some(answer) = self.instead(&request).await
+            {
+                return Ok(self.tell(answer, &request, listener));
             }
-            let reply = self.model.reply(request, listener).await;
-            let Err(error @ ModelError::Unreachable { .. }) = reply else {
-                *self.away() = None;
-                return reply;
+            let heard = match was_away {
+                true => Heard::Model(self.model.reply(request, listener).await),
+                false => self.ask(request, listener).await,
             };
-            *self.away() = Some(Instant::now());
-            match was_away {
-                true => Err(error),
-                false => self.instead(&request, listener).await.ok_or(error),
+            let is_there = |reply: &_| !matches!(reply, Err(ModelError::Unreachable { .. }));
+            let is_away = !matches!(&heard, Heard::Model(reply) if is_there(reply));
+            self.is_away.store(is_away, Ordering::Relaxed);
+            match heard {
+                Heard::Model(reply) => reply,
+                Heard::Sentences(answer) => Ok(self.tell(answer, &request, listener)),
             }
         })
     }

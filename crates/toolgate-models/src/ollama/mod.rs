@@ -72,6 +72,8 @@ pub struct OllamaClient {
     shown: OnceLock<Shown>,
     /// The model refused to be told whether to think.
     no_thinking: AtomicBool,
+    /// It was told that the model may not know what tools are.
+    told_of_tools: AtomicBool,
 }
 
 impl OllamaClient {
@@ -87,6 +89,7 @@ impl OllamaClient {
             window: Window::new(settings.context_tokens),
             shown: OnceLock::new(),
             no_thinking: AtomicBool::new(false),
+            told_of_tools: AtomicBool::new(false),
         })
     }
 
@@ -123,6 +126,7 @@ impl OllamaClient {
         request: Request<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Reply, ModelError> {
+        self.tell_of_tools(&request, listener);
         let think = self
             .settings
             .think
@@ -136,6 +140,19 @@ impl OllamaClient {
             "the model '{model}' can not think before it answers; it is asked without"
         )));
         self.ask_thinking(&request, None, listener).await
+    }
+
+    /// A server may leave tools out without a word where the model has no place for them; that is said once.
+    fn tell_of_tools(&self, request: &Request<'_>, listener: &mut dyn Listener) {
+        let shown = self.shown.get();
+        let can_not = shown.is_some_and(|it| it.capabilities.is_some() && !it.can("tools"));
+        let has_tools = !request.words_only && !request.tools.is_empty();
+        if can_not && has_tools && !self.told_of_tools.swap(true, Ordering::Relaxed) {
+            let model = toolgate_core::escape(&self.model);
+            listener.event(Event::Notice(&format!(
+                "the model '{model}' can not use tools, as Ollama says: it may never see them ('toolgate doctor' tells what helps)"
+            )));
+        }
     }
 
     async fn ask_thinking(
@@ -192,8 +209,7 @@ impl OllamaClient {
         request: &Request<'_>,
         body: Vec<u8>,
         listener: &mut dyn Listener,
-    ) -> Result<(Answer, Option<Duration>), ModelError> {
-        let asked = Instant::now();
+    ) -> Result<(Answer, Option<Instant>), ModelError> {
         let explain = |failure| self.explain(failure);
         let lines = self.api.http.post(
             "/api/chat",
@@ -210,7 +226,7 @@ impl OllamaClient {
             let read = stream.line(&line, listener);
             read.map_err(|trouble| self.error(trouble))?;
             if first_token.is_none() && stream.has_begun() {
-                first_token = Some(asked.elapsed());
+                first_token = Some(Instant::now());
             }
             if stream.is_done() {
                 lines.finish();

@@ -104,6 +104,22 @@ async fn a_question_goes_out_once_the_model_is_known_and_words_come_back() {
 }
 
 #[tokio::test]
+async fn a_model_that_can_not_use_tools_is_told_of_once() {
+    let shown = json!({ "capabilities": ["completion"] });
+    let answers = || lines(&[says("No idea."), done()]);
+    let scripts = vec![whole(200, &shown.to_string()), answers(), answers()];
+    let server = Loopback::start(scripts).await;
+    let client = OllamaClient::new(&settings(&server)).unwrap();
+    let heard = ask_client(&client, &offer()).await.heard;
+    assert!(
+        heard[0].starts_with("notice the model 'qwen3' can not use tools"),
+        "{heard:?}"
+    );
+    let heard = ask_client(&client, &offer()).await.heard;
+    assert_eq!(heard, ["text No idea."]);
+}
+
+#[tokio::test]
 async fn a_server_that_tells_nothing_of_its_models_is_asked_all_the_same_and_only_once() {
     for reply_to_show in [
         whole(404, "404 page not found"),

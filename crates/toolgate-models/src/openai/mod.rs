@@ -106,7 +106,7 @@ impl OpenAiClient {
             let reply = self.ask_once(habits, request, told).await;
             let learned = self.habits.get();
             match reply {
-                Err(error) if learned != habits => {
+                Err(error @ ModelError::Refused { .. }) if learned != habits => {
                     told.take_back();
                     let model = &self.options.model;
                     learned.sent.tell(habits.sent, model, &error, told);
@@ -127,7 +127,6 @@ impl OpenAiClient {
             provider: PROVIDER,
             reason,
         })?;
-        let started = Instant::now();
         let headers = self.headers.clone();
         let explain = |failure: Failure| self.explain(failure, habits);
         let answer = self
@@ -139,7 +138,7 @@ impl OpenAiClient {
         let mut first_token = None;
         if lines.is_json() {
             let whole = lines.rest().await?;
-            first_token = Some(started.elapsed());
+            first_token = Some(Instant::now());
             let read = stream.whole(&whole, told);
             read.map_err(|trouble| self.error(trouble, habits))?;
         }
@@ -149,7 +148,7 @@ impl OpenAiClient {
             let read = stream.data(&event.data, told);
             read.map_err(|trouble| self.error(trouble, habits))?;
             if stream.has_begun() {
-                first_token = first_token.or_else(|| Some(started.elapsed()));
+                first_token = first_token.or_else(|| Some(Instant::now()));
             }
         }
         lines.finish();

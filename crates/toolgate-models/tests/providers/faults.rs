@@ -55,9 +55,13 @@ async fn e1_retry_after_is_honoured() {
     for api in APIS {
         let started = Instant::now();
         let busy = Answer::fails(429, "rate_limit_error", "slow down").header("retry-after", "1");
-        let (_, answer) = after(api, [busy]).await;
-        assert_eq!(answer.unwrap(), "Here.", "{api:?}");
+        let mut talk = Talk::new(api, [busy, Answer::text("Here.")]).await;
+        let turn = talk.tries("hello").await.unwrap();
+        assert_eq!(turn.answer, "Here.", "{api:?}");
         assert!(started.elapsed() >= Duration::from_secs(1), "{api:?}");
+        // Whoever asked has waited for the first word as well.
+        assert_eq!(turn.rounds[0].retries, 1, "{api:?}");
+        assert!(turn.rounds[0].first_token_ms >= Some(1000.0), "{api:?}");
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json, value::RawValue};
+use tokio::time::Instant;
 use toolgate_core::{
     CallContext, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolManager,
     ToolOutput, ValidArguments,
@@ -110,6 +111,9 @@ impl ModelClient for Script {
             longest_name: 64,
             original_names: false,
             convert: |definition, name| {
+                if definition.description() == "Unsayable" {
+                    return Err("there are no words for it".to_owned());
+                }
                 let json = json!({ "name": name, "description": definition.description() });
                 RawValue::from_string(json.to_string()).map_err(|error| error.to_string())
             },
@@ -155,7 +159,10 @@ impl ModelClient for Script {
                     _ => {}
                 }
             }
-            Ok(reply)
+            Ok(Reply {
+                first_token: Some(Instant::now()),
+                ..reply
+            })
         })
     }
 }
@@ -181,7 +188,7 @@ pub(super) fn reply(stop: Stop, parts: Vec<Part>) -> Reply {
             output: 2,
             cached: 1,
         },
-        first_token: Some(Duration::from_millis(5)),
+        first_token: None,
     }
 }
 

@@ -46,16 +46,17 @@ async fn a_turn_goes_from_question_over_tools_to_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn the_record_of_a_turn_tells_everything_a_program_needs() {
+    let called = calls([
+        call("a", "echo", json!({ "x": 1 })),
+        Part::Call(ModelCall {
+            id: "b".to_owned(),
+            name: "echo".to_owned(),
+            arguments: CallArguments::read(r#"{"x": "#),
+        }),
+    ]);
     let script = Script::new([
-        calls([
-            call("a", "echo", json!({ "x": 1 })),
-            Part::Call(ModelCall {
-                id: "b".to_owned(),
-                name: "echo".to_owned(),
-                arguments: CallArguments::read(r#"{"x": "#),
-            }),
-        ]),
-        words("One."),
+        Answer::Late(Duration::from_millis(5), called),
+        words("One.").into(),
     ]);
     let mut conversation = conversation(&script, [echo()]);
     let record = serde_json::to_value(say(&mut conversation, "?").await).unwrap();

@@ -8,13 +8,20 @@ use super::*;
 struct Fleeting {
     is_there: AtomicBool,
     asked: AtomicUsize,
+    /// How long its further attempts take.
+    attempts: Duration,
 }
 
 impl Fleeting {
     fn away() -> Arc<Self> {
+        Self::away_after(Duration::ZERO)
+    }
+
+    fn away_after(attempts: Duration) -> Arc<Self> {
         Arc::new(Self {
             is_there: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
+            attempts,
         })
     }
 
@@ -49,11 +56,19 @@ impl ModelClient for Fleeting {
         if self.is_there.load(Ordering::Relaxed) {
             return Box::pin(async move { Model.reply(request, listener).await });
         }
-        Box::pin(std::future::ready(Err(ModelError::Unreachable {
+        let error = ModelError::Unreachable {
             provider: self.provider(),
             url: "http://nowhere".to_owned(),
             reason: "nobody answers".to_owned(),
-        })))
+        };
+        Box::pin(async move {
+            if !self.attempts.is_zero() {
+                let (error, after) = (&error, self.attempts);
+                listener.event(Event::Retrying { error, after });
+                tokio::time::sleep(after).await;
+            }
+            Err(error)
+        })
     }
 }
 
@@ -86,12 +101,9 @@ async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_er
     assert!(error.contains("nobody answers"), "{error}");
     assert_eq!(model.asked(), 2);
 
-    // It is not tried in vain for what needs none, until a minute has passed.
+    // It is not tried in vain for what needs none.
     assert_eq!(outcome(&client, &sum()).await, call);
     assert_eq!(model.asked(), 2);
-    tokio::time::advance(Duration::from_secs(61)).await;
-    assert_eq!(outcome(&client, &sum()).await, call);
-    assert_eq!(model.asked(), 3);
 
     // Back again, it is asked everything.
     model.is_there.store(true, Ordering::Relaxed);
@@ -133,4 +145,58 @@ async fn a_call_of_the_model_is_not_taken_over() {
     let history = with_result(vec![user("what is 2 plus 2"), called], "4", false);
     let error = outcome(&client, &history).await;
     assert!(error.contains("nobody answers"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn further_attempts_are_waited_for_only_where_nothing_is_understood() {
+    let attempts = Duration::from_secs(20);
+    for (sentence, is_understood) in [("what is 2 plus 2", true), ("tell me a story", false)] {
+        let client = StandIn::new(everything(), Fleeting::away_after(attempts));
+        let started = Instant::now();
+        let answer = outcome(&client, &[user(sentence)]).await;
+        assert_eq!(answer.contains("math_eval"), is_understood, "{answer}");
+        assert_eq!(started.elapsed() < attempts, is_understood, "{sentence}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_must_end_tells_what_was_done() {
+    let client = StandIn::new(everything(), Fleeting::away());
+    let history = vec![user("what is 2 plus 2")];
+    let reply = ask(&client, &history).await;
+    let mut history = with_result(with(history, &reply), r#"{"result":4}"#, false);
+    history.push(user("(No more tools can be used in this turn.)"));
+    let offer = Offer::all(client.catalog(&Arc::new(ToolList::new(Vec::new()))));
+    let mut request = Request::new("", &history, &offer, Instant::now());
+    request.words_only = true;
+    let reply = client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
+    assert_eq!(shown(&reply), "2 + 2 = 4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_model_did_last_is_not_what_it_means_here() {
+    let client = StandIn::new(everything(), Fleeting::away());
+    let history = vec![user("turn on switch one")];
+    let reply = ask(&client, &history).await;
+    let history = with_result(with(history, &reply), "{}", false);
+    let reply = ask(&client, &history).await;
+    let mut history = with(history, &reply);
+    let it = [history.clone(), vec![user("turn it off")]].concat();
+    let answer = outcome(&client, &it).await;
+    assert!(answer.contains("Switch 1"), "{answer}");
+
+    let call = ModelCall {
+        id: "call_1".to_owned(),
+        name: "control_zwave_device".to_owned(),
+        arguments: CallArguments::read(r#"{"deviceName":"Fan","action":"on"}"#),
+    };
+    let parts = vec![Part::Call(call)];
+    history.extend([
+        user("the fan, too"),
+        Message::Assistant(AssistantMessage { parts }),
+    ]);
+    let mut history = with_result(history, "{}", false);
+    history.push(user("turn it off"));
+    let answer = outcome(&client, &history).await;
+    assert!(!answer.contains("Switch 1"), "{answer}");
 }

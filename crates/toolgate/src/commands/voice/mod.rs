@@ -150,7 +150,9 @@ fn model(setting: &Arc<Setting>, view: &View) -> FindModel {
     Arc::new(move || {
         let (setting, view) = (Arc::clone(&setting), view.clone());
         Box::pin(async move {
-            let choice = setting.choose().await?;
+            let mut choice = setting.choose().await?;
+            // The gateway stands in for a lost model itself, and tells of the loss.
+            choice.is_unasked = false;
             let chosen = setting.connect(choice)?;
             view.introduce(&chosen);
             Ok(chosen)
