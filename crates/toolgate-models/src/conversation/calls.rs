@@ -1,5 +1,6 @@
 //! Running the calls of a reply: all at once, each of them once, each with one result.
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -330,9 +331,14 @@ fn not_found(name: &str, catalog: &Catalog) -> ToolError {
     const LONGEST: usize = 200;
     let shown = &name[..name.floor_char_boundary(LONGEST)];
     let names = || catalog.tools().iter().map(|tool| tool.wire_name.as_str());
+    let mut known = nearest(shown, names(), usize::MAX);
+    let nearest = known.iter().take(3).cloned().collect();
+    let alike: HashSet<String> = known.iter().cloned().collect();
+    let others = names().filter(|name| !alike.contains(*name));
+    known.extend(others.map(str::to_owned));
     ToolError::NotFound {
         name: escape(shown),
-        nearest: nearest(shown, names(), 3),
-        known: names().map(str::to_owned).collect(),
+        nearest,
+        known,
     }
 }

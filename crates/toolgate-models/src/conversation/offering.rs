@@ -87,13 +87,18 @@ fn tell_once(
     }
     conversation.told = Some(Arc::clone(catalog));
     let provider = conversation.client.provider();
-    if let Some(first) = catalog.left_out().first() {
-        let others = match catalog.left_out().len() - 1 {
-            0 => String::new(),
-            others => format!(", and {others} more"),
-        };
+    if let [first, others @ ..] = catalog.left_out() {
+        /// The names of more fill the screen.
+        const MOST: usize = 10;
+        let names = others.iter().take(MOST);
+        let mut more: String = names
+            .map(|other| format!(", nor '{}'", escape(&other.name)))
+            .collect();
+        if others.len() > MOST {
+            more.push_str(&format!(", nor {} more", others.len() - MOST));
+        }
         listener.event(Event::Notice(&format!(
-            "{provider} can not be offered the tool '{}': {}{others}",
+            "{provider} can not be offered the tool '{}' ({}){more}",
             escape(&first.name),
             escape(&first.reason)
         )));

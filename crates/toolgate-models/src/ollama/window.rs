@@ -102,7 +102,8 @@ impl Window {
     /// Compares what the server says it read with what was sent; a sentence for the person where it was cut. `held` is the
     /// window that the server holds the model with, where it told: then there is nothing to guess.
     ///
-    /// The estimate is no count, so where the server tells nothing only a gap of more than half is one. Some versions count
+    /// The estimate is no count, so where the server tells nothing only a gap of more than half is one, or a smaller one where
+    /// what was read fills a window of a usual size. Some versions count
     /// only what their cache does not hold: what they read for the request before is given to them. The first request of a
     /// program may still meet a cache that another one filled, and the sentence says so. It is said once.
     pub(super) fn check(&self, prompt: Read, held: Option<usize>) -> Option<String> {
@@ -117,7 +118,11 @@ impl Window {
         let with_cache = read.saturating_add(reading.before);
         reading.before = with_cache.min(estimate).max(read);
         let missing = estimate.saturating_sub(with_cache);
-        let seems_cut = read > 0 && missing > SMALL && missing > estimate / 5 * 3;
+        let gap = match fills_a_window(read, window) {
+            true => estimate / 5,
+            false => estimate / 5 * 3,
+        };
+        let seems_cut = read > 0 && missing > SMALL.max(gap);
         let held = held.map(|held| held.min(window));
         reading.safe = reading.safe.max(held.unwrap_or(0));
         let cut = match held {
@@ -148,6 +153,12 @@ impl Window {
              beginning in its cache may count too little; then all is well."
         ))
     }
+}
+
+/// True of 4096 tokens, or a few less, where more were asked for.
+fn fills_a_window(read: usize, asked: usize) -> bool {
+    let full = read.checked_next_power_of_two().unwrap_or(usize::MAX);
+    full < asked && full - read <= full / 64
 }
 
 #[cfg(test)]
@@ -219,6 +230,23 @@ mod tests {
             assert!(told.contains(part), "{told}");
         }
         assert_eq!(window.check(read(15_900, 16_384, 2048), None), None);
+    }
+
+    #[test]
+    fn a_prompt_that_fills_a_smaller_window_of_a_usual_size_was_cut() {
+        for (estimate, window, count, is_cut) in [
+            (9530, 16_384, 4096, true),
+            (9530, 16_384, 4040, true),
+            (9530, 16_384, 3900, false),
+            (9530, 16_384, 4200, false),
+            (5000, 16_384, 4096, false),
+            (20_000, 32_768, 16_384, false),
+            (26_000, 32_768, 16_384, true),
+            (20_000, 16_384, 16_384, true),
+        ] {
+            let told = Window::new(None).check(read(estimate, window, count), None);
+            assert_eq!(told.is_some(), is_cut, "{estimate} {count}: {told:?}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ async fn errors_speak_of_tools_by_the_names_the_model_knows() {
     assert_eq!(
         results[1].text,
         format!(
-            "Unknown tool: 'house_lomp'. Did you mean '{wire_name}'? Available tools: echo, {wire_name}"
+            "Unknown tool: 'house_lomp'. Did you mean '{wire_name}'? Available tools: {wire_name}, echo"
         )
     );
 }
@@ -46,7 +46,7 @@ async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
     let text = &last_results(&conversation)[0].text;
     assert!(
         text.starts_with(
-            "Unknown tool: 'wether'. Did you mean 'weather'? Available tools: tool_000"
+            "Unknown tool: 'wether'. Did you mean 'weather'? Available tools: weather, tool_000, tool_001"
         ),
         "{text}"
     );

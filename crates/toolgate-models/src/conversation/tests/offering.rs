@@ -31,6 +31,38 @@ async fn all_tools_are_offered_unless_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tools_that_can_not_be_offered_are_named_once() {
+    for (count, expected) in [
+        (
+            1,
+            "openai can not be offered the tool 'bad_00' (there are no words for it)",
+        ),
+        (
+            2,
+            "openai can not be offered the tool 'bad_00' (there are no words for it), nor 'bad_01'",
+        ),
+        (13, "'bad_09', nor 'bad_10', nor 2 more"),
+    ] {
+        let script = Script::new(Vec::<Reply>::new());
+        let bad = (0..count).map(|n| described(&format!("bad_{n:02}"), "Unsayable"));
+        let mut conversation = conversation(&script, house().into_iter().chain(bad));
+        let mut heard = Heard::default();
+        for _ in 0..2 {
+            conversation
+                .turn("Is it raining?", &mut heard)
+                .await
+                .unwrap();
+        }
+        assert_eq!(script.last_asked().tools.len(), 4);
+        let notices = heard.notices();
+        assert!(
+            notices.len() == 1 && notices[0].ends_with(expected),
+            "{notices:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_tools_are_offered_than_the_provider_takes() {
     for (wanted, offered) in [(0, 2), (1, 1), (3, 2)] {
         let script = Arc::new(Script {
