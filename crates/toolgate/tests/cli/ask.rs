@@ -1,5 +1,5 @@
 use fakellm::{Answer, Script};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::llm::{KEY, Llm, PROVIDERS, alone, weekday_call, weekday_script};
 use crate::run::Run;
@@ -82,6 +82,21 @@ fn without_any_model_sentences_are_understood_all_the_same() {
     let record = alone(Run::new(["ask", "--json", "what is 6 times 7"])).json();
     assert_eq!(record["provider"], "intents");
     assert_eq!(record["why"], "no model is configured or reachable");
+    let reasons: Vec<&str> = record["passed_over"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let expected = [
+        "ollama: nobody answers at http://127.0.0.1:1",
+        "anthropic: ",
+        "openai: ",
+    ];
+    assert_eq!(reasons.len(), expected.len(), "{record}");
+    for (reason, expected) in reasons.iter().zip(expected) {
+        assert!(reason.starts_with(expected), "{record}");
+    }
 }
 
 #[test]
@@ -166,6 +181,7 @@ fn the_record_tells_rounds_calls_and_tokens() {
         "{record}"
     );
     assert_eq!(record["why"], "the command line says so");
+    assert_eq!(record["passed_over"], json!([]));
 }
 
 #[test]
