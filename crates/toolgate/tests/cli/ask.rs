@@ -2,7 +2,7 @@ use fakellm::{Answer, Script};
 use serde_json::{Value, json};
 
 use crate::llm::{KEY, Llm, PROVIDERS, alone, weekday_call, weekday_script};
-use crate::run::Run;
+use crate::run::{Done, Run};
 
 fn ask_for_a_weekday(provider: &str) -> Llm {
     let llm = Llm::new(weekday_script());
@@ -213,11 +213,23 @@ fn a_key_is_never_shown() {
         for arguments in [&["-vv", "x"][..], &["-vvv", "x"]] {
             let done = Llm::new(answers()).ask(provider, arguments).done();
             assert_eq!(done.code, Some(0), "{done:?}");
-            assert!(!done.stderr.contains(KEY), "{done:?}");
+            assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         }
+        let llm = Llm::new(weekday_script());
+        let run = llm.ask(provider, &["-vvv", "--json", "--save", "talk.json", "x"]);
+        let (child, folder) = run.start();
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(done.json()["answer"], "It was a Saturday.", "{done:?}");
+        assert!(!format!("{done:?}").contains(KEY), "{done:?}");
+        let saved = std::fs::read_to_string(folder.path().join("talk.json")).unwrap();
+        assert!(
+            saved.contains("Saturday") && !saved.contains(KEY),
+            "{saved}"
+        );
         let kind = format!("bad key {KEY}");
         let llm = Llm::new([Answer::fails(401, &kind, &kind)]);
-        let done = llm.ask(provider, &["-vv", "x"]).done();
+        let done = llm.ask(provider, &["-vv", "--json", "x"]).done();
+        assert_eq!(done.json()["error_kind"], "key", "{done:?}");
         assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         let llm = Llm::scripted(Script::always(Answer::fails(401, &kind, &kind)));
         let config = json!({ "model": { "provider": provider, "key": KEY, "url": llm.url() }, "search": { "url": "http://127.0.0.1:1" } });
