@@ -1,3 +1,4 @@
+use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::llm::{Llm, alone, weekday, weekday_call};
-use crate::run::Run;
+use crate::run::{Done, Run};
 use crate::terminal::Terminal;
 
 #[test]
@@ -71,17 +72,36 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
 
 #[test]
 fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
-    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
-    let run = Run::new(["chat", "-p", "ollama"])
-        .config(r#"{ "model": { "maxResult": "1B" } }"#)
-        .stdin("/result\nwhich day\n/result\n/result nope\n");
-    let done = llm.known_to(run, "ollama").done();
-    let kept: Vec<&str> = done.stdout.lines().collect();
-    assert_eq!(kept[0], "It was a Saturday.", "{done:?}");
-    let (id, tool) = kept[1].split_once('\t').unwrap();
-    assert_eq!(tool, "datetime");
+    let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of it")).collect();
+    let config = json!({
+        "model": { "maxResult": "1KiB" },
+        "tools": [{
+            "name": "long", "description": "d", "parameters": {},
+            "implementation": { "type": "mock", "mock_response": lines.join("\n") },
+        }],
+    });
+    let llm = Llm::new([
+        Answer::call("c", "long", &json!({})),
+        Answer::text("It is long."),
+    ]);
+    let run = Run::new(["chat", "-p", "ollama"]).config(&config.to_string());
+    let (mut child, _folder) = llm.known_to(run, "ollama").start_open();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || stdout.next().unwrap().unwrap();
+    writeln!(stdin, "/result\nhow long\n/result\n/result nope").unwrap();
+    assert_eq!(next(), "It is long.");
+    let kept = next();
+    let (id, tool) = kept.split_once('\t').unwrap();
+    assert_eq!(tool, "long");
+    writeln!(stdin, "/result {id}").unwrap();
+    drop(stdin);
+    let shown: Vec<String> = std::iter::from_fn(|| stdout.next()?.ok()).collect();
+    assert_eq!(shown, lines);
     let told = llm.requests()[1].json().to_string();
     assert!(told.contains(&format!("kept under call id {id}")), "{told}");
+    assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
+    let done = Done::from(child.wait_with_output().unwrap());
     assert!(done.stderr.contains("no result was too large"), "{done:?}");
     assert!(
         done.stderr.contains("no result is kept under 'nope'"),
