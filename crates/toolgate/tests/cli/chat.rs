@@ -276,6 +276,57 @@ fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
 }
 
 #[test]
+fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_space() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let said = |count: usize| {
+        llm.asked(count);
+        let messages = llm.requests()[count - 1].json()["messages"].clone();
+        let last = messages.as_array().unwrap().last().unwrap();
+        last["content"].as_str().unwrap().to_owned()
+    };
+    let Some(terminal) = open(&llm, "{}") else {
+        return;
+    };
+    terminal.ends_with("\n›");
+    terminal.line("the first");
+    terminal.ends_with("tokens\n\n›");
+    terminal.line(" a secret");
+    assert_eq!(said(2).trim(), "a secret");
+    terminal.ends_with("tokens\n\n›");
+    terminal.keys(&["Up"]);
+    terminal.ends_with("\n› the first");
+    // It is edited like one that was typed.
+    terminal.keys(&["Home"]);
+    terminal.keys(&["-l", "not "]);
+    terminal.keys(&["End", "C-w"]);
+    terminal.keys(&["-l", "lost"]);
+    terminal.keys(&["Left", "Left", "BSpace", "a"]);
+    terminal.ends_with("\n› not the last");
+    terminal.keys(&["Enter"]);
+    assert_eq!(said(3), "not the last");
+    terminal.ends_with("tokens\n\n›");
+    terminal.keys(&["C-d"]);
+    terminal.shows("left with 0");
+    let file = terminal.home().join(".local/state/toolgate/chat_history");
+    let kept = std::fs::read_to_string(file).unwrap();
+    assert!(
+        kept.contains("the first") && !kept.contains("secret"),
+        "{kept}"
+    );
+
+    terminal.open_again(&format!("OLLAMA_HOST={}", llm.url()), "chat -p ollama");
+    terminal.ends_with("leaves\n›");
+    for recalled in ["not the last", "the first"] {
+        terminal.keys(&["Up"]);
+        terminal.ends_with(&format!("\n› {recalled}"));
+    }
+    terminal.keys(&["Up", "Down"]);
+    terminal.ends_with("\n› not the last");
+    terminal.keys(&["Enter"]);
+    assert_eq!(said(4), "not the last");
+}
+
+#[test]
 fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
     let call = || Answer::call("c", "echo", &json!({ "text": "hello" }));
     let llm = Llm::new([
