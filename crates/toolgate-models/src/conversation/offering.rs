@@ -58,6 +58,25 @@ impl Conversation {
         let catalog = self.client.catalog(&self.toolbox.current());
         offered(self, &catalog, text)
     }
+
+    /// What keeps the other tools of its catalog out of an offer; `None` if all of them are in it.
+    pub fn why_not_all(&self, offer: &Offer) -> Option<String> {
+        let offered = offer.len();
+        if offered == offer.catalog().tools().len() {
+            return None;
+        }
+        let (settings, provider) = (&self.settings, self.client.provider());
+        Some(match self.client.most_tools() {
+            Some(most) if offered == most => format!("{provider} takes no more at once"),
+            _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
+            _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
+            _ => format!(
+                "more would take over half of the {} tokens that the model holds (model.contextTokens, \
+                 model.maxToolTokens)",
+                self.client.window()
+            ),
+        })
+    }
 }
 
 /// A model that used a tool should find it again in the next turn, where the person may say no more than "and the other one".
@@ -118,20 +137,13 @@ fn tell_once(
         )));
     }
     let (offered, all) = (offer.len(), catalog.tools().len());
-    if offered < all {
-        let settings = &conversation.settings;
-        let why = match conversation.client.most_tools() {
-            Some(most) if offered == most => format!("{provider} takes no more at once"),
-            _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
-            _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
+    if let Some(why) = conversation.why_not_all(offer) {
+        let text = match offered {
+            0 => format!("Of {all} tools, none goes out with a question: {why}."),
             _ => format!(
-                "more would take over half of the {} tokens that the model holds (model.contextTokens, \
-                 model.maxToolTokens)",
-                conversation.client.window()
+                "Of {all} tools, each question goes out with the {offered} that suit it best: {why}."
             ),
         };
-        listener.event(Event::Notice(&format!(
-            "Of {all} tools, each question goes out with the {offered} that suit it best: {why}."
-        )));
+        listener.event(Event::Notice(&text));
     }
 }

@@ -98,6 +98,7 @@ async fn look(
         .map_err(|error| failed(&error))?;
     findings.push(tools(model, &shown)?);
     findings.extend(thinking(settings, &shown));
+    findings.extend(rescue(settings));
     findings.extend(fits(settings, &shown, tool_tokens));
     let loaded = api
         .loaded(model, deadline)
@@ -201,6 +202,14 @@ fn thinking(settings: &ModelSettings, shown: &Shown) -> Option<Finding> {
         ),
         _ => None,
     }
+}
+
+/// Small models write calls as text, and so do others whose template Ollama does not know well.
+fn rescue(settings: &ModelSettings) -> Option<Finding> {
+    let text =
+        "a call that the model writes as text, as small ones do, is not run: \"rescue\" is false";
+    let finding = Finding::good(text).with("remove \"rescue\" from the model's settings");
+    (!settings.rescue).then_some(finding)
 }
 
 /// What a question, the tools and an answer take at least in a window: a longer answer ends earlier in a small one, as a

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate_models::{ModelSettings, Provider};
 use toolgate_server::ServeSettings;
 
-use crate::client::{Events, send};
+use crate::client::{Events, HANG, send};
 use crate::home::{Home, Plan, SECRET, long, token, until};
 
 async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
@@ -207,6 +207,28 @@ async fn one_turn_at_a_time_and_closing_the_stream_ends_it() {
         home.get("/api/calls?tool=wait").await.json()[0]["outcome"],
         "cancelled"
     );
+}
+
+#[tokio::test]
+async fn closing_the_stream_closes_the_request_to_the_model() {
+    let speaks = Answer::text(&"word ".repeat(400)).stall_after(4000);
+    let script = Script::new([Answer::black_hole(), speaks]).then_always(Answer::text("Here."));
+    let (home, fake) = with(script, ServeSettings::default()).await;
+    let mut next = json!({ "message": "hello?" });
+    for (count, speaks) in [(1, false), (2, true)] {
+        let mut turn = say(&home, &next).await;
+        let id = turn.expect("conversation").await["id"].clone();
+        if speaks {
+            turn.expect("text").await;
+        }
+        fake.asked(count).await;
+        drop(turn);
+        let left = tokio::time::timeout(HANG, fake.left(count)).await;
+        assert!(left.is_ok(), "the model goes on, {count}");
+        next = json!({ "message": "and?", "conversation": id });
+    }
+    let told = say(&home, &next).await.rest().await;
+    assert_eq!(told.last().unwrap().1["answer"], "Here.");
 }
 
 #[tokio::test]

@@ -189,6 +189,7 @@ fn record(chosen: &Chosen, turn: Value) -> Value {
         "provider": chosen.client.provider(),
         "model": chosen.client.model(),
         "why": chosen.why,
+        "passed_over": chosen.passed_over,
     });
     if let (Value::Object(object), Value::Object(turn)) = (&mut object, turn) {
         object.extend(turn);

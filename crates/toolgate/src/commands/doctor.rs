@@ -2,6 +2,7 @@
 
 mod gateway;
 mod model;
+mod offer;
 mod voice;
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
 use fakellm::{Answer, Script};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::llm::{KEY, Llm, PROVIDERS, alone, weekday_call, weekday_script};
-use crate::run::Run;
+use crate::run::{Done, Run};
 
 fn ask_for_a_weekday(provider: &str) -> Llm {
     let llm = Llm::new(weekday_script());
@@ -82,6 +82,21 @@ fn without_any_model_sentences_are_understood_all_the_same() {
     let record = alone(Run::new(["ask", "--json", "what is 6 times 7"])).json();
     assert_eq!(record["provider"], "intents");
     assert_eq!(record["why"], "no model is configured or reachable");
+    let reasons: Vec<&str> = record["passed_over"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let expected = [
+        "ollama: nobody answers at http://127.0.0.1:1",
+        "anthropic: ",
+        "openai: ",
+    ];
+    assert_eq!(reasons.len(), expected.len(), "{record}");
+    for (reason, expected) in reasons.iter().zip(expected) {
+        assert!(reason.starts_with(expected), "{record}");
+    }
 }
 
 #[test]
@@ -166,6 +181,7 @@ fn the_record_tells_rounds_calls_and_tokens() {
         "{record}"
     );
     assert_eq!(record["why"], "the command line says so");
+    assert_eq!(record["passed_over"], json!([]));
 }
 
 #[test]
@@ -197,11 +213,23 @@ fn a_key_is_never_shown() {
         for arguments in [&["-vv", "x"][..], &["-vvv", "x"]] {
             let done = Llm::new(answers()).ask(provider, arguments).done();
             assert_eq!(done.code, Some(0), "{done:?}");
-            assert!(!done.stderr.contains(KEY), "{done:?}");
+            assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         }
+        let llm = Llm::new(weekday_script());
+        let run = llm.ask(provider, &["-vvv", "--json", "--save", "talk.json", "x"]);
+        let (child, folder) = run.start();
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(done.json()["answer"], "It was a Saturday.", "{done:?}");
+        assert!(!format!("{done:?}").contains(KEY), "{done:?}");
+        let saved = std::fs::read_to_string(folder.path().join("talk.json")).unwrap();
+        assert!(
+            saved.contains("Saturday") && !saved.contains(KEY),
+            "{saved}"
+        );
         let kind = format!("bad key {KEY}");
         let llm = Llm::new([Answer::fails(401, &kind, &kind)]);
-        let done = llm.ask(provider, &["-vv", "x"]).done();
+        let done = llm.ask(provider, &["-vv", "--json", "x"]).done();
+        assert_eq!(done.json()["error_kind"], "key", "{done:?}");
         assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         let llm = Llm::scripted(Script::always(Answer::fails(401, &kind, &kind)));
         let config = json!({ "model": { "provider": provider, "key": KEY, "url": llm.url() }, "search": { "url": "http://127.0.0.1:1" } });

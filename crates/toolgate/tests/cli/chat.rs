@@ -1,3 +1,4 @@
+use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::llm::{Llm, alone, weekday, weekday_call};
-use crate::run::Run;
+use crate::run::{Done, Run};
 use crate::terminal::Terminal;
 
 #[test]
@@ -71,17 +72,36 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
 
 #[test]
 fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
-    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
-    let run = Run::new(["chat", "-p", "ollama"])
-        .config(r#"{ "model": { "maxResult": "1B" } }"#)
-        .stdin("/result\nwhich day\n/result\n/result nope\n");
-    let done = llm.known_to(run, "ollama").done();
-    let kept: Vec<&str> = done.stdout.lines().collect();
-    assert_eq!(kept[0], "It was a Saturday.", "{done:?}");
-    let (id, tool) = kept[1].split_once('\t').unwrap();
-    assert_eq!(tool, "datetime");
+    let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of it")).collect();
+    let config = json!({
+        "model": { "maxResult": "1KiB" },
+        "tools": [{
+            "name": "long", "description": "d", "parameters": {},
+            "implementation": { "type": "mock", "mock_response": lines.join("\n") },
+        }],
+    });
+    let llm = Llm::new([
+        Answer::call("c", "long", &json!({})),
+        Answer::text("It is long."),
+    ]);
+    let run = Run::new(["chat", "-p", "ollama"]).config(&config.to_string());
+    let (mut child, _folder) = llm.known_to(run, "ollama").start_open();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || stdout.next().unwrap().unwrap();
+    writeln!(stdin, "/result\nhow long\n/result\n/result nope").unwrap();
+    assert_eq!(next(), "It is long.");
+    let kept = next();
+    let (id, tool) = kept.split_once('\t').unwrap();
+    assert_eq!(tool, "long");
+    writeln!(stdin, "/result {id}").unwrap();
+    drop(stdin);
+    let shown: Vec<String> = std::iter::from_fn(|| stdout.next()?.ok()).collect();
+    assert_eq!(shown, lines);
     let told = llm.requests()[1].json().to_string();
     assert!(told.contains(&format!("kept under call id {id}")), "{told}");
+    assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
+    let done = Done::from(child.wait_with_output().unwrap());
     assert!(done.stderr.contains("no result was too large"), "{done:?}");
     assert!(
         done.stderr.contains("no result is kept under 'nope'"),
@@ -253,6 +273,57 @@ fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
             .mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
+}
+
+#[test]
+fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_space() {
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let said = |count: usize| {
+        llm.asked(count);
+        let messages = llm.requests()[count - 1].json()["messages"].clone();
+        let last = messages.as_array().unwrap().last().unwrap();
+        last["content"].as_str().unwrap().to_owned()
+    };
+    let Some(terminal) = open(&llm, "{}") else {
+        return;
+    };
+    terminal.ends_with("\n›");
+    terminal.line("the first");
+    terminal.ends_with("tokens\n\n›");
+    terminal.line(" a secret");
+    assert_eq!(said(2).trim(), "a secret");
+    terminal.ends_with("tokens\n\n›");
+    terminal.keys(&["Up"]);
+    terminal.ends_with("\n› the first");
+    // It is edited like one that was typed.
+    terminal.keys(&["Home"]);
+    terminal.keys(&["-l", "not "]);
+    terminal.keys(&["End", "C-w"]);
+    terminal.keys(&["-l", "lost"]);
+    terminal.keys(&["Left", "Left", "BSpace", "a"]);
+    terminal.ends_with("\n› not the last");
+    terminal.keys(&["Enter"]);
+    assert_eq!(said(3), "not the last");
+    terminal.ends_with("tokens\n\n›");
+    terminal.keys(&["C-d"]);
+    terminal.shows("left with 0");
+    let file = terminal.home().join(".local/state/toolgate/chat_history");
+    let kept = std::fs::read_to_string(file).unwrap();
+    assert!(
+        kept.contains("the first") && !kept.contains("secret"),
+        "{kept}"
+    );
+
+    terminal.open_again(&format!("OLLAMA_HOST={}", llm.url()), "chat -p ollama");
+    terminal.ends_with("leaves\n›");
+    for recalled in ["not the last", "the first"] {
+        terminal.keys(&["Up"]);
+        terminal.ends_with(&format!("\n› {recalled}"));
+    }
+    terminal.keys(&["Up", "Down"]);
+    terminal.ends_with("\n› not the last");
+    terminal.keys(&["Enter"]);
+    assert_eq!(said(4), "not the last");
 }
 
 #[test]

@@ -48,6 +48,37 @@ fn every_configuration_of_the_gateway_is_read_without_a_word() {
 }
 
 #[test]
+fn whoever_names_the_usual_model_of_ollama_names_the_one_that_is_chosen() {
+    let usual = toolgate_models::Provider::Ollama.default_model();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (file, before, after) in [
+        (
+            "crates/toolgate-server/assets/js/views/chat.js",
+            "command('ollama pull ",
+            "')",
+        ),
+        (
+            "crates/toolgate/src/commands/init.jsonc",
+            "\"provider\": \"ollama\", // anthropic, ollama, openai (also llama.cpp, vLLM, LM Studio and the like), intents\n  //   \"name\": \"",
+            "\"",
+        ),
+        (
+            "docs/models.md",
+            "| `OLLAMA_HOST`, `OLLAMA_API_KEY` | `",
+            "`",
+        ),
+    ] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let named: Vec<&str> = text
+            .split(before)
+            .skip(1)
+            .filter_map(|rest| rest.split(after).next())
+            .collect();
+        assert_eq!(named, [usual], "{file}");
+    }
+}
+
+#[test]
 fn every_rust_block_on_the_page_stands_in_a_file_that_is_compiled() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files = [

@@ -34,25 +34,26 @@ impl Terminal {
             folder: tempfile::tempdir().unwrap(),
         };
         std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
-        let home = terminal.folder.path().display().to_string();
-        let command = format!(
+        let command = terminal.command(variable, command);
+        let size = ["-x", "80", "-y", "30"];
+        let session = [&["-f", "/dev/null", "new-session", "-d"][..], &size];
+        terminal.tmux(&[&session.concat()[..], &["sh", "-c", &command]].concat());
+        Some(terminal)
+    }
+
+    /// Runs the program once more in the same place, on an empty screen.
+    pub(crate) fn open_again(&self, variable: &str, command: &str) {
+        let command = self.command(variable, command);
+        self.tmux(&["respawn-pane", "-k", "sh", "-c", &command]);
+    }
+
+    /// What the terminal runs; it stays when the program has left.
+    fn command(&self, variable: &str, command: &str) -> String {
+        let home = self.home().display();
+        format!(
             "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 {variable} {} {command}; echo left with $?; cat",
             env!("CARGO_BIN_EXE_toolgate"),
-        );
-        terminal.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "80",
-            "-y",
-            "30",
-            "sh",
-            "-c",
-            &command,
-        ]);
-        Some(terminal)
+        )
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
@@ -84,6 +85,11 @@ impl Terminal {
     /// The screen once it shows something.
     pub(crate) fn shows(&self, expected: &str) -> String {
         self.shows_what(expected, |screen| screen.contains(expected))
+    }
+
+    /// The screen once something is the last on it: the line that is being typed.
+    pub(crate) fn ends_with(&self, expected: &str) -> String {
+        self.shows_what(expected, |screen| screen.ends_with(expected))
     }
 
     /// The screen once it shows a text that may be too long for one row.

@@ -191,3 +191,17 @@ async fn tools_take_at_most_half_of_the_window() {
         "{notices:?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_no_tool_has_room_that_is_told() {
+    let script = Script::new(Vec::<Reply>::new());
+    let mut conversation =
+        conversation_with(&script, house(), |settings| settings.max_tool_tokens = 1);
+    let mut heard = Heard::default();
+    conversation.turn("Lamp", &mut heard).await.unwrap();
+    assert!(script.last_asked().tools.is_empty());
+    assert_eq!(
+        heard.notices(),
+        ["Of 4 tools, none goes out with a question: more would exceed model.maxToolTokens."]
+    );
+}

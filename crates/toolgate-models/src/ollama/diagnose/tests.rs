@@ -156,6 +156,22 @@ async fn an_old_server_that_does_not_tell_is_to_be_updated() {
 }
 
 #[tokio::test]
+async fn that_calls_written_as_text_are_not_run_is_told() {
+    for rescue in [true, false] {
+        let settings = ModelSettings {
+            rescue,
+            ..ModelSettings::default()
+        };
+        let findings = Server::default().diagnose(settings, 2000).await;
+        assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
+        let told = findings.iter().find(|found| found.text.contains("as text"));
+        let fix = told.and_then(|found| found.fix.as_deref());
+        let expected = (!rescue).then_some("remove \"rescue\" from the model's settings");
+        assert_eq!(fix, expected, "{findings:#?}");
+    }
+}
+
+#[tokio::test]
 async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told() {
     let settings = ModelSettings {
         think: Some(true),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, LeftOut, ModelSettings, Provider, Toolbox, ollama,
+    Choice, ChooseError, Chosen, Conversation, ModelSettings, Provider, Toolbox, ollama,
 };
 
 use super::{Finding, Report, detail};
@@ -60,14 +60,14 @@ impl Report {
         let who = talk::described(chosen);
         self.add("model", &Finding::Good(format!("{who}: {}", chosen.why)));
         detail("passed over", &chosen.passed_over);
-        let catalog = chosen.client.catalog(&toolbox.current());
-        for LeftOut { name, reason } in catalog.left_out() {
-            let (name, reason) = (escape(name), escape(reason));
-            let text = format!("it can not be offered the tool '{name}': {reason}");
-            self.add("model", &Finding::Warning(text));
-        }
+        // An Ollama tells how much its model holds: a small one is offered fewer tools.
+        let client = Arc::clone(&chosen.client);
+        client.prepare(Instant::now() + PATIENCE).await;
+        let question = Conversation::new(client, toolbox.clone(), choice.settings.clone());
+        let offer = question.offer("");
+        self.on_offer(&question, toolbox, &offer);
         match choice.provider {
-            Provider::Ollama => self.on_ollama(wanted, choice, chosen, toolbox).await,
+            Provider::Ollama => self.on_ollama(wanted, choice, offer.tokens()).await,
             Provider::Intents => {}
             provider => match toolgate_models::check(choice).await {
                 Ok(models) if models.is_empty() => self.on_untold(choice),
@@ -99,18 +99,7 @@ impl Report {
         detail("do", &[todo]);
     }
 
-    async fn on_ollama(
-        &mut self,
-        wanted: &ModelSettings,
-        choice: &Choice,
-        chosen: &Chosen,
-        toolbox: &Toolbox,
-    ) {
-        // It learns how much the model holds: a small one is offered fewer tools.
-        let client = Arc::clone(&chosen.client);
-        client.prepare(Instant::now() + PATIENCE).await;
-        let question = Conversation::new(client, toolbox.clone(), choice.settings.clone());
-        let tool_tokens = question.offer("").tokens();
+    async fn on_ollama(&mut self, wanted: &ModelSettings, choice: &Choice, tool_tokens: usize) {
         for found in ollama::diagnose(&choice.settings, tool_tokens).await {
             let finding = match found.ok {
                 true => Finding::Good(found.text),

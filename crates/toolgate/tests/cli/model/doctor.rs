@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use fakellm::Answer;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::llm::{Llm, alone};
 use crate::run::Run;
@@ -175,5 +175,105 @@ fn a_server_that_does_not_tell_its_models_has_not_failed() {
             assert!(!done.stdout.contains("''"), "{done:?}");
             assert_eq!(done.code, Some(0), "{done:?}");
         }
+    }
+}
+
+/// A tool that no provider can be offered.
+fn huge() -> Value {
+    let properties: serde_json::Map<_, _> = (0..3000)
+        .map(|n| (format!("property_{n}"), json!({ "type": "string" })))
+        .collect();
+    json!({
+        "name": "huge", "description": "d",
+        "parameters": { "type": "object", "properties": properties },
+        "implementation": { "type": "mock", "mock_response": {} },
+    })
+}
+
+#[test]
+fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
+    let pin = "do: name those that it must always have in \"pinnedTools\"";
+    let policy = "do: correct policy.allow and policy.deny so that they leave some";
+    let larger = "do: set \"maxToolTokens\" or \"contextTokens\" larger";
+    for (model, allow, expected, todo) in [
+        (
+            json!({}),
+            json!(["*"]),
+            "ok       model          it is offered 5 of 6 tools with each question; 1 can not be offered",
+            None,
+        ),
+        (
+            json!({ "maxTools": 2 }),
+            json!(["e*", "d*", "m*"]),
+            "ok       model          it is offered 2 of 6 tools with each question, those that suit it best: model.maxTools says so; the policy hides 3",
+            Some(pin),
+        ),
+        (
+            json!({ "maxToolTokens": 300 }),
+            json!(["*"]),
+            " with each question, those that suit it best: more would exceed model.maxToolTokens; 1 can not",
+            Some(pin),
+        ),
+        (
+            json!({ "contextTokens": 600 }),
+            json!(["*"]),
+            " with each question, those that suit it best: more would take over half of the 600 tokens",
+            Some(pin),
+        ),
+        (
+            json!({ "maxToolTokens": 1 }),
+            json!(["*"]),
+            "warning  model          it is offered no tool: more would exceed model.maxToolTokens",
+            Some(larger),
+        ),
+        (
+            json!({}),
+            json!(["house/*"]),
+            "warning  model          it is offered no tool: the policy hides all 6",
+            Some(policy),
+        ),
+        (
+            json!({}),
+            json!(["huge"]),
+            "warning  model          it is offered no tool: the policy hides 5, and the other 1 can not be offered",
+            Some("do: change the parameters of those named above"),
+        ),
+    ] {
+        for provider in ["ollama", "openai"] {
+            let llm = Llm::new([]);
+            let mut model = model.clone();
+            model["provider"] = json!(provider);
+            model["name"] = json!("qwen3:0.6b");
+            let config = json!({
+                "search": { "url": "http://127.0.0.1:1" },
+                "tools": [huge()], "model": model, "policy": { "allow": allow },
+            });
+            let run = Run::new(["doctor"]).config(&config.to_string());
+            let done = llm.known_to(run, provider).done();
+            assert!(done.stdout.contains(expected), "{expected}: {done:?}");
+            let below = done.stdout.split_once(expected).unwrap().1;
+            let next = below.lines().nth(1).unwrap_or_default().trim_start();
+            match todo {
+                Some(todo) => assert!(next.starts_with(todo), "{todo}: {done:?}"),
+                None => assert!(!next.starts_with("do: "), "{done:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn doctor_says_that_a_call_written_as_text_would_not_be_run() {
+    let llm = Llm::new([]);
+    for (rescue, told) in [(true, false), (false, true)] {
+        let config = json!({
+            "search": { "url": "http://127.0.0.1:1" }, "model": { "rescue": rescue },
+        });
+        let run = Run::new(["doctor"]).config(&config.to_string());
+        let done = llm.known_to(run, "ollama").done();
+        let remark = "ok       ollama         a call that the model writes as text, as small ones do, is not run";
+        assert_eq!(done.stdout.contains(remark), told, "{done:?}");
+        let todo = "do: remove \"rescue\" from the model's settings";
+        assert_eq!(done.stdout.contains(todo), told, "{done:?}");
+        assert_eq!(done.code, Some(0), "{done:?}");
     }
 }
