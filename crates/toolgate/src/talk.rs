@@ -90,6 +90,11 @@ impl<'a> Occasion<'a> {
 }
 
 impl Setting {
+    /// True if somebody named a provider or a model.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.wanted.provider.is_some() || !self.wanted.name.is_empty()
+    }
+
     pub(crate) fn new(
         global: &Global,
         options: &ModelOptions,

@@ -2,6 +2,7 @@
 
 mod address;
 mod connect;
+mod listed;
 mod probe;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::connect::connect;
+pub use self::listed::{Listed, is_listed};
 use crate::{ModelClient, ModelError, ModelSettings, Provider, Toolbox};
 
 /// A model on this machine answers at once, or is not there.
@@ -91,13 +93,9 @@ pub async fn choice(
     }
 }
 
-/// Asks the provider of a choice whether it is there and takes the key, by a request that costs nothing. It tells the models
-/// it has; none means that it does not tell.
-pub async fn check(choice: &Choice) -> Result<Vec<String>, ModelError> {
-    match choice.provider {
-        Provider::Intents => Ok(Vec::new()),
-        _ => probe::key(&choice.settings, CHECK).await,
-    }
+/// Asks the provider of a choice which models it has, by a request that costs nothing; a key that it does not take is an error.
+pub async fn check(choice: &Choice) -> Result<Listed, ModelError> {
+    listed::listed(&choice.settings, CHECK).await
 }
 
 /// True if an address is on this machine, where nobody else listens.

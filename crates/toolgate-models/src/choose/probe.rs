@@ -1,6 +1,5 @@
 //! A look at what a provider has, where asking costs nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap};
@@ -12,7 +11,7 @@ use crate::ollama::{ModelInfo, OllamaClient, ToolUse};
 use crate::{ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
-const LONGEST_NAME: usize = 256;
+pub(super) const LONGEST_NAME: usize = 256;
 
 /// The models of an Ollama.
 #[derive(Debug)]
@@ -128,52 +127,11 @@ fn window(model: &Value) -> Option<usize> {
         .and_then(|tokens| usize::try_from(tokens).ok())
 }
 
-/// The models that an answer tells; none if it is only the first page of them, and `meant` is not on it.
-fn names(answer: &Value, meant: &str) -> Vec<String> {
-    let models = answer["data"].as_array().into_iter().flatten();
-    let names = models.filter_map(|model| model["id"].as_str());
-    let names = names.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
-    let names: Vec<String> = names.map(str::to_owned).collect();
-    // A name without its date means the latest of them.
-    let meant = meant.strip_suffix("-latest").unwrap_or(meant);
-    let has_more = answer["has_more"] == true;
-    match has_more && !names.iter().any(|name| name.starts_with(meant)) {
-        true => Vec::new(),
-        false => names,
-    }
-}
-
-/// Whether a key is accepted, by a request that costs nothing: the names of the models that are told in return. A server may
-/// answer questions and have no list; then it told nothing, of the key either.
-pub(super) async fn key(
+/// For questions that are answered at once, or not at all.
+pub(super) fn hasty(
     settings: &ModelSettings,
     patience: Duration,
-) -> Result<Vec<String>, ModelError> {
-    let (http, mut headers) = hasty(settings, patience)?;
-    let deadline = Instant::now() + patience;
-    let path = match settings.provider {
-        Some(provider @ Provider::Anthropic) => {
-            headers.remove(AUTHORIZATION);
-            headers.insert("x-api-key", http::secret(provider, &settings.key)?);
-            let version = reqwest::header::HeaderValue::from_static("2023-06-01");
-            headers.insert("anthropic-version", version);
-            "/v1/models"
-        }
-        _ => "/models",
-    };
-    let has_list = AtomicBool::new(true);
-    let get = http.get_json(path, headers, deadline, |failure| {
-        has_list.store(!matches!(failure.status, 404 | 405), Ordering::Relaxed);
-        failure.usual("")
-    });
-    match get.await {
-        Err(_) if !has_list.load(Ordering::Relaxed) => Ok(Vec::new()),
-        answer => answer.map(|answer: Value| names(&answer, &settings.name)),
-    }
-}
-
-/// For questions that are answered at once, or not at all.
-fn hasty(settings: &ModelSettings, patience: Duration) -> Result<(Http, HeaderMap), ModelError> {
+) -> Result<(Http, HeaderMap), ModelError> {
     let provider = settings.provider.unwrap_or(Provider::Ollama);
     let mut hasty = settings.clone();
     hasty.first_byte = patience;
@@ -212,41 +170,6 @@ mod tests {
             };
             let found = openai(&settings, Duration::from_secs(5)).await;
             assert_eq!(found, expected, "{meant}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_server_without_a_list_tells_no_models_and_has_not_failed() {
-        for (status, body, expected) in [
-            (404, r#"{"error":"/v1/models not found"}"#, Some(vec![])),
-            (404, "404 page not found", Some(vec![])),
-            (405, r#"{"detail":"Method Not Allowed"}"#, Some(vec![])),
-            (200, r#"{"data":[{"id":"m"}]}"#, Some(vec!["m".to_owned()])),
-            (
-                200,
-                r#"{"data":[{"id":"m-1"}],"has_more":true}"#,
-                Some(vec!["m-1".to_owned()]),
-            ),
-            (
-                200,
-                r#"{"data":[{"id":"n"}],"has_more":true}"#,
-                Some(vec![]),
-            ),
-            (200, r#"{"data":[{"id":"n"}]}"#, Some(vec!["n".to_owned()])),
-            (401, "no", None),
-            (500, "no", None),
-        ] {
-            for provider in [Provider::OpenAi, Provider::Anthropic] {
-                let server = Loopback::answers(&[&answer(status, "", body)]).await;
-                let settings = ModelSettings {
-                    provider: Some(provider),
-                    url: server.url.clone(),
-                    name: "m".to_owned(),
-                    ..ModelSettings::default()
-                };
-                let told = key(&settings, Duration::from_secs(5)).await;
-                assert_eq!(told.ok(), expected, "{provider} {status} {body}");
-            }
         }
     }
 

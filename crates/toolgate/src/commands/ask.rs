@@ -220,7 +220,8 @@ fn failed(setting: &Setting, chosen: &Chosen, as_json: bool, error: &ModelError)
     if let Some(help) = setting.help(error, &setting.wanted) {
         say::note(&help);
     }
-    if matches!(error, ModelError::Unreachable { .. }) {
+    // Where nobody named the model, they were asked already.
+    if matches!(error, ModelError::Unreachable { .. }) && setting.is_asked() {
         say::note("'--provider intents' needs no model, and answers the sentences it knows");
     }
     Exit::Failure

@@ -49,7 +49,9 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         ("which day of the week was 1982-04-24", "Saturday"),
         ("what is -5 plus 3", "-2"),
     ] {
-        let done = alone(Run::new(["ask", question])).done();
+        // As they are typed: without quotes.
+        let words: Vec<&str> = question.split(' ').collect();
+        let done = alone(Run::new(["ask"]).args(&words)).done();
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn};
+use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
 
 use super::runtime;
 use crate::clean::clean;
@@ -265,7 +265,7 @@ impl Chat<'_> {
                 if let Some(help) = self.setting.help(&error, &self.chosen.settings) {
                     say::note(&help);
                 }
-                if matches!(error, ModelError::Unreachable { .. }) {
+                if matches!(error, ModelError::Unreachable { .. }) && self.setting.is_asked() {
                     say::note(
                         "'/model intents' goes on without a model, with the sentences it knows",
                     );
@@ -288,6 +288,9 @@ impl Chat<'_> {
             (Exit::Success, Some(note)) => say::note(&note),
             (_, Some(note)) => self.complain(&anyhow::anyhow!(note)),
             _ => {}
+        }
+        if turn.end == TurnEnd::Failed {
+            say::note(&self.setting.doctor(&self.chosen.settings));
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, ModelSettings, Provider, Toolbox, ollama,
+    Choice, ChooseError, Chosen, Conversation, Listed, ModelSettings, Provider, Toolbox, ollama,
 };
 
 use super::{Finding, Report, detail};
@@ -69,33 +69,49 @@ impl Report {
         match choice.provider {
             Provider::Ollama => self.on_ollama(wanted, choice, offer.tokens()).await,
             Provider::Intents => {}
-            provider => match toolgate_models::check(choice).await {
-                Ok(models) if models.is_empty() => self.on_untold(choice),
-                Ok(models) => {
-                    let text = match choice.settings.key.is_empty() {
-                        true => "it answers; no key is set",
-                        false => "it answers, and takes the key",
-                    };
-                    self.add(provider.as_str(), &Finding::Good(text.to_owned()));
-                    if let Some(text) = unknown(&choice.settings.name, &models) {
-                        self.add(provider.as_str(), &missed(wanted, text));
-                    }
-                }
-                Err(error) => self.add(provider.as_str(), &missed(wanted, error.to_string())),
-            },
+            _ => self.on_listed(wanted, choice).await,
         }
     }
 
-    /// It told no models. It may answer questions all the same, which are not asked here: they cost something.
-    fn on_untold(&mut self, choice: &Choice) {
+    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &Choice) {
+        let (provider, name) = (choice.provider.as_str(), choice.settings.name.as_str());
+        let (models, is_all) = match toolgate_models::check(choice).await {
+            Ok(Listed::Models { names, is_all }) => (names, is_all),
+            Ok(Listed::Nothing { at }) => return self.on_untold(choice, &at),
+            Ok(_) => return,
+            Err(error) => return self.add(provider, &missed(wanted, error.to_string())),
+        };
+        let text = match choice.settings.key.is_empty() {
+            true => "it answers; no key is set",
+            false => "it answers, and takes the key",
+        };
+        self.add(provider, &Finding::Good(text.to_owned()));
+        if toolgate_models::is_listed(name, &models) {
+            return;
+        }
+        if is_all && !models.is_empty() {
+            return self.add(provider, &missed(wanted, unknown(name, &models)));
+        }
+        let text = format!(
+            "it does not tell all of its models: whether '{}' is one of them can not be told without a question",
+            escape(name)
+        );
+        self.add(provider, &Finding::Warning(text));
+    }
+
+    /// It may answer questions all the same, which are not asked here: they cost something.
+    fn on_untold(&mut self, choice: &Choice, at: &str) {
         let name = escape(&choice.settings.name);
         let text = format!(
-            "it answers, and does not tell which models it has: whether '{name}' is one of them can not be told without a question"
+            "it answers, and has no list of models at {at}: whether it has '{name}' can not be told without a question"
         );
         self.add(choice.provider.as_str(), &Finding::Warning(text));
         let [key, url] = choice.provider.variables();
-        let todo =
+        let mut todo =
             format!("if a question fails, check {url} and {key}, or model.url and model.key");
+        if choice.provider == Provider::OpenAi && !at.ends_with("/v1/models") {
+            todo.push_str("; the address usually ends in /v1");
+        }
         detail("do", &[todo]);
     }
 
@@ -119,25 +135,14 @@ fn missed(wanted: &ModelSettings, text: String) -> Finding {
     }
 }
 
-/// Says that a model is none of those there are. A name without its date means the latest of them.
-fn unknown(name: &str, models: &[String]) -> Option<String> {
-    let short = name.strip_suffix("-latest").unwrap_or(name);
-    let is_it = |model: &String| {
-        let rest = model.strip_prefix(short);
-        model == name || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    if models.is_empty() || models.iter().any(is_it) {
-        return None;
-    }
+/// Says that a model is none of those there are.
+fn unknown(name: &str, models: &[String]) -> String {
     let name = escape(name);
     let mut near = nearest(&name, models.iter().map(String::as_str), NEAREST);
     if near.is_empty() {
         near = models.iter().take(NEAREST).cloned().collect();
     }
-    Some(format!(
-        "it has no model '{name}'; it has {}",
-        near.join(", ")
-    ))
+    format!("it has no model '{name}'; it has {}", near.join(", "))
 }
 
 #[cfg(test)]
@@ -145,16 +150,19 @@ mod tests {
     use super::unknown;
 
     #[test]
-    fn a_model_that_is_not_there_is_told_with_those_that_are() {
+    fn a_model_that_is_not_there_is_told_with_those_that_are_like_it() {
         let models = ["claude-sonnet-4-5-20250929", "gpt-4o", "gpt-4o-mini"].map(str::to_owned);
-        for name in ["gpt-4o", "claude-sonnet-4-5", "claude-sonnet-4-5-latest"] {
-            assert_eq!(unknown(name, &models), None, "{name}");
+        for (name, expected) in [
+            (
+                "gpt-4p",
+                "it has no model 'gpt-4p'; it has gpt-4o, gpt-4o-mini",
+            ),
+            (
+                "x",
+                "it has no model 'x'; it has claude-sonnet-4-5-20250929, gpt-4o, gpt-4o-mini",
+            ),
+        ] {
+            assert_eq!(unknown(name, &models), expected);
         }
-        let text = unknown("gpt-4p", &models).unwrap_or_default();
-        assert!(
-            text.starts_with("it has no model 'gpt-4p'; it has gpt-4o"),
-            "{text}"
-        );
-        assert_eq!(unknown("x", &[]), None, "nothing is told");
     }
 }

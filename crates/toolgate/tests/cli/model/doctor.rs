@@ -164,9 +164,16 @@ fn a_server_that_does_not_tell_its_models_has_not_failed() {
         ] {
             let run = alone(Run::new([]).args(arguments)).config(SEARCH);
             let done = run.env("OPENAI_BASE_URL", &url).done();
-            let expected =
-                "warning  openai         it answers, and does not tell which models it has";
-            assert!(done.stdout.contains(expected), "{done:?}");
+            let expected = format!(
+                "warning  openai         it answers, and has no list of models at {url}/models"
+            );
+            assert!(done.stdout.contains(&expected), "{done:?}");
+            let hint = "the address usually ends in /v1";
+            assert_eq!(
+                done.stdout.contains(hint),
+                !url.ends_with("/v1"),
+                "{done:?}"
+            );
             assert!(
                 done.stdout
                     .contains("check OPENAI_BASE_URL and OPENAI_API_KEY"),

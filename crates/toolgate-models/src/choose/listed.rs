@@ -1,0 +1,152 @@
+//! Which models a provider says it has.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::probe::{LONGEST_NAME, hasty};
+use crate::{ModelError, ModelSettings, Provider, http};
+
+/// What a provider tells of its models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Listed {
+    /// There is no list. A server may answer questions all the same; or the address is wrong.
+    Nothing {
+        /// Where it was looked for.
+        at: String,
+    },
+    /// These.
+    Models {
+        /// Their names.
+        names: Vec<String>,
+        /// False if there are more.
+        is_all: bool,
+    },
+}
+
+/// Whether a name means one of these models. One without its date means the latest of them.
+pub fn is_listed(name: &str, models: &[String]) -> bool {
+    let short = name.strip_suffix("-latest").unwrap_or(name);
+    models.iter().any(|model| {
+        let rest = model.strip_prefix(short);
+        model == name || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+/// Asks by a request that costs nothing; a key that is not accepted is an error.
+pub(super) async fn listed(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> Result<Listed, ModelError> {
+    let (http, mut headers) = hasty(settings, patience)?;
+    let deadline = Instant::now() + patience;
+    let path = match settings.provider {
+        Some(provider @ Provider::Anthropic) => {
+            headers.remove(AUTHORIZATION);
+            headers.insert("x-api-key", http::secret(provider, &settings.key)?);
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+            "/v1/models"
+        }
+        _ => "/models",
+    };
+    let has_list = AtomicBool::new(true);
+    let get = http.get_json(path, headers, deadline, |failure| {
+        has_list.store(!matches!(failure.status, 404 | 405), Ordering::Relaxed);
+        failure.usual("")
+    });
+    match get.await {
+        Err(_) if !has_list.load(Ordering::Relaxed) => Ok(Listed::Nothing {
+            at: format!("{}{path}", http.shown().trim_end_matches('/')),
+        }),
+        answer => answer.map(|answer| read(&answer)),
+    }
+}
+
+fn read(answer: &Value) -> Listed {
+    let models = answer["data"].as_array().into_iter().flatten();
+    let names = models.filter_map(|model| model["id"].as_str());
+    let names = names.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
+    Listed::Models {
+        names: names.map(str::to_owned).collect(),
+        is_all: answer["has_more"] != true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::loopback::{Loopback, answer};
+
+    #[tokio::test]
+    async fn a_server_without_a_list_has_not_failed_and_says_where_it_was_looked_for() {
+        let models = |name: &str, is_all| {
+            let names = vec![name.to_owned()];
+            Some(Listed::Models { names, is_all })
+        };
+        for (status, body, expected) in [
+            (404, r#"{"error":"/v1/models not found"}"#, None),
+            (404, "404 page not found", None),
+            (405, r#"{"detail":"Method Not Allowed"}"#, None),
+            (200, r#"{"data":[{"id":"m"}]}"#, models("m", true)),
+            (
+                200,
+                r#"{"data":[{"id":"m-1"}],"has_more":true}"#,
+                models("m-1", false),
+            ),
+        ] {
+            for (provider, path) in [
+                (Provider::OpenAi, "/models"),
+                (Provider::Anthropic, "/v1/models"),
+            ] {
+                let server = Loopback::answers(&[&answer(status, "", body)]).await;
+                let told = listed(&settings(provider, &server), Duration::from_secs(5)).await;
+                let nothing = || Listed::Nothing {
+                    at: format!("{}{path}", server.url),
+                };
+                let expected = expected.clone().unwrap_or_else(nothing);
+                assert_eq!(told, Ok(expected), "{provider} {status} {body}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_no_list_without_models() {
+        for status in [401, 403, 500] {
+            for provider in [Provider::OpenAi, Provider::Anthropic] {
+                let server = Loopback::answers(&[&answer(status, "", "no")]).await;
+                let told = listed(&settings(provider, &server), Duration::from_secs(5)).await;
+                assert!(told.is_err(), "{provider} {status}: {told:?}");
+            }
+        }
+    }
+
+    fn settings(provider: Provider, server: &Loopback) -> ModelSettings {
+        ModelSettings {
+            provider: Some(provider),
+            url: server.url.clone(),
+            name: "m".to_owned(),
+            ..ModelSettings::default()
+        }
+    }
+
+    #[test]
+    fn a_name_without_its_date_is_the_latest() {
+        let models = ["claude-sonnet-4-5-20250929", "gpt-4o-mini"].map(str::to_owned);
+        for (name, expected) in [
+            ("gpt-4o-mini", true),
+            ("gpt-4o", true),
+            ("claude-sonnet-4-5", true),
+            ("claude-sonnet-4-5-latest", true),
+            ("claude-sonnet-4", true),
+            ("claude-son", false),
+            ("gpt-4p", false),
+        ] {
+            assert_eq!(is_listed(name, &models), expected, "{name}");
+        }
+        assert!(!is_listed("x", &[]));
+    }
+}
