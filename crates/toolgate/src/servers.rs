@@ -240,6 +240,17 @@ impl Fleet {
         warn_of_untrusted(&self.untrusted);
     }
 
+    /// Logs which servers are still on their way; of those that failed there is a record already.
+    pub(crate) fn warn_of_late(&self) {
+        use ServerState::{Connected, Disabled, Failed, Stopped};
+        let is_late = |status: &ServerStatus| {
+            !matches!(status.state, Connected | Disabled | Failed | Stopped)
+        };
+        for name in self.names(is_late) {
+            warn!(server = %escape(&name), "MCP server has not answered yet: its tools are not offered; 'toolgate doctor' shows more");
+        }
+    }
+
     /// True if no server's tools are missing.
     pub(crate) fn is_complete(&self) -> bool {
         use ServerState::{Connected, Disabled};

@@ -17,7 +17,7 @@ use toolgate_models::{
 
 use crate::approve::TerminalApprover;
 use crate::cli::{Global, ModelOptions};
-use crate::config::Config;
+use crate::config::{Config, ConfiguredServer};
 use crate::display::{Display, Manner};
 use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
@@ -152,10 +152,18 @@ impl Setting {
         })
     }
 
-    /// The servers that may start; the person is asked about those nobody agreed to.
+    /// The servers that may start; the person is asked about those nobody agreed to. None is needed for tools that are here.
     pub(crate) fn admitted(&self) -> Option<Admitted> {
-        let all: Vec<_> = self.config.servers.iter().collect();
-        (!all.is_empty()).then(|| servers::admit(&self.config, &all))
+        let (config, names) = (&self.config, &self.patterns);
+        let are_names = !names.is_empty() && names.iter().all(|name| !name.contains(['*', '/']));
+        let of = |name: &String| servers::needed(config, &self.tools.manager, name);
+        let named: Vec<_> = names.iter().filter(|_| are_names).flat_map(of).collect();
+        let is_needed = |server: &&ConfiguredServer| {
+            let mut named = named.iter();
+            !are_names || named.any(|named| named.settings.name == server.settings.name)
+        };
+        let needed: Vec<_> = config.servers.iter().filter(is_needed).collect();
+        (!needed.is_empty()).then(|| servers::admit(config, &needed))
     }
 
     /// Starts the servers and looks for a model, side by side. `None` if the person had enough of waiting.
@@ -181,8 +189,10 @@ impl Setting {
             choice = Some(chosen);
         };
         let is_settled = fleet.wait(spinner, settled).await;
-        if is_settled && say::is_followed() {
-            fleet.tell_missing();
+        match say::is_followed() {
+            true if is_settled => fleet.tell_missing(),
+            true => {}
+            false => fleet.warn_of_late(),
         }
         (Some(fleet), choice)
     }

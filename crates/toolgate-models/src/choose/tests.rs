@@ -270,7 +270,8 @@ async fn a_check_costs_nothing_and_shows_no_key() {
     ours.url.clone_from(&server.url);
     ours.key = "s3cret-key".to_owned();
     let choice = chosen(&ours, &[]).await.unwrap();
-    assert_eq!(check(&choice).await, Ok(vec!["m-1".to_owned()]));
+    let (names, is_all) = (vec!["m-1".to_owned()], true);
+    assert_eq!(check(&choice).await, Ok(Listed::Models { names, is_all }));
     let request = server.request().await;
     assert!(
         request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),

@@ -231,6 +231,13 @@ impl Running<'_> {
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
         let result = cut::result(call, &wire_name, &outcome);
+        if result.text.len() > most {
+            let (all, told) = (cut::size(result.text.len()), cut::size(most));
+            self.listener.event(Event::Notice(&format!(
+                "of the result of '{}' ({all}) the model is told {told}: no more has room beside the rest, or model.maxResult says so",
+                escape(&call.name)
+            )));
+        }
         let used = UsedTool {
             id: call.id.clone(),
             arguments: call.arguments.clone(),

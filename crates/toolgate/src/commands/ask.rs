@@ -56,16 +56,15 @@ pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit>
     exit
 }
 
-/// The words of the command line; `-`, or no words at all, stands for what is piped in.
+/// The words of the command line; `-` behind them, or no words at all, stands for what is piped in. Between words it is a minus.
 fn text(words: &[String]) -> anyhow::Result<String> {
-    let typed: Vec<&str> = words
-        .iter()
-        .map(String::as_str)
-        .filter(|word| *word != "-")
-        .collect();
+    let (typed, wants_stdin) = match words {
+        [typed @ .., last] if last == "-" => (typed, true),
+        [] => (words, !std::io::stdin().is_terminal()),
+        _ => (words, false),
+    };
     let mut text = typed.join(" ");
-    let wants_stdin = typed.len() < words.len();
-    if wants_stdin || (typed.is_empty() && !std::io::stdin().is_terminal()) {
+    if wants_stdin {
         let piped = stdin()?;
         let gap = if text.is_empty() { "" } else { "\n\n" };
         text = format!("{text}{gap}{}", piped.trim_end());
@@ -167,9 +166,14 @@ fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, stream
     if turn.end == TurnEnd::Failed {
         say::note(&setting.doctor(&setting.wanted));
     }
+    if !say::is_followed() && needed_approval(turn) {
+        say::note("nobody could be asked for approval; --yes gives it beforehand");
+    }
     if stands_in(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
         let doctor = setting.doctor(&setting.wanted);
-        say::note(&format!("{NO_MODEL}; {doctor}"));
+        // The others are not set up; this one is looked for.
+        let first = chosen.passed_over.first().map_or("", String::as_str);
+        say::note(&format!("{NO_MODEL} ({first}); {doctor}"));
     }
     exit
 }
@@ -177,6 +181,14 @@ fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, stream
 /// True if sentences are matched because there is no model, and not because somebody wanted it so.
 fn stands_in(chosen: &Chosen) -> bool {
     chosen.client.provider() == Provider::Intents && !chosen.passed_over.is_empty()
+}
+
+fn needed_approval(turn: &Turn) -> bool {
+    let mut calls = turn.rounds.iter().flat_map(|round| &round.calls);
+    calls.any(|call| {
+        let error = call.outcome.result.as_ref().err();
+        error.is_some_and(|error| error.to_string().ends_with("needs approval"))
+    })
 }
 
 fn has_no_calls(turn: &Turn) -> bool {

@@ -48,6 +48,7 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         ("what is 6 times 7", "42"),
         ("which day of the week was 1982-04-24", "Saturday"),
         ("what is -5 plus 3", "-2"),
+        ("what is 5 - 3", "5 - 3 = 2"),
     ] {
         // As they are typed: without quotes.
         let words: Vec<&str> = question.split(' ').collect();
@@ -56,7 +57,7 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }
     // What fails is also in the log; what only a model could answer says how to have one.
-    let no_model = "no model is configured or reachable, so only simple sentences are understood";
+    let no_model = "no model is configured or reachable, so only simple sentences are understood (ollama: nobody answers at";
     for (question, expected, remark) in [
         (
             "please paint the fence",
@@ -308,4 +309,29 @@ fn sentences_can_go_before_the_model() {
     let done = llm.ask("ollama", &["x"]).config(config).done();
     assert!(done.stderr.contains("model.intents: "), "{done:?}");
     assert_eq!(done.code, Some(2));
+}
+
+#[test]
+fn tools_that_are_here_are_used_without_any_server() {
+    let config = r#"{ "mcpServers": { "gone": { "command": "no-such-command" } } }"#;
+    for (tools, is_started) in [("math_eval", false), ("math*", true)] {
+        let question = ["--tools", tools, "what is 6 times 7"];
+        let run = Run::new(["ask"]).args(&question).config(config);
+        let done = alone(run.env("TOOLGATE_CONFIG", "toolgate.json")).done();
+        assert!(done.stdout.contains("42"), "{done:?}");
+        assert_eq!(done.stderr.contains("gone"), is_started, "{done:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_late_is_named() {
+    let config = r#"{ "mcpServers": { "late": { "command": "sleep", "args": ["600"], "startTimeout": "5m" } } }"#;
+    let run = Run::new(["ask", "what is 6 times 7"]).config(config);
+    let done = alone(run.env("TOOLGATE_CONFIG", "toolgate.json")).done();
+    assert!(done.stdout.contains("42"), "{done:?}");
+    let expected = "MCP server has not answered yet: its tools are not offered";
+    assert!(
+        done.stderr.contains(expected) && done.stderr.contains("late"),
+        "{done:?}"
+    );
 }

@@ -103,6 +103,27 @@ async fn d6_a_result_that_is_too_large_is_cut_visibly_and_kept_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_person_is_told_that_the_model_sees_only_a_part() {
+    for (length, expected) in [
+        (
+            5000,
+            &[
+                "of the result of 'give' (5.0 kB) the model is told 1.0 kB: no more has room beside the rest, or model.maxResult says so",
+            ][..],
+        ),
+        (1000, &[]),
+    ] {
+        let give = tool("give", move |_| async move {
+            Ok(ToolOutput::text("x".repeat(length)))
+        });
+        let script = Script::new([calls([call("a", "give", json!({}))])]);
+        let mut conversation =
+            conversation_with(&script, [give], |settings| settings.max_result = 1000);
+        assert_eq!(say(&mut conversation, "?").await.notices, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn d6_a_result_that_just_fits_is_not_cut() {
     let (result, conversation) = told(ToolOutput::text("x".repeat(1000)), 1000).await;
     assert_eq!(result.text.len(), 1000);
