@@ -106,21 +106,9 @@ fn tell_once(
     }
     conversation.told = Some(Arc::clone(catalog));
     let provider = conversation.client.provider();
-    if let [first, others @ ..] = catalog.left_out() {
-        /// The names of more fill the screen.
-        const MOST: usize = 10;
-        let names = others.iter().take(MOST);
-        let mut more: String = names
-            .map(|other| format!(", nor '{}'", escape(&other.name)))
-            .collect();
-        if others.len() > MOST {
-            more.push_str(&format!(", nor {} more", others.len() - MOST));
-        }
-        listener.event(Event::Notice(&format!(
-            "{provider} can not be offered the tool '{}' ({}){more}",
-            escape(&first.name),
-            escape(&first.reason)
-        )));
+    if let Some(names) = left_out(catalog) {
+        let text = format!("{provider} can not be offered the tool {names}");
+        listener.event(Event::Notice(&text));
     }
     let pinned = catalog.places(&conversation.settings.pinned_tools);
     let names: Vec<String> = pinned
@@ -146,4 +134,21 @@ fn tell_once(
         };
         listener.event(Event::Notice(&text));
     }
+}
+
+/// The tools that a provider can not be offered, the first with the reason.
+fn left_out(catalog: &Catalog) -> Option<String> {
+    /// The names of more fill the screen.
+    const MOST: usize = 10;
+    let [first, others @ ..] = catalog.left_out() else {
+        return None;
+    };
+    let mut text = format!("'{}' ({})", escape(&first.name), escape(&first.reason));
+    for other in others.iter().take(MOST) {
+        text.push_str(&format!(", nor '{}'", escape(&other.name)));
+    }
+    if others.len() > MOST {
+        text.push_str(&format!(", nor {} more", others.len() - MOST));
+    }
+    Some(text)
 }

@@ -11,7 +11,7 @@ use toolgate_models::TurnEnd;
 
 use crate::checklist::with_arguments;
 use crate::house::House;
-use crate::talk::{APIS, Talk, asks_for_oslo};
+use crate::talk::{APIS, Talk, asks_for_oslo, golden};
 
 #[tokio::test]
 async fn words_before_a_call_are_told_and_kept() {
@@ -134,6 +134,28 @@ async fn a_picture_reaches_who_can_look_and_is_named_to_who_can_not() {
             );
             assert!(text.to_lowercase().contains("image"), "{api:?}: {text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn every_byte_of_a_last_request_is_known_with_all_settings_and_a_picture() {
+    for api in APIS {
+        let call = Answer::call("call_1", "camera", &json!({}));
+        let script = Script::new([call, Answer::text("Nice.")]);
+        let mut talk = Talk::with(api, script, House::new(), |settings| {
+            settings.system = "Be brief.".to_owned();
+            settings.max_tool_rounds = 1;
+            settings.max_tokens = 100;
+            settings.temperature = Some(0.5);
+            settings.seed = Some(7);
+            // Only servers that are not OpenAI itself know of thinking.
+            settings.think = (api != Api::OpenAi).then_some(false);
+        })
+        .await;
+        let turn = talk.says("look").await;
+        assert_eq!(turn.end, TurnEnd::RoundLimit, "{api:?}");
+        let name = format!("{api:?}-last.json").to_lowercase();
+        golden(&name, &talk.fake.requests()[1].body);
     }
 }
 

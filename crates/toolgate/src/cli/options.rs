@@ -163,7 +163,7 @@ pub(crate) struct ResumeOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AskOptions {
-    /// The question; - stands for what is piped in, and so does nothing at all
+    /// The question; - at its end stands for what is piped in, and so does nothing at all
     #[arg(value_name = "TEXT", allow_negative_numbers = true)]
     pub(crate) text: Vec<String>,
     /// Print the whole record as a JSON object: answer, rounds, calls, notices, tokens
