@@ -51,7 +51,8 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
     let callers = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{callers}-b7ad6b7169203331-01");
     let mut traces = Vec::new();
-    for headers in [vec![], vec![("traceparent", parent.as_str())]] {
+    let traced = vec![("traceparent", parent.as_str()), ("tracestate", "a=1")];
+    for headers in [vec![], traced] {
         let body = json!({ "message": "echo twice" }).to_string();
         let path = "/api/chat";
         let answer = send(home.address, &Method::POST, path, &headers, body).await;
@@ -64,8 +65,11 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
             .unwrap()
         {
             let path = format!("/api/calls/{}", call["id"].as_str().unwrap());
-            let trace = home.get(&path).await.json()["trace_id"].take();
+            let mut call = home.get(&path).await.json();
+            let trace = call["trace_id"].take();
             traces.push(trace.as_str().unwrap().to_owned());
+            let has_state = call["result"].to_string().contains("tracestate");
+            assert_eq!(has_state, !headers.is_empty(), "{call}");
         }
     }
     assert_eq!(traces[0], traces[1]);

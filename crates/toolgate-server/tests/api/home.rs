@@ -107,8 +107,12 @@ fn add_tools(
         "additionalProperties": false,
     });
     let usual = Annotations::default();
-    let echo = |arguments: Value, _| -> ToolFuture<'static> {
-        Box::pin(async move { Ok(ToolOutput::json(json!({ "echo": arguments }))) })
+    let echo = |arguments: Value, context: CallContext| -> ToolFuture<'static> {
+        let mut told = json!({ "echo": arguments });
+        if let Some(state) = context.trace_state() {
+            told["tracestate"] = state.into();
+        }
+        Box::pin(async move { Ok(ToolOutput::json(told)) })
     };
     for name in ["echo", "a/b", "..", "up:to.date"] {
         manager.add(tool(name, any(), Annotations::READ_ONLY, echo));
