@@ -1,5 +1,6 @@
 //! `toolgate chat`: a conversation, turn by turn.
 
+mod asleep;
 mod editor;
 mod input;
 mod orders;
@@ -26,7 +27,7 @@ use crate::reload::{self, Reload};
 use crate::say;
 use crate::servers::{Admitted, Fleet};
 use crate::talk::{self, Occasion, Setting};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Echo, Terminal};
 use input::{Input, Line};
 use orders::Next;
 
@@ -75,6 +76,10 @@ pub(crate) async fn converse(
     admitted: Admitted,
     mut company: Company<'_>,
 ) -> anyhow::Result<Exit> {
+    // A chat that is ended at its prompt must not leave it in the editor's hands.
+    let _terminal = Terminal::remember();
+    // What is typed ahead would stand in the answer; the next prompt shows it.
+    let _unseen = Echo::hidden();
     let (fleet, choice) = setting.start(Some(admitted)).await;
     let followed = fleet.as_ref().filter(|_| company.follows);
     let reload = followed.map_or(Ok(None), |fleet| reload(setting, fleet));
@@ -86,6 +91,7 @@ pub(crate) async fn converse(
     let exit = tokio::select! {
         exit = talk_with(setting, company, choice) => exit,
         never = reload::followed(reload) => match never {},
+        never = terminal::kept_hidden() => match never {},
     };
     if let Some(running) = running {
         running.stop().await;
@@ -163,8 +169,6 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
     if let Some(text) = setting.unmatched() {
         tracing::warn!("{text}");
     }
-    // A chat that is ended at its prompt must not leave it in the editor's hands.
-    let _terminal = Terminal::remember();
     let mut input = Input::new(company.source);
     chat.turns(&mut input).await
 }

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::open;
 use crate::llm::Llm;
+use crate::terminal::Terminal;
 
 #[test]
 fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
@@ -124,4 +125,76 @@ fn lines_that_come_together_are_all_read() {
     llm.asked(3);
     let last = llm.requests()[2].json()["messages"].to_string();
     assert!(last.contains("two") && last.contains("three"), "{last}");
+}
+
+#[test]
+fn what_is_typed_ahead_is_not_seen_before_the_next_prompt_and_what_answers_a_question_is() {
+    let gate = Arc::new(Semaphore::new(0));
+    let call = Answer::call("c", "echo", &json!({ "text": "hello" }));
+    let llm = Llm::new([call, Answer::text("The quick brown fox").behind(&gate)]);
+    let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
+        return;
+    };
+    terminal.shows("\n›");
+    terminal.line("say hello");
+    terminal.shows("Run echo? [y/N]");
+    terminal.keys(&["-l", "yes"]);
+    terminal.ends_with("[y/N]\nyes");
+    terminal.keys(&["Enter"]);
+    llm.asked(2);
+    terminal.shows("waiting for the model");
+    terminal.line("/quix");
+    terminal.keys(&["-l", "typed ahead"]);
+    // Seen at once, if it is seen at all.
+    terminal.shows("waiting for the model 1.");
+    let screen = terminal.screen();
+    assert!(
+        !screen.contains("typed") && !screen.contains("/quix"),
+        "{screen}"
+    );
+    assert_eq!(screen.matches("waiting").count(), 1, "{screen}");
+    gate.add_permits(1);
+    let screen = terminal.ends_with("\n› typed ahead");
+    assert!(screen.contains("\nThe quick brown fox\n"), "{screen}");
+    assert!(
+        screen.contains("\n› /quix\nerror: there is no /quix"),
+        "{screen}"
+    );
+    terminal.keys(&["C-u", "C-d"]);
+    terminal.shows("left with 0");
+    terminal.line("seen again");
+    terminal.shows("seen again\nseen again");
+}
+
+#[test]
+fn ctrl_z_and_fg_go_on_at_the_prompt_and_in_a_turn() {
+    let gate = Arc::new(Semaphore::new(0));
+    let llm = Llm::new([Answer::text("here I am").behind(&gate)]);
+    let ollama = format!("OLLAMA_HOST={}", llm.url());
+    // A shell such as bash sets the terminal right before it asks for the next command.
+    let sleep = "stty sane; echo asleep; read awake; fg";
+    let command = format!("chat -p ollama; {sleep}; {sleep}");
+    let Some(terminal) = Terminal::open_with_jobs("{}", &ollama, &command) else {
+        return;
+    };
+    terminal.ends_with("\n›");
+    terminal.keys(&["-l", "helo"]);
+    terminal.keys(&["Left", "C-z"]);
+    terminal.ends_with("\nasleep");
+    terminal.line("awake");
+    terminal.ends_with("\n› helo");
+    terminal.keys(&["l", "End", "?"]);
+    terminal.ends_with("\n› hello?");
+    terminal.keys(&["Enter"]);
+    llm.asked(1);
+    terminal.shows("waiting for the model");
+    terminal.keys(&["C-z"]);
+    terminal.ends_with(" sasleep");
+    terminal.line("awake");
+    terminal.ends_with(" s");
+    terminal.keys(&["-l", "unseen"]);
+    gate.add_permits(1);
+    let screen = terminal.ends_with("\n› unseen");
+    assert!(screen.contains("here I am"), "{screen}");
+    assert_eq!(screen.matches("unseen").count(), 1, "{screen}");
 }
