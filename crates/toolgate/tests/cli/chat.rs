@@ -166,6 +166,27 @@ fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
 }
 
 #[test]
+fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
+    let folder = tempfile::tempdir().unwrap();
+    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let orders = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
+    let home = folder.path().display();
+    let run = Run::new(["chat", "-p", "ollama"])
+        .within(folder.path())
+        .env("HOME", &home.to_string())
+        .stdin(orders);
+    let done = llm.known_to(run, "ollama").done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for expected in [
+        format!("saved in {home}/talk.json\nsaved in my talk.json\nsaved in {home}/b.json\n"),
+        format!("2 messages from {home}/talk.json\n2 messages from my talk.json\n"),
+    ] {
+        assert!(done.stderr.contains(&expected), "{expected}: {done:?}");
+    }
+    assert!(folder.path().join("my talk.json").exists());
+}
+
+#[test]
 fn the_time_of_a_turn_stays_when_the_model_and_the_conversation_change() {
     let llm = Llm::new([Answer::black_hole()]);
     let run = Run::new(["chat", "-p", "intents", "--timeout", "300ms"])

@@ -1,6 +1,6 @@
 //! What can be typed besides a question: `/tools`, `/model` and the like.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -8,7 +8,8 @@ use toolgate_core::{Pattern, escape, nearest};
 
 use super::Chat;
 use crate::commands::{first_sentence, table};
-use crate::{exit, say, talk};
+use crate::config::resolved;
+use crate::{exit, say, talk, wiring};
 
 /// Every order, how it is written, and what it does.
 pub(super) const ORDERS: [(&str, &str, &str); 8] = [
@@ -132,24 +133,25 @@ impl Chat<'_> {
         Ok(())
     }
 
-    fn save(&self, file: &str) -> anyhow::Result<()> {
-        if file.is_empty() {
+    fn save(&self, text: &str) -> anyhow::Result<()> {
+        if text.is_empty() {
             bail!("/save where? Give a file");
         }
-        talk::expect_savable(Path::new(file))?;
-        talk::save(&self.conversation, Path::new(file))?;
-        say::note(&format!("saved in {}", escape(file)));
+        let file = file(text);
+        talk::expect_savable(&file)?;
+        talk::save(&self.conversation, &file)?;
+        say::note(&format!("saved in {}", escape(&file.to_string_lossy())));
         Ok(())
     }
 
-    fn resume(&mut self, file: &str) -> anyhow::Result<()> {
-        if file.is_empty() {
+    fn resume(&mut self, text: &str) -> anyhow::Result<()> {
+        if text.is_empty() {
             bail!("/resume what? Give a file that /save has written");
         }
-        let path = Some(Path::new(file));
-        let resumed = self.setting.conversation(&self.chosen, path);
+        let file = file(text);
+        let resumed = self.setting.conversation(&self.chosen, Some(&file));
         self.conversation = resumed.context("the conversation stays as it is")?;
-        self.tell_resumed(Path::new(file));
+        self.tell_resumed(&file);
         Ok(())
     }
 
@@ -158,6 +160,16 @@ impl Chat<'_> {
         let file = escape(&file.to_string_lossy());
         say::note(&format!("{count} messages from {file}"));
     }
+}
+
+/// A file as a person writes it, who is used to a shell: with quotes around it, or `~/` for the home folder.
+fn file(text: &str) -> PathBuf {
+    let unquoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .filter(|inner| !inner.is_empty());
+    let path = Path::new(unquoted.unwrap_or(text));
+    resolved(path, Path::new(""), &wiring::environment)
 }
 
 fn help() {
