@@ -2,9 +2,11 @@ mod keys;
 mod screen;
 
 use std::io::{BufRead, BufReader, Write};
+use std::process::Child;
 
 use fakellm::{Answer, Script};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::llm::{Llm, alone, weekday_call};
 use crate::run::{Done, Run};
@@ -81,9 +83,8 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     assert!(last.contains("first") && last.contains("second"), "{last}");
 }
 
-#[test]
-fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
-    let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of it")).collect();
+/// A chat in which a tool has given more than its model may see, so many times in one reply.
+fn cut(lines: &[String], times: usize) -> (Llm, Child, TempDir) {
     let config = json!({
         "model": { "maxResult": "1KiB" },
         "tools": [{
@@ -91,12 +92,20 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
             "implementation": { "type": "mock", "mock_response": lines.join("\n") },
         }],
     });
-    let llm = Llm::new([
-        Answer::call("c", "long", &json!({})),
-        Answer::text("It is long."),
-    ]);
+    let first = Answer::call("c0", "long", &json!({}));
+    let calls = (1..times).fold(first, |answer, n| {
+        answer.and_call(&format!("c{n}"), "long", &json!({ "n": n }))
+    });
+    let llm = Llm::new([calls, Answer::text("It is long.")]);
     let run = Run::new(["chat", "-p", "ollama"]).config(&config.to_string());
-    let (mut child, _folder) = llm.known_to(run, "ollama").start_open();
+    let (child, folder) = llm.known_to(run, "ollama").start_open();
+    (llm, child, folder)
+}
+
+#[test]
+fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
+    let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of it")).collect();
+    let (llm, mut child, _folder) = cut(&lines, 1);
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || stdout.next().unwrap().unwrap();
@@ -113,11 +122,39 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
     assert!(told.contains(&format!("kept under call id {id}")), "{told}");
     assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
     let done = Done::from(child.wait_with_output().unwrap());
-    assert!(done.stderr.contains("no result was too large"), "{done:?}");
-    assert!(
-        done.stderr.contains("no result is kept under 'nope'"),
-        "{done:?}"
-    );
+    for expected in [
+        "no result was too large",
+        "no result is kept under 'nope'",
+        "/result long shows it",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}: {done:?}");
+    }
+}
+
+#[test]
+fn a_result_is_meant_by_a_part_of_its_id_or_by_its_tool_if_that_is_one_alone() {
+    let lines: Vec<String> = (0..500).map(|n| format!("line {n} of it")).collect();
+    for times in [1, 2] {
+        let (_llm, mut child, _folder) = cut(&lines, times);
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next = || stdout.next().unwrap().unwrap();
+        writeln!(stdin, "how long\n/result").unwrap();
+        assert_eq!(next(), "It is long.");
+        let ids: Vec<String> = (0..times).map(|_| next()[..32].to_owned()).collect();
+        let (beginning, end) = (&ids[0][..6], &ids[0][26..]);
+        writeln!(stdin, "/result {beginning}\n/result {end}\n/result long").unwrap();
+        drop(stdin);
+        let shown: Vec<String> = std::iter::from_fn(|| stdout.next()?.ok()).collect();
+        let expected = if times == 1 { 3 } else { 1 };
+        assert_eq!(shown, vec![lines.clone(); expected].concat(), "{times}");
+        let done = Done::from(child.wait_with_output().unwrap());
+        let several = done
+            .stderr
+            .matches("several results are kept under")
+            .count();
+        assert_eq!(several, 3 - expected, "{done:?}");
+    }
 }
 
 #[test]
