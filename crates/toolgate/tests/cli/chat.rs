@@ -43,7 +43,7 @@ fn piped_in_one_line_is_one_turn() {
 #[test]
 fn orders_work_in_a_pipe_too() {
     let done = alone(Run::new(["chat"]))
-        .stdin("/tools date*\n/model\n/nope\n/quit\nnever\n")
+        .stdin("/tools date*,nix*\n/model\n/nope\n/\n/ hlp\n/quit\nnever\n")
         .done();
     assert!(done.stdout.starts_with("datetime\tbuiltin\t"), "{done:?}");
     assert_eq!(done.stdout.lines().count(), 1, "{done:?}");
@@ -52,7 +52,13 @@ fn orders_work_in_a_pipe_too() {
             .contains("intents en: no model is configured or reachable"),
         "{done:?}"
     );
-    assert!(done.stderr.contains("error: there is no /nope"), "{done:?}");
+    for expected in [
+        "error: there is no /nope",
+        "error: a slash needs a word right behind it; /help shows what there is",
+        "error: a slash needs a word right behind it; did you mean /help?",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}: {done:?}");
+    }
 }
 
 #[test]
