@@ -8,10 +8,11 @@ use anstyle::{AnsiColor, Style};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{CallArguments, Event, Listener, ModelCall};
+use unicode_width::UnicodeWidthStr;
 
 use crate::clean::Cleaner;
 use crate::say;
-use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line, fitting};
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 120;
@@ -309,10 +310,8 @@ impl Screen {
         self.catch_up();
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
-        let line = |title: &str, since: Instant| {
-            let elapsed = since.elapsed().as_secs_f64();
-            format!("{frame} {title} {elapsed:.1} s")
-        };
+        let width = spinner::width();
+        let line = |title: &str, since: Instant| timed(frame, title, since.elapsed(), width);
         let mut lines: Vec<String> = self
             .running
             .iter()
@@ -332,6 +331,17 @@ impl Screen {
             spinner::draw(&lines);
         }
     }
+}
+
+/// What goes on, and for how long. Where not all of it fits, the time is what changes.
+fn timed(frame: char, title: &str, elapsed: Duration, width: usize) -> String {
+    let time = format!(" {:.1} s", elapsed.as_secs_f64());
+    let room = width.saturating_sub(2 + time.width());
+    if title.width() <= room {
+        return format!("{frame} {title}{time}");
+    }
+    let shown = fitting(title, room.saturating_sub(1));
+    format!("{frame} {shown}…{time}")
 }
 
 /// The tool and its arguments, in one line that drives no terminal and shows no secret.
@@ -395,6 +405,20 @@ mod tests {
             assert_eq!(display.screen().has_shown, expected);
             display.event(Event::Void);
             assert!(!display.screen().has_shown);
+        }
+    }
+
+    #[test]
+    fn arguments_are_cut_before_the_time_is() {
+        for (title, width, expected) in [
+            ("echo {\"a\":1}", 40, "⠋ echo {\"a\":1} 1.5 s"),
+            ("echo {\"a\":1}", 20, "⠋ echo {\"a\":1} 1.5 s"),
+            ("echo {\"a\":1}", 19, "⠋ echo {\"a\":… 1.5 s"),
+            ("echo 日本語", 16, "⠋ echo 日… 1.5 s"),
+            ("echo", 0, "⠋ … 1.5 s"),
+        ] {
+            let line = timed('⠋', title, Duration::from_millis(1500), width);
+            assert_eq!(line, expected, "{width}");
         }
     }
 

@@ -79,6 +79,10 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    pub(crate) fn resize(&self, columns: usize) {
+        self.tmux(&["resize-window", "-x", &columns.to_string()]);
+    }
+
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }

@@ -67,6 +67,12 @@ fn a_person_sees_what_runs_for_how_long() {
         );
         assert!(line.trim_end().ends_with(" s"), "{line}");
     }
+    // Where there is no room for all of it, the time stays.
+    terminal.resize(30);
+    let screen = terminal.shows("\"dog… ");
+    let line = screen.lines().find(|line| line.contains("dog…"));
+    assert!(line.unwrap().trim_end().ends_with(" s"), "{screen}");
+    terminal.resize(80);
     terminal.keys(&["C-c"]);
     let screen = terminal.shows("stopped;");
     assert!(!screen.contains(|c| "⠋⠙⠸⠴⠦⠇⠏⠛".contains(c)), "{screen}");
