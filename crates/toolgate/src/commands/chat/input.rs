@@ -47,6 +47,11 @@ impl Source {
     pub(super) fn is_live(&self) -> bool {
         matches!(self, Self::Person)
     }
+
+    /// True if a person types lines though the answers go elsewhere, where there is no prompt.
+    pub(super) fn is_typed(&self) -> bool {
+        matches!(self, Self::Pipe) && std::io::stdin().is_terminal()
+    }
 }
 
 /// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.

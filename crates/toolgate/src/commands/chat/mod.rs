@@ -2,6 +2,7 @@
 
 mod asleep;
 mod editor;
+mod greeting;
 mod input;
 mod orders;
 mod result;
@@ -162,7 +163,7 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
         terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
         onlooker: company.onlooker,
     };
-    chat.introduce();
+    chat.introduce(&company.source);
     if let Some(file) = company.resume {
         chat.tell_resumed(file);
     }
@@ -174,33 +175,6 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
 }
 
 impl Chat<'_> {
-    fn introduce(&self) {
-        let tools = self.setting.toolbox.current().tools().len();
-        let who = talk::described(&self.chosen);
-        let text = format!("{who}: {}", self.chosen.why);
-        tracing::info!("{text}");
-        for reason in &self.chosen.passed_over {
-            tracing::info!("{reason}");
-        }
-        if !(self.is_live && say::is_followed()) {
-            return;
-        }
-        let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-        let noun = if tools == 1 { "tool" } else { "tools" };
-        say::line(&format!(
-            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}){dim:#}",
-            self.chosen.why
-        ));
-        if self.chosen.client.provider() == toolgate_models::Provider::Intents {
-            for reason in &self.chosen.passed_over {
-                say::line(&format!("{dim}· {reason}{dim:#}"));
-            }
-        }
-        say::line(&format!(
-            "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
-        ));
-    }
-
     /// Until the person leaves, or the pipe ends.
     async fn turns(&mut self, input: &mut Input) -> anyhow::Result<Exit> {
         loop {

@@ -190,3 +190,19 @@ fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
     let screen = terminal.shows("It was a Saturday.");
     assert!(!screen.contains("Let me look."), "{screen}");
 }
+
+#[test]
+fn where_stdout_goes_elsewhere_a_person_is_told_how_to_type() {
+    let llm = Llm::new([Answer::text("It was a Saturday.")]);
+    let Some(terminal) = open_with(&llm, "{}", ">answers") else {
+        return;
+    };
+    terminal.ends_with("one line is one turn, Ctrl-D ends");
+    terminal.keys(&["-l", "which day?"]);
+    terminal.ends_with("Ctrl-D ends\nwhich day?");
+    terminal.keys(&["Enter"]);
+    terminal.keys(&["C-d"]);
+    terminal.shows("left with 0");
+    let answers = std::fs::read_to_string(terminal.home().join("answers")).unwrap();
+    assert_eq!(answers, "It was a Saturday.\n");
+}
