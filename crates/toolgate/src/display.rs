@@ -1,20 +1,22 @@
 //! What a person sees while a model answers: words as they come, and the tools as they run.
 
+mod line;
+
+pub(crate) use line::seconds;
+
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
-use toolgate_models::{CallArguments, Event, Listener, ModelCall};
+use toolgate_models::{Event, Listener, ModelCall};
 
 use crate::clean::Cleaner;
 use crate::say;
 use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+use line::{timed, title};
 
-/// How much of a call's arguments is shown.
-const SHOWN_ARGUMENTS: usize = 120;
 /// How much of an error is shown; the model gets all of it.
 const SHOWN_ERROR: usize = 300;
 /// Ours, but names in it may be anybody's.
@@ -309,10 +311,8 @@ impl Screen {
         self.catch_up();
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
-        let line = |title: &str, since: Instant| {
-            let elapsed = since.elapsed().as_secs_f64();
-            format!("{frame} {title} {elapsed:.1} s")
-        };
+        let width = spinner::width();
+        let line = |title: &str, since: Instant| timed(frame, title, since.elapsed(), width);
         let mut lines: Vec<String> = self
             .running
             .iter()
@@ -334,48 +334,9 @@ impl Screen {
     }
 }
 
-/// The tool and its arguments, in one line that drives no terminal and shows no secret.
-fn title(call: &ModelCall, redactor: &Redactor) -> String {
-    let name = escape(&call.name);
-    let arguments = match &call.arguments {
-        CallArguments::Object(object) if object.is_empty() => return name,
-        CallArguments::Object(object) => {
-            redactor.json(&serde_json::Value::Object(object.clone()), SHOWN_ARGUMENTS)
-        }
-        CallArguments::Unusable(text) => redactor.line(text, SHOWN_ARGUMENTS),
-    };
-    format!("{name} {arguments}")
-}
-
-/// `12 ms`, `1.2 s`.
-pub(crate) fn seconds(duration: Duration) -> String {
-    match duration.as_millis() {
-        millis @ 0..1000 => format!("{millis} ms"),
-        _ => format!("{:.1} s", duration.as_secs_f64()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_call_is_told_in_one_line_without_secrets() {
-        let redactor = Redactor::new(["hunter22".to_owned()]);
-        for (arguments, expected) in [
-            ("{}", "echo"),
-            (r#"{"city": "Oslo"}"#, r#"echo {"city":"Oslo"}"#),
-            (r#"{"a": "x hunter22"}"#, r#"echo {"a":"x [REDACTED]"}"#),
-            ("{\"a\": \u{1b}", "echo {\"a\": \\u{1b}"),
-        ] {
-            let call = ModelCall {
-                id: "1".to_owned(),
-                name: "echo".to_owned(),
-                arguments: CallArguments::read(arguments),
-            };
-            assert_eq!(title(&call, &redactor), expected);
-        }
-    }
 
     #[test]
     fn only_words_that_were_seen_are_taken_back() {
@@ -395,18 +356,6 @@ mod tests {
             assert_eq!(display.screen().has_shown, expected);
             display.event(Event::Void);
             assert!(!display.screen().has_shown);
-        }
-    }
-
-    #[test]
-    fn times_are_short() {
-        for (millis, expected) in [
-            (0, "0 ms"),
-            (999, "999 ms"),
-            (1000, "1.0 s"),
-            (61_234, "61.2 s"),
-        ] {
-            assert_eq!(seconds(Duration::from_millis(millis)), expected);
         }
     }
 }

@@ -9,7 +9,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::spinner::Spinner;
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, Echo};
 
 /// One reader at a time: two that wait for the same line would get each other's answers.
 static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
@@ -28,7 +28,7 @@ pub(crate) async fn ask<T: Send + 'static>(
         // Whoever reads next waits until this thread has stopped reading.
         let _turn = turn;
         // Whoever answers wants to see what they type, also where nobody else does.
-        let _seen = Terminal::echoing(true);
+        let _seen = Echo::shown();
         forget_typed();
         question(&mut || line(&flag))
     });

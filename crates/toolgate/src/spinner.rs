@@ -46,6 +46,12 @@ pub(crate) fn clear_line() {
     }
 }
 
+/// Leaves the last lines where they are: others have written below them.
+pub(crate) fn leave_drawn() {
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    drawn.clear();
+}
+
 /// What takes back the lines that were drawn last.
 fn taken_back() -> String {
     let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! What each command takes.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -144,7 +145,7 @@ pub(crate) struct ModelOptions {
     #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
     /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
-    #[arg(short, long, value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(short, long, value_name = "PATTERN", value_delimiter = ',', value_parser = trimmed)]
     pub(crate) tools: Vec<String>,
     /// Approve every call that the policy asks about
     #[arg(short, long)]
@@ -254,6 +255,11 @@ pub(crate) struct VoiceOptions {
 const HEARING: &str = "Hearing";
 const SPEAKING: &str = "Speaking";
 const OFFERING: &str = "Offering";
+
+/// A pattern, without the space that people write after a comma.
+fn trimmed(text: &str) -> Result<String, Infallible> {
+    Ok(text.trim().to_owned())
+}
 
 /// An address that can be one.
 fn wyoming(text: &str) -> Result<String, String> {

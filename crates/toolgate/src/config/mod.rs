@@ -365,7 +365,7 @@ fn in_plain_words(problem: &str) -> String {
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.
-fn resolved(path: &Path, folder: &Path, environment: Environment<'_>) -> PathBuf {
+pub(crate) fn resolved(path: &Path, folder: &Path, environment: Environment<'_>) -> PathBuf {
     match (path.strip_prefix("~"), environment("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => folder.join(path),

@@ -19,6 +19,15 @@ impl Terminal {
     /// Runs a command line of the program, as a shell reads it, with a variable and a configuration. Nothing where there is no
     /// tmux; with `CI=true` that is a failure.
     pub(crate) fn open(config: &str, variable: &str, command: &str) -> Option<Self> {
+        Self::open_as("sh", config, variable, command)
+    }
+
+    /// The same by a shell that stops what it runs at Ctrl-Z, and goes on itself.
+    pub(crate) fn open_with_jobs(config: &str, variable: &str, command: &str) -> Option<Self> {
+        Self::open_as("sh -m", config, variable, command)
+    }
+
+    fn open_as(shell: &str, config: &str, variable: &str, command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(
                 std::env::var("CI").as_deref() != Ok("true"),
@@ -37,7 +46,8 @@ impl Terminal {
         let command = terminal.command(variable, command);
         let size = ["-x", "80", "-y", "30"];
         let session = [&["-f", "/dev/null", "new-session", "-d"][..], &size];
-        terminal.tmux(&[&session.concat()[..], &["sh", "-c", &command]].concat());
+        let shell: Vec<&str> = shell.split(' ').collect();
+        terminal.tmux(&[&session.concat()[..], &shell, &["-c", &command]].concat());
         Some(terminal)
     }
 
@@ -67,6 +77,10 @@ impl Terminal {
             .unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn resize(&self, columns: usize) {
+        self.tmux(&["resize-window", "-x", &columns.to_string()]);
     }
 
     pub(crate) fn keys(&self, keys: &[&str]) {

@@ -86,18 +86,21 @@ fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
 
 #[test]
 fn only_the_tools_that_were_chosen_are_offered() {
-    let llm = Llm::new([Answer::text("ok")]);
-    let done = llm
-        .ask("ollama", &["-t", "date*", "--tools", "echo", "x"])
-        .done();
-    assert_eq!(done.code, Some(0), "{done:?}");
-    let request = llm.requests()[0].json();
-    let tools = request["tools"].as_array().unwrap();
-    let names: Vec<_> = tools
-        .iter()
-        .map(|tool| tool["function"]["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["datetime", "echo"]);
+    for chosen in [
+        &["-t", "date*", "--tools", "echo"][..],
+        &["--tools", "datetime, echo"],
+    ] {
+        let llm = Llm::new([Answer::text("ok")]);
+        let done = llm.ask("ollama", &[chosen, &["x"]].concat()).done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let request = llm.requests()[0].json();
+        let tools = request["tools"].as_array().unwrap();
+        let names: Vec<_> = tools
+            .iter()
+            .map(|tool| tool["function"]["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["datetime", "echo"]);
+    }
 }
 
 #[test]

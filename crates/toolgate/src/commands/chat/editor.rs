@@ -15,11 +15,14 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, Config, EventHandler, ExternalPrinter, Helper, KeyCode, KeyEvent, Modifiers};
+use tokio::runtime::Handle;
 
+use super::asleep::Asleep;
 use super::input::Line;
 use super::orders::ORDERS;
 use crate::config::state_folder;
 use crate::prompt::Prompt;
+use crate::terminal::{self, Echo};
 use crate::{say, wiring};
 
 const PROMPT: &str = "› ";
@@ -30,12 +33,14 @@ pub(super) struct Editor {
     history: Option<PathBuf>,
     /// Where something can be said above the line, if that is where the log goes too.
     prompt: Option<Prompt>,
+    asleep: Asleep,
+    runtime: Handle,
     /// The last line was cleared by Ctrl-C already.
     cleared: bool,
 }
 
 impl Editor {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(super) fn new(runtime: Handle) -> anyhow::Result<Self> {
         let config = Config::builder()
             .max_history_size(REMEMBERED)
             .and_then(|config| config.history_ignore_dups(true))
@@ -52,6 +57,11 @@ impl Editor {
             KeyEvent(KeyCode::Enter, Modifiers::ALT),
             EventHandler::Simple(Cmd::Newline),
         );
+        let asleep = Asleep::default();
+        editor.bind_sequence(
+            KeyEvent::ctrl('Z'),
+            EventHandler::Conditional(Box::new(asleep.clone())),
+        );
         let prompt = prompt(&mut editor);
         let history = history();
         if let Some(file) = &history
@@ -64,15 +74,14 @@ impl Editor {
             editor,
             history,
             prompt,
+            asleep,
+            runtime,
             cleared: false,
         })
     }
 
     pub(super) fn next(&mut self) -> anyhow::Result<Line> {
-        let typing = self.prompt.as_ref().map(Prompt::typing);
-        let read = self.editor.readline(PROMPT);
-        drop(typing);
-        match read {
+        match self.read() {
             Ok(line) => {
                 self.cleared = false;
                 self.remember(&line);
@@ -85,6 +94,25 @@ impl Editor {
             }
             Err(ReadlineError::Eof) => Ok(Line::End),
             Err(error) => Err(error).context("cannot read the terminal"),
+        }
+    }
+
+    /// A line, also over several sleeps.
+    fn read(&mut self) -> rustyline::Result<String> {
+        // A terminal that can not be edited on shows what is typed by itself.
+        let _seen = Echo::shown();
+        let (mut before, mut behind) = (String::new(), String::new());
+        loop {
+            let typing = self.prompt.as_ref().map(Prompt::typing);
+            let read = self
+                .editor
+                .readline_with_initial(PROMPT, (&before, &behind));
+            drop(typing);
+            let Some(line) = self.asleep.take() else {
+                return read;
+            };
+            (before, behind) = line;
+            terminal::sleep(&self.runtime);
         }
     }
 

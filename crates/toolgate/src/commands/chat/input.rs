@@ -3,10 +3,12 @@
 use std::io::{BufRead, IsTerminal};
 
 use anyhow::Context;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use toolgate_core::escape;
 
 use super::editor;
+use crate::terminal::Echo;
 use crate::{prompt, questions, say};
 
 /// A longer line is no question.
@@ -45,6 +47,11 @@ impl Source {
     pub(super) fn is_live(&self) -> bool {
         matches!(self, Self::Person)
     }
+
+    /// True if a person types lines though the answers go elsewhere, where there is no prompt.
+    pub(super) fn is_typed(&self) -> bool {
+        matches!(self, Self::Pipe) && std::io::stdin().is_terminal()
+    }
 }
 
 /// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.
@@ -60,9 +67,10 @@ impl Input {
         let is_live = source.is_live();
         let (wanted, mut asked) = mpsc::unbounded_channel();
         let (sender, lines) = mpsc::unbounded_channel();
+        let runtime = Handle::current();
         std::thread::spawn(move || {
             let mut read: Box<dyn FnMut() -> anyhow::Result<Line>> = match source {
-                Source::Person => match editor::Editor::new() {
+                Source::Person => match editor::Editor::new(runtime) {
                     Ok(mut editor) => Box::new(move || editor.next()),
                     Err(error) => {
                         // Nobody waits any more if this can not be sent.
@@ -119,6 +127,7 @@ fn scripted(line: String) -> Line {
 
 /// The next line of a pipe: one line, one turn.
 fn piped() -> anyhow::Result<Line> {
+    let _seen = Echo::shown();
     let mut bytes = Vec::new();
     let stdin = std::io::stdin();
     let mut input = std::io::Read::take(stdin.lock(), LONGEST as u64);

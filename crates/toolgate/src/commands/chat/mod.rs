@@ -1,6 +1,8 @@
 //! `toolgate chat`: a conversation, turn by turn.
 
+mod asleep;
 mod editor;
+mod greeting;
 mod input;
 mod orders;
 mod result;
@@ -26,7 +28,7 @@ use crate::reload::{self, Reload};
 use crate::say;
 use crate::servers::{Admitted, Fleet};
 use crate::talk::{self, Occasion, Setting};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Echo, Terminal};
 use input::{Input, Line};
 use orders::Next;
 
@@ -75,6 +77,10 @@ pub(crate) async fn converse(
     admitted: Admitted,
     mut company: Company<'_>,
 ) -> anyhow::Result<Exit> {
+    // A chat that is ended at its prompt must not leave it in the editor's hands.
+    let _terminal = Terminal::remember();
+    // What is typed ahead would stand in the answer; the next prompt shows it.
+    let _unseen = Echo::hidden();
     let (fleet, choice) = setting.start(Some(admitted)).await;
     let followed = fleet.as_ref().filter(|_| company.follows);
     let reload = followed.map_or(Ok(None), |fleet| reload(setting, fleet));
@@ -86,6 +92,7 @@ pub(crate) async fn converse(
     let exit = tokio::select! {
         exit = talk_with(setting, company, choice) => exit,
         never = reload::followed(reload) => match never {},
+        never = terminal::kept_hidden() => match never {},
     };
     if let Some(running) = running {
         running.stop().await;
@@ -156,47 +163,18 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
         terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
         onlooker: company.onlooker,
     };
-    chat.introduce();
+    chat.introduce(&company.source);
     if let Some(file) = company.resume {
         chat.tell_resumed(file);
     }
     if let Some(text) = setting.unmatched() {
         tracing::warn!("{text}");
     }
-    // A chat that is ended at its prompt must not leave it in the editor's hands.
-    let _terminal = Terminal::remember();
     let mut input = Input::new(company.source);
     chat.turns(&mut input).await
 }
 
 impl Chat<'_> {
-    fn introduce(&self) {
-        let tools = self.setting.toolbox.current().tools().len();
-        let who = talk::described(&self.chosen);
-        let text = format!("{who}: {}", self.chosen.why);
-        tracing::info!("{text}");
-        for reason in &self.chosen.passed_over {
-            tracing::info!("{reason}");
-        }
-        if !(self.is_live && say::is_followed()) {
-            return;
-        }
-        let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-        let noun = if tools == 1 { "tool" } else { "tools" };
-        say::line(&format!(
-            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}){dim:#}",
-            self.chosen.why
-        ));
-        if self.chosen.client.provider() == toolgate_models::Provider::Intents {
-            for reason in &self.chosen.passed_over {
-                say::line(&format!("{dim}· {reason}{dim:#}"));
-            }
-        }
-        say::line(&format!(
-            "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
-        ));
-    }
-
     /// Until the person leaves, or the pipe ends.
     async fn turns(&mut self, input: &mut Input) -> anyhow::Result<Exit> {
         loop {

@@ -1,18 +1,19 @@
 //! What can be typed besides a question: `/tools`, `/model` and the like.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use toolgate_core::{Pattern, escape, nearest};
+use toolgate_core::{Pattern, ToolDefinition, escape, nearest};
 
 use super::Chat;
 use crate::commands::{first_sentence, table};
-use crate::{exit, say, talk};
+use crate::config::resolved;
+use crate::{exit, say, talk, wiring};
 
 /// Every order, how it is written, and what it does.
 pub(super) const ORDERS: [(&str, &str, &str); 8] = [
-    ("/tools", "[PATTERN]", "the tools the model may use"),
+    ("/tools", "[PATTERN,…]", "the tools the model may use"),
     (
         "/model",
         "[PROVIDER[:NAME]]",
@@ -50,7 +51,7 @@ impl<'a> Order<'a> {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let word = name.strip_prefix('/')?;
-        let is_word = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic() || c == '?');
+        let is_word = word.chars().all(|c| c.is_ascii_alphabetic() || c == '?');
         is_word.then_some(Self {
             name,
             rest: rest.trim(),
@@ -72,24 +73,21 @@ impl Chat<'_> {
             }
             "/help" | "/?" => help(),
             "/quit" | "/exit" | "/q" => return Ok(Next::Leave),
-            other => {
-                let known = ORDERS.iter().map(|(name, ..)| *name);
-                let hint = match nearest(other, known, 1).pop() {
-                    Some(name) => format!("did you mean {name}?"),
-                    None => "/help shows what there is".to_owned(),
-                };
-                bail!("there is no {}; {hint}", escape(other));
+            "/" => {
+                let word = order.rest.split_whitespace().next().unwrap_or_default();
+                let hint = hint(&format!("/{word}"));
+                bail!("a slash needs a word right behind it; {hint}");
             }
+            other => bail!("there is no {}; {}", escape(other), hint(other)),
         }
         Ok(Next::Go)
     }
 
-    fn show_tools(&self, pattern: &str) {
+    fn show_tools(&self, patterns: &str) {
         let list = self.setting.toolbox.current();
-        let pattern = (!pattern.is_empty()).then(|| Pattern::new(pattern));
         let definitions = list.tools().iter().map(|tool| tool.definition());
-        let rows: Vec<_> = definitions
-            .filter(|tool| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool)))
+        let rows: Vec<_> = like(definitions.collect(), patterns)
+            .into_iter()
             .map(|tool| {
                 [
                     escape(tool.name()),
@@ -132,24 +130,25 @@ impl Chat<'_> {
         Ok(())
     }
 
-    fn save(&self, file: &str) -> anyhow::Result<()> {
-        if file.is_empty() {
+    fn save(&self, text: &str) -> anyhow::Result<()> {
+        if text.is_empty() {
             bail!("/save where? Give a file");
         }
-        talk::expect_savable(Path::new(file))?;
-        talk::save(&self.conversation, Path::new(file))?;
-        say::note(&format!("saved in {}", escape(file)));
+        let file = file(text);
+        talk::expect_savable(&file)?;
+        talk::save(&self.conversation, &file)?;
+        say::note(&format!("saved in {}", escape(&file.to_string_lossy())));
         Ok(())
     }
 
-    fn resume(&mut self, file: &str) -> anyhow::Result<()> {
-        if file.is_empty() {
+    fn resume(&mut self, text: &str) -> anyhow::Result<()> {
+        if text.is_empty() {
             bail!("/resume what? Give a file that /save has written");
         }
-        let path = Some(Path::new(file));
-        let resumed = self.setting.conversation(&self.chosen, path);
+        let file = file(text);
+        let resumed = self.setting.conversation(&self.chosen, Some(&file));
         self.conversation = resumed.context("the conversation stays as it is")?;
-        self.tell_resumed(Path::new(file));
+        self.tell_resumed(&file);
         Ok(())
     }
 
@@ -158,6 +157,47 @@ impl Chat<'_> {
         let file = escape(&file.to_string_lossy());
         say::note(&format!("{count} messages from {file}"));
     }
+}
+
+/// What to type instead of an order that there is not.
+fn hint(typed: &str) -> String {
+    let known = ORDERS.iter().map(|(name, ..)| *name);
+    match nearest(typed, known, 1).pop() {
+        Some(name) => format!("did you mean {name}?"),
+        None => "/help shows what there is".to_owned(),
+    }
+}
+
+/// The tools that one of the patterns means, all where there is none. A word that means no tool stands for those whose names
+/// have it in them.
+fn like<'a>(tools: Vec<&'a ToolDefinition>, patterns: &str) -> Vec<&'a ToolDefinition> {
+    let texts = patterns.split(',').map(str::trim);
+    let wanted: Vec<(Pattern, Option<&str>)> = texts
+        .filter(|text| !text.is_empty())
+        .map(|text| {
+            let pattern = Pattern::new(text);
+            let is_known = tools.iter().any(|tool| pattern.matches(tool));
+            (pattern, (!is_known && !text.contains('*')).then_some(text))
+        })
+        .collect();
+    let is_meant = |tool: &&ToolDefinition| {
+        let mut wanted = wanted.iter();
+        wanted.len() == 0
+            || wanted.any(|(pattern, part)| {
+                pattern.matches(tool) || part.is_some_and(|part| tool.name().contains(part))
+            })
+    };
+    tools.into_iter().filter(is_meant).collect()
+}
+
+/// A file as a person writes it, who is used to a shell: with quotes around it, or `~/` for the home folder.
+fn file(text: &str) -> PathBuf {
+    let unquoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .filter(|inner| !inner.is_empty());
+    let path = Path::new(unquoted.unwrap_or(text));
+    resolved(path, Path::new(""), &wiring::environment)
 }
 
 fn help() {
@@ -181,6 +221,8 @@ fn help() {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_core::Source;
+
     use super::*;
 
     #[test]
@@ -194,12 +236,40 @@ mod tests {
             ("/save my file.json", Some(("/save", "my file.json"))),
             ("/nope", Some(("/nope", ""))),
             ("/etc/hosts is gone", None),
-            ("/", None),
+            ("/", Some(("/", ""))),
+            ("/ help me", Some(("/", "help me"))),
+            ("//", None),
             ("what is 6/2?", None),
             ("/tools\nand more", Some(("/tools", "and more"))),
         ] {
             let expected = expected.map(|(name, rest)| Order { name, rest });
             assert_eq!(Order::read(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn tools_are_listed_by_patterns_or_by_a_part_of_their_names() {
+        let tool = |name: &str| ToolDefinition::builder(name, "d", serde_json::json!({}));
+        let lights = tool("house__lights")
+            .original_name("lights")
+            .source(Source::Mcp("house".to_owned()));
+        let tools = [tool("datetime"), tool("time"), tool("math_eval"), lights];
+        let tools = tools.map(|tool| tool.build().unwrap());
+        for (patterns, expected) in [
+            ("", &["datetime", "time", "math_eval", "house__lights"][..]),
+            ("date*,math*", &["datetime", "math_eval"]),
+            (" date* , ,lights,", &["datetime", "house__lights"]),
+            ("time", &["time"]),
+            ("dat", &["datetime"]),
+            ("math,tim", &["datetime", "time", "math_eval"]),
+            ("house/*", &["house__lights"]),
+            ("house", &["house__lights"]),
+            ("at*", &[]),
+            ("nope", &[]),
+        ] {
+            let found = like(tools.iter().collect(), patterns);
+            let names: Vec<_> = found.iter().map(|tool| tool.name()).collect();
+            assert_eq!(names, expected, "{patterns}");
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::reload::{self, Reload};
 use crate::servers::{Admitted, Fleet};
 use crate::signals::Signals;
 use crate::talk::{Occasion, Setting};
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, Echo};
 use crate::{say, spinner};
 use settings::Wanted;
 use view::{Manner, View};
@@ -69,7 +69,7 @@ async fn converse(
     let stop = CancellationToken::new();
     let is_file = matches!(wanted.input, Some(Input::Wav(_)));
     // What is typed would stand in the lines that are drawn.
-    let terminal = terminal::is_ours().then(|| Terminal::echoing(false));
+    let terminal = terminal::is_ours().then(Echo::hidden);
     // Whoever answers files is not talked to.
     let has_keys = terminal.is_some() && !is_file;
     let view = view(setting, options, &wanted, has_keys, &stop);

@@ -1,0 +1,45 @@
+//! The first words of a chat.
+
+use super::{Chat, Source};
+use crate::{say, talk};
+
+impl Chat<'_> {
+    /// Who answers, and how to go on.
+    pub(super) fn introduce(&self, source: &Source) {
+        let who = talk::described(&self.chosen);
+        let text = format!("{who}: {}", self.chosen.why);
+        tracing::info!("{text}");
+        for reason in &self.chosen.passed_over {
+            tracing::info!("{reason}");
+        }
+        if !say::is_followed() {
+            return;
+        }
+        if source.is_typed() {
+            say::line(&format!(
+                "{who} answers where stdout goes: one line is one turn, Ctrl-D ends"
+            ));
+        }
+        if source.is_live() {
+            self.greet(&who);
+        }
+    }
+
+    fn greet(&self, who: &str) {
+        let tools = self.setting.toolbox.current().tools().len();
+        let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
+        let noun = if tools == 1 { "tool" } else { "tools" };
+        say::line(&format!(
+            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}){dim:#}",
+            self.chosen.why
+        ));
+        if self.chosen.client.provider() == toolgate_models::Provider::Intents {
+            for reason in &self.chosen.passed_over {
+                say::line(&format!("{dim}· {reason}{dim:#}"));
+            }
+        }
+        say::line(&format!(
+            "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
+        ));
+    }
+}
