@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::keywords::{Holds, holds, is_sound, is_type_name, names, only_describes, size};
 use super::references::References;
 use super::text::{add, is_shown, shown};
-use super::{Rules, words};
+use super::{Rules, phrase, words};
 
 /// About as much JSON as one tool may send. A model that gets more of it reads nothing else.
 pub(super) const LARGEST: usize = 64 << 10;
@@ -287,7 +287,7 @@ impl<'a> Copier<'a> {
         let told: Vec<String> = illegal
             .iter()
             .filter(|(name, _)| is_shown(name))
-            .map(|(name, schema)| words::parameter(name, schema, is_required(name)))
+            .map(|(name, schema)| phrase::parameter(name, schema, is_required(name)))
             .collect();
         if let Some(Value::Array(required)) = copy.get_mut("required") {
             required.retain(|name| !name.as_str().is_some_and(|name| illegal.contains_key(name)));

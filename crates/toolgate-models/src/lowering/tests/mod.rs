@@ -2,6 +2,7 @@ mod checker;
 mod examples;
 mod hostile;
 mod properties;
+mod said;
 
 use serde_json::{Value, json};
 use toolgate_core::ToolDefinition;
