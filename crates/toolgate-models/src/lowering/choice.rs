@@ -160,7 +160,7 @@ pub(super) fn label(
     };
     match (head, more) {
         (head, more) if more.is_empty() => head,
-        (head, more) if head.is_empty() => format!("arguments with {more}"),
+        (head, more) if head.is_empty() => format!("arguments ({more})"),
         (head, more) => format!("{head} ({more})"),
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn outline(form: &Form) -> String {
     let properties: Vec<String> = properties.collect();
     match cut(properties.join("; "), LONGEST_SENTENCE) {
         all if all.is_empty() => "any arguments".to_owned(),
-        all => format!("arguments with {all}"),
+        all => format!("arguments ({all})"),
     }
 }
 

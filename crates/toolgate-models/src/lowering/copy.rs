@@ -140,7 +140,7 @@ impl<'a> Copier<'a> {
                     _ => self.part(value),
                 },
                 Holds::Schemas => self.list(value),
-                Holds::Named => self.named(value),
+                Holds::Named => self.named(keyword, value),
                 Holds::Reference | Holds::Itself => None,
                 Holds::Old => {
                     self.old(keyword, value, &mut copy);
@@ -172,9 +172,10 @@ impl<'a> Copier<'a> {
         Some(Value::Array(list.collect()))
     }
 
-    fn named(&mut self, value: &'a Value) -> Option<Value> {
+    fn named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
-        for (name, schema) in value.as_object()? {
+        let is_kept = |name: &str| keyword == "properties" || is_shown(name);
+        for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
             self.spent += name.len() + 4;
             copy.insert(name.clone(), self.schema(schema).into());
         }

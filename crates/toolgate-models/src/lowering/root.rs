@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::choice;
 use super::keywords::allows;
-use super::text::add;
-use super::words::{demands, listed};
+use super::words::{self, demands, listed};
 
 /// An object schema without combinators.
 #[derive(Debug, Default)]
@@ -102,15 +101,8 @@ impl Form {
         form
     }
 
-    /// Once it is a long text, nobody reads on.
     fn say(&mut self, sentence: &str) {
-        const LONGEST: usize = 8 << 10;
-        const MORE: &str = "[…]";
-        if self.rules.contains(sentence) || self.rules.ends_with(MORE) {
-            return;
-        }
-        let fits = self.rules.len() + sentence.len() <= LONGEST;
-        add(&mut self.rules, if fits { sentence } else { MORE });
+        words::say(&mut self.rules, sentence);
     }
 
     /// What is demanded of the object as a whole.

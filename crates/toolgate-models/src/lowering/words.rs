@@ -53,9 +53,20 @@ pub(super) fn few<T>(all: &[T], most: usize, said: impl Fn(&T) -> String, betwee
 pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for sentence in sentences(schema, &shown, DEEPEST) {
-        add(&mut text, &sentence);
+        say(&mut text, &sentence);
     }
     text
+}
+
+/// Adds a sentence that is new to others. Once they are a long text, nobody reads on.
+pub(super) fn say(text: &mut String, sentence: &str) {
+    const LONGEST: usize = 8 << 10;
+    const MORE: &str = "[…]";
+    if text.contains(sentence) || text.ends_with(MORE) {
+        return;
+    }
+    let fits = text.len() + sentence.len() <= LONGEST;
+    add(text, if fits { sentence } else { MORE });
 }
 
 /// The same, one by one.

@@ -1,6 +1,7 @@
 mod checker;
 mod examples;
 mod hostile;
+mod markers;
 mod properties;
 mod said;
 
