@@ -91,16 +91,13 @@ fn have_no_value_in_common(one: &Value, other: &Value) -> bool {
 }
 
 fn are_told_apart_by_a_property(one: &Value, other: &Value) -> bool {
-    let properties = |schema: &Value| schema.get("properties")?.as_object().cloned();
     let needs = |schema: &Value, name: &str| {
         let required = schema.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|other| other == name))
     };
-    let (Some(mine), Some(others)) = (properties(one), properties(other)) else {
-        return false;
-    };
-    mine.iter().any(|(name, property)| {
-        let differs = others.get(name).is_some_and(|other| {
+    let properties = one.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().any(|(name, property)| {
+        let differs = other["properties"].get(name).is_some_and(|other| {
             let certain = certain_values(property).is_some() && certain_values(other).is_some();
             certain && have_no_value_in_common(property, other)
         });
@@ -190,6 +187,20 @@ fn more(form: &Form, shown: &Map<String, Value>, is_fixed: &dyn Fn(&str) -> bool
     let of_all = [form.demands(), form.rules.clone()];
     let of_all = of_all.iter().filter(|rule| !rule.is_empty());
     more.extend(of_all.map(|rule| clause(rule)));
+    if form.is_closed() {
+        // Elsewhere a name too much is no matter. A form that it does not fit is another form.
+        let is_optional = |name: &&String| !is_fixed(name) && !form.required.contains(name);
+        let optional = listed(
+            form.properties
+                .keys()
+                .filter(is_optional)
+                .map(String::as_str),
+        );
+        more.push(match optional.as_str() {
+            "" => "nothing else".to_owned(),
+            names => format!("besides only {names}"),
+        });
+    }
     more.extend(text_of(&form.rest, ""));
     cut(more.join("; "), LONGEST_SENTENCE)
 }
@@ -248,7 +259,7 @@ fn circumstances(when: &Form) -> String {
     });
     let values: Option<Vec<String>> = values.collect();
     let is_more = |name: &String| !when.properties.contains_key(name);
-    let nothing_more = when.demands().is_empty() && when.rules.is_empty();
+    let nothing_more = when.demands().is_empty() && when.rules.is_empty() && !when.is_closed();
     match values.filter(|_| nothing_more) {
         Some(values) if values.is_empty() && when.required.is_empty() => {
             "anything is given".to_owned()

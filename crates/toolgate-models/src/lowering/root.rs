@@ -111,6 +111,16 @@ impl Form {
         demands(&self.rest, described)
     }
 
+    /// True if it takes no properties but its own.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut others = ["additionalProperties", "unevaluatedProperties"].into_iter();
+        others.any(|keyword| {
+            self.rest
+                .get(keyword)
+                .is_some_and(|others| *others == false)
+        })
+    }
+
     /// Both apply.
     fn and(&mut self, other: Self) {
         let demands = other.demands();

@@ -198,8 +198,8 @@ fn of_parts(keyword: &str, value: &Value, depth: usize) -> Option<String> {
         "items" => format!("Each item is {}.", within(value)),
         "prefixItems" => format!("Items in this order: {}.", few(list()?, 10, within, ", ")),
         "contains" => format!("Contains {}.", within(value)),
-        // Arguments that nothing names are left out or ignored by whoever runs the tool, also where `false` forbids them:
-        // no call fails by it, so it takes no words. A schema for them does refuse values.
+        // Where names that nothing declares are forbidden they are left out before the call (VA5 of the contract): it does
+        // not fail by them, so that takes no words, unless it is what tells forms apart. A schema does refuse values.
         "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => String::new(),
         "additionalProperties" | "unevaluatedProperties" => {
             let each = within(value);

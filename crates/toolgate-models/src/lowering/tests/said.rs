@@ -49,6 +49,13 @@ fn what_forms_at_the_root_demand_is_said() {
             "Give either 'v', or any arguments, not both.",
         ),
         (
+            json!({ "anyOf": [
+                { "properties": { "mode": { "const": "a" }, "v": {} }, "required": ["mode"], "additionalProperties": false },
+                { "properties": { "n": {} }, "required": ["n"], "unevaluatedProperties": false },
+            ] }),
+            "Give either 'mode' \"a\" (besides only 'v'), or 'n' (nothing else).",
+        ),
+        (
             json!({ "anyOf": [{ "anyOf": [{ "required": ["v"] }, { "required": ["n"] }] }, { "required": ["mode"] }] }),
             "Give either arguments (give either 'v', or 'n'), or 'mode'.",
         ),
