@@ -120,7 +120,7 @@ fn group(keyword: &str) -> Option<&'static str> {
 /// Makes the value of a keyword demand what another value does too, or gives that back.
 fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
     match (keyword, own, other) {
-        (_, own, other) if *own == other => None,
+        (_, own, other) if *own == other => return None,
         ("properties", Value::Object(own), Value::Object(others)) => {
             for (name, property) in others {
                 match (own.get_mut(&name), property) {
@@ -130,26 +130,15 @@ fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
                     }
                 }
             }
-            None
         }
-        ("items", Value::Object(own), Value::Object(other)) => {
-            meet(own, other);
-            None
-        }
-        ("required", Value::Array(own), Value::Array(others)) => {
-            for name in others {
-                if !own.contains(&name) {
-                    own.push(name);
-                }
-            }
-            None
+        ("items", Value::Object(own), Value::Object(other)) => meet(own, other),
+        ("required", Value::Array(own), Value::Array(mut others)) => {
+            others.retain(|name| !own.contains(name));
+            own.extend(others);
         }
         ("type", own, other) => match common_types(own, &other) {
-            Some(both) => {
-                *own = both;
-                None
-            }
-            None => Some(other),
+            Some(both) => *own = both,
+            None => return Some(other),
         },
         ("enum", Value::Array(own), Value::Array(others)) => {
             let is_common = |value: &Value| others.contains(value);
@@ -157,16 +146,13 @@ fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
                 return Some(others.into());
             }
             own.retain(is_common);
-            None
         }
-        ("description", Value::String(own), Value::String(other)) => {
-            add(own, &other);
-            None
-        }
+        ("description", Value::String(own), Value::String(other)) => add(own, &other),
         // What is said outside is about this very use.
-        (keyword, ..) if only_describes(keyword) => None,
-        (_, _, other) => Some(other),
+        (keyword, ..) if only_describes(keyword) => {}
+        (_, _, other) => return Some(other),
     }
+    None
 }
 
 fn common_types(one: &Value, other: &Value) -> Option<Value> {
