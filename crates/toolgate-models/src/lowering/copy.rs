@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::keywords::{Holds, holds, is_sound, is_type_name, names, only_describes, size};
 use super::references::References;
 use super::text::{add, is_shown, shown};
-use super::{Rules, words};
+use super::{Rules, phrase, words};
 
 /// About as much JSON as one tool may send. A model that gets more of it reads nothing else.
 pub(super) const LARGEST: usize = 64 << 10;
@@ -140,7 +140,7 @@ impl<'a> Copier<'a> {
                     _ => self.part(value),
                 },
                 Holds::Schemas => self.list(value),
-                Holds::Named => self.named(value),
+                Holds::Named => self.named(keyword, value),
                 Holds::Reference | Holds::Itself => None,
                 Holds::Old => {
                     self.old(keyword, value, &mut copy);
@@ -172,9 +172,10 @@ impl<'a> Copier<'a> {
         Some(Value::Array(list.collect()))
     }
 
-    fn named(&mut self, value: &'a Value) -> Option<Value> {
+    fn named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
-        for (name, schema) in value.as_object()? {
+        let is_kept = |name: &str| keyword == "properties" || is_shown(name);
+        for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
             self.spent += name.len() + 4;
             copy.insert(name.clone(), self.schema(schema).into());
         }
@@ -287,7 +288,7 @@ impl<'a> Copier<'a> {
         let told: Vec<String> = illegal
             .iter()
             .filter(|(name, _)| is_shown(name))
-            .map(|(name, schema)| words::parameter(name, schema, is_required(name)))
+            .map(|(name, schema)| phrase::parameter(name, schema, is_required(name)))
             .collect();
         if let Some(Value::Array(required)) = copy.get_mut("required") {
             required.retain(|name| !name.as_str().is_some_and(|name| illegal.contains_key(name)));

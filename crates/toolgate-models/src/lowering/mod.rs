@@ -12,6 +12,7 @@ mod as_is;
 mod choice;
 mod copy;
 mod keywords;
+mod phrase;
 mod reduce;
 mod references;
 mod root;

@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::choice::are_apart;
 use super::keywords::{allows, only_describes, types};
 use super::text::add;
-use super::words;
+use super::{phrase, words};
 
 /// Reduces a sub-schema to these keywords. `name` is that of the property it stands for.
 pub(super) fn reduce(
@@ -16,11 +17,11 @@ pub(super) fn reduce(
     flatten(&mut schema);
     one_way_to_choose(&mut schema);
     values(&mut schema);
-    let description = description(&schema, name, kept);
+    let (mut schema, dropped) = split(schema, kept);
+    let description = description(&schema, &dropped, name);
     if !description.is_empty() {
         schema.insert("description".to_owned(), description.into());
     }
-    schema.retain(|keyword, _| kept.contains(&keyword.as_str()));
     for (keyword, value) in &mut schema {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
@@ -29,8 +30,6 @@ pub(super) fn reduce(
                     reduce_in_place(property, name, kept);
                 }
             }
-            // A flag where the structure wants an object would cost the whole request.
-            ("items", flag @ Value::Bool(_)) => *flag = json!({}),
             ("items", items) => reduce_in_place(items, "", kept),
             ("anyOf", Value::Array(branches)) => {
                 for branch in branches {
@@ -49,21 +48,26 @@ fn reduce_in_place(schema: &mut Value, name: &str, kept: &[&str]) {
     }
 }
 
+/// What arrives, and what would be lost.
+fn split(schema: Map<String, Value>, kept: &[&str]) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut schema, mut dropped): (Map<_, _>, Map<_, _>) = schema
+        .into_iter()
+        .partition(|(keyword, _)| kept.contains(&keyword.as_str()));
+    // A flag where the structure wants an object would cost the whole request.
+    if let Some(items) = schema.get_mut("items").filter(|items| items.is_boolean()) {
+        dropped.insert("items".to_owned(), items.take());
+        *items = json!({});
+    }
+    (schema, dropped)
+}
+
 /// What was said already, what a title adds to it, and what is about to be lost.
-fn description(schema: &Map<String, Value>, name: &str, kept: &[&str]) -> String {
-    let text = |keyword| schema.get(keyword).and_then(Value::as_str);
-    let letters = |text: &str| -> String {
-        let letters = text.chars().filter(|c| c.is_alphanumeric());
-        letters.flat_map(char::to_lowercase).collect()
-    };
-    let title = text("title").filter(|title| letters(title) != letters(name));
-    let mut description = match (text("description"), title) {
-        (Some(description), _) => description.to_owned(),
-        (None, Some(title)) => title.to_owned(),
-        (None, None) => String::new(),
-    };
-    let demands = words::demands(schema, |keyword| kept.contains(&keyword));
-    add(&mut description, &demands);
+fn description(schema: &Map<String, Value>, dropped: &Map<String, Value>, name: &str) -> String {
+    let own = schema.get("description").and_then(Value::as_str);
+    let title = || phrase::title(dropped, name);
+    let own = own.or_else(title);
+    let mut description = own.unwrap_or_default().to_owned();
+    add(&mut description, &words::demands(dropped, |_| false));
     description
 }
 
@@ -79,53 +83,76 @@ fn flatten(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Makes a schema demand what another does too. Where both can not be said in one, it stays with its own.
+/// Makes a schema demand what another does too. What can not be said by one keyword goes on beside it, in `allOf`.
 fn meet(schema: &mut Map<String, Value>, other: Map<String, Value>) {
+    let groups: Vec<&str> = schema.keys().filter_map(|keyword| group(keyword)).collect();
+    let (apart, other): (Map<_, _>, Map<_, _>) = other
+        .into_iter()
+        .partition(|(keyword, _)| group(keyword).is_some_and(|group| groups.contains(&group)));
+    let mut left = apart;
     for (keyword, value) in other {
         let Some(own) = schema.get_mut(&keyword) else {
             schema.insert(keyword, value);
             continue;
         };
-        match (keyword.as_str(), own, value) {
-            ("properties", Value::Object(own), Value::Object(others)) => {
-                for (name, property) in others {
-                    match (own.get_mut(&name), property) {
-                        (Some(Value::Object(own)), Value::Object(property)) => meet(own, property),
-                        (None, property) => {
-                            own.insert(name, property);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            ("items", Value::Object(own), Value::Object(other)) => meet(own, other),
-            ("required", Value::Array(own), Value::Array(others)) => {
-                for name in others {
-                    if !own.contains(&name) {
-                        own.push(name);
-                    }
-                }
-            }
-            ("type", own, other) => {
-                let both = common_types(own, &other);
-                *own = both.unwrap_or_else(|| own.take());
-            }
-            ("enum", Value::Array(own), Value::Array(others)) => {
-                let common: Vec<Value> = own
-                    .iter()
-                    .filter(|value| others.contains(value))
-                    .cloned()
-                    .collect();
-                if !common.is_empty() {
-                    *own = common;
-                }
-            }
-            ("description", Value::String(own), Value::String(other)) if *own != other => {
-                add(own, &other);
-            }
-            _ => {}
+        if let Some(value) = met(&keyword, own, value) {
+            left.insert(keyword, value);
         }
     }
+    if left.is_empty() {
+        return;
+    }
+    let all = schema.entry("allOf").or_insert_with(|| json!([]));
+    if let Value::Array(all) = all {
+        all.push(left.into());
+    }
+}
+
+/// Keywords that mean something only together.
+fn group(keyword: &str) -> Option<&'static str> {
+    match keyword {
+        "if" | "then" | "else" => Some("if"),
+        "contains" | "minContains" | "maxContains" => Some("contains"),
+        _ => None,
+    }
+}
+
+/// Makes the value of a keyword demand what another value does too, or gives that back.
+fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
+    match (keyword, own, other) {
+        (_, own, other) if *own == other => return None,
+        ("properties", Value::Object(own), Value::Object(others)) => {
+            for (name, property) in others {
+                match (own.get_mut(&name), property) {
+                    (Some(Value::Object(own)), Value::Object(property)) => meet(own, property),
+                    (_, property) => {
+                        own.insert(name, property);
+                    }
+                }
+            }
+        }
+        ("items", Value::Object(own), Value::Object(other)) => meet(own, other),
+        ("required", Value::Array(own), Value::Array(mut others)) => {
+            others.retain(|name| !own.contains(name));
+            own.extend(others);
+        }
+        ("type", own, other) => match common_types(own, &other) {
+            Some(both) => *own = both,
+            None => return Some(other),
+        },
+        ("enum", Value::Array(own), Value::Array(others)) => {
+            let is_common = |value: &Value| others.contains(value);
+            if !own.iter().any(is_common) {
+                return Some(others.into());
+            }
+            own.retain(is_common);
+        }
+        ("description", Value::String(own), Value::String(other)) => add(own, &other),
+        // What is said outside is about this very use.
+        (keyword, ..) if only_describes(keyword) => {}
+        (_, _, other) => return Some(other),
+    }
+    None
 }
 
 fn common_types(one: &Value, other: &Value) -> Option<Value> {
@@ -155,15 +182,22 @@ fn common_types(one: &Value, other: &Value) -> Option<Value> {
 
 /// `oneOf` becomes `anyOf`; `null` as the only other choice becomes one of the types.
 fn one_way_to_choose(schema: &mut Map<String, Value>) {
-    if let Some(branches) = schema.shift_remove("oneOf")
-        && !schema.contains_key("anyOf")
+    if !schema.contains_key("anyOf")
+        && let Some(branches) = schema.shift_remove("oneOf")
     {
+        let list = branches.as_array().map(Vec::as_slice);
+        if !are_apart(list.unwrap_or_default()) {
+            words::describe(schema, "Only one of the forms may fit.");
+        }
         schema.insert("anyOf".to_owned(), branches);
     }
     let Some(Value::Array(branches)) = schema.get_mut("anyOf") else {
         return;
     };
-    let is_null = |branch: &Value| branch.get("type").is_some_and(|name| name == "null");
+    let is_null = |branch: &Value| {
+        let says_more = branch.as_object().is_some_and(|branch| branch.len() > 1);
+        !says_more && branch.get("type").is_some_and(|name| name == "null")
+    };
     let was = branches.len();
     let mut others: Vec<Value> = branches
         .iter()
@@ -225,7 +259,8 @@ fn allow_null(schema: &mut Map<String, Value>) {
 pub(super) fn of_root(schema: &Map<String, Value>) -> String {
     let description = schema.get("description").and_then(Value::as_str);
     let mut text = description.unwrap_or_default().to_owned();
-    let demands = words::demands(schema, only_describes);
+    let carried = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
+    let demands = words::demands(schema, carried);
     add(&mut text, &demands);
     text
 }

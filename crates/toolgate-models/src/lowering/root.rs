@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::choice;
 use super::keywords::allows;
-use super::text::add;
-use super::words::{demands, listed};
+use super::words::{self, demands, listed};
 
 /// An object schema without combinators.
 #[derive(Debug, Default)]
@@ -69,20 +68,11 @@ impl Form {
     /// Unites a schema with all that its combinators say of the same object.
     pub(super) fn of(mut schema: Map<String, Value>) -> Self {
         let mut form = Self::default();
-        let combinators = COMBINATORS.map(|keyword| schema.shift_remove(keyword));
-        let any = combinators.iter().any(Option::is_some);
-        let [
-            all,
-            any_of,
-            one_of,
-            not,
-            when,
-            then,
-            otherwise,
-            dependent,
-            _,
-            _,
-        ] = combinators;
+        let is_plain = is_plain(&schema);
+        let mut take = |keyword: &str| schema.shift_remove(keyword);
+        let [all, any_of, one_of] = ["allOf", "anyOf", "oneOf"].map(&mut take);
+        let [when, then, otherwise] = ["if", "then", "else"].map(&mut take);
+        let [not, dependent] = ["not", "dependentSchemas"].map(&mut take);
         if let Some(Value::Object(properties)) = schema.shift_remove("properties") {
             form.properties = properties;
         }
@@ -93,10 +83,11 @@ impl Form {
                 .map(str::to_owned)
                 .collect();
         }
-        if any {
-            // It looks at what combinators have seen, and they are about to go.
-            schema.shift_remove("unevaluatedProperties");
-        }
+        // Besides values of the whole: what looks at all that combinators have seen, as they are about to go.
+        let unfit = ["enum", "const", "unevaluatedProperties"];
+        let unfit = unfit.into_iter().filter(|_| !is_plain);
+        let unfit = unfit.filter_map(|keyword| schema.shift_remove_entry(keyword));
+        let unfit: Map<String, Value> = unfit.collect();
         form.rest = schema;
         for branch in list(all) {
             form.and(Self::of(branch));
@@ -106,17 +97,33 @@ impl Form {
         form.conditions(object(when), object(then), object(otherwise));
         form.dependencies(object(dependent).unwrap_or_default());
         form.say(&object(not).map_or_else(String::new, |not| choice::forbidden(&not)));
+        form.say(&demands(&unfit, |_| false));
         form
     }
 
     fn say(&mut self, sentence: &str) {
-        if !self.rules.contains(sentence) {
-            add(&mut self.rules, sentence);
-        }
+        words::say(&mut self.rules, sentence);
+    }
+
+    /// What is demanded of the object as a whole.
+    pub(super) fn demands(&self) -> String {
+        let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
+        demands(&self.rest, described)
+    }
+
+    /// True if it takes no properties but its own.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut others = ["additionalProperties", "unevaluatedProperties"].into_iter();
+        others.any(|keyword| {
+            self.rest
+                .get(keyword)
+                .is_some_and(|others| *others == false)
+        })
     }
 
     /// Both apply.
     fn and(&mut self, other: Self) {
+        let demands = other.demands();
         for (name, property) in other.properties {
             match self.properties.get_mut(&name) {
                 Some(own) if *own == property || property == json!({}) => {}
@@ -132,8 +139,10 @@ impl Form {
                 self.required.push(name);
             }
         }
-        let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
-        self.say(&demands(&other.rest, described));
+        if let Some(description) = other.rest.get("description").and_then(Value::as_str) {
+            self.say(description);
+        }
+        self.say(&demands);
         self.say(&other.rules);
     }
 
@@ -143,32 +152,42 @@ impl Form {
             allows(branch, "object") && branch.get("not") != Some(&json!({}))
         };
         let branches = branches.into_iter().filter(is_for_objects);
-        let branches: Vec<Self> = branches.map(Self::of).collect();
-        let Some((first, others)) = branches.split_first() else {
+        let mut branches: Vec<Self> = branches.map(Self::of).collect();
+        if branches.len() < 2 {
+            return branches.pop().map_or((), |only| self.and(only));
+        }
+        let [first, others @ ..] = branches.as_slice() else {
             return;
         };
         let in_all = |name: &&String| others.iter().all(|branch| branch.required.contains(name));
         let common: Vec<String> = first.required.iter().filter(in_all).cloned().collect();
-        self.say(&choice::said(&branches, &self.required, exactly_one));
+        self.unite(&branches);
+        let is_given = |name: &String| common.contains(name) || self.required.contains(name);
+        let labels = branches.iter().map(|branch| {
+            let label = choice::label(branch, &self.properties, &is_given);
+            if label.is_empty() && exactly_one {
+                choice::outline(branch)
+            } else {
+                label
+            }
+        });
+        let rule = choice::said(labels.collect(), exactly_one);
+        self.say(&rule);
         for name in common {
             if !self.required.contains(&name) {
                 self.required.push(name);
             }
         }
-        for branch in &branches {
-            self.say(&branch.rules);
-        }
-        self.unite(branches);
     }
 
     /// Takes over the properties of branches of which one applies.
-    fn unite(&mut self, branches: Vec<Self>) {
+    fn unite(&mut self, branches: &[Self]) {
         let count = branches.len();
         let mut offered: Map<String, Value> = Map::new();
-        for (name, property) in branches.into_iter().flat_map(|branch| branch.properties) {
+        for (name, property) in branches.iter().flat_map(|branch| &branch.properties) {
             let list = offered.entry(name).or_insert_with(|| json!([]));
             if let Value::Array(list) = list {
-                list.push(property);
+                list.push(property.clone());
             }
         }
         for (name, alternatives) in offered {
@@ -201,23 +220,37 @@ impl Form {
         };
         let when = Self::of(when);
         let branches = [then, otherwise].map(|branch| Self::of(branch.unwrap_or_default()));
-        let [then, otherwise] = &branches;
-        self.say(&choice::condition(&when, then, otherwise));
         // What a condition asks for is no demand: the property may also have other values.
-        for (name, _) in when.properties {
+        for name in when.properties.keys() {
             self.properties.entry(name).or_insert_with(|| json!({}));
         }
-        self.unite(branches.into());
+        let is_new = |name: &&String| !self.properties.contains_key(*name);
+        let new = branches.each_ref().map(|branch| {
+            let new = branch.properties.keys().filter(is_new);
+            listed(new.map(String::as_str))
+        });
+        self.unite(&branches);
+        let mut labels = branches
+            .each_ref()
+            .map(|branch| choice::label(branch, &self.properties, &|_| false));
+        for (label, new) in labels.iter_mut().zip(new) {
+            if label.is_empty() && !new.is_empty() {
+                *label = format!("optionally {new}");
+            }
+        }
+        let [then, otherwise] = &labels;
+        self.say(&choice::condition(&when, then, otherwise));
     }
 
     fn dependencies(&mut self, dependent: Map<String, Value>) {
         for (name, schema) in dependent {
             let branch = Self::of(object(Some(schema)).unwrap_or_default());
-            if !branch.required.is_empty() {
-                let needed = listed(branch.required.iter().map(String::as_str));
+            let branches = [branch, Self::default()];
+            self.unite(&branches);
+            let needed = choice::label(&branches[0], &self.properties, &|_| false);
+            if !needed.is_empty() {
                 self.say(&format!("'{name}' needs {needed}."));
             }
-            self.unite(vec![branch, Self::default()]);
         }
     }
 }

@@ -1,17 +1,19 @@
-//! What a schema demands, in short plain words.
-
-use std::fmt::Write;
+//! What a schema demands, in short plain words; where there are none, as JSON. Nothing is passed over in silence.
 
 use serde_json::{Map, Value};
 
-use super::keywords::types;
+use super::keywords::{Holds, holds};
+use super::phrase::{alternatives, phrase};
 use super::text::{add, cut};
 
 /// The longest value or pattern that is quoted.
 const LONGEST: usize = 120;
 
-/// How deep lists of lists, and alternatives of alternatives, are put into words.
-const DEEPEST: usize = 8;
+/// The longest sentence, whatever it is about.
+pub(super) const LONGEST_SENTENCE: usize = 600;
+
+/// How deep schemas within schemas are put into words; what is deeper is JSON.
+pub(super) const DEEPEST: usize = 8;
 
 /// Adds a sentence to a schema's description.
 pub(super) fn describe(schema: &mut Map<String, Value>, sentence: &str) {
@@ -38,77 +40,86 @@ pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// A parameter that stands in no `properties`.
-pub(super) fn parameter(name: &str, schema: &Value, required: bool) -> String {
-    let mut text = format!("'{name}' ({}", kind(schema));
-    text.push_str(if required { ", required)" } else { ")" });
-    if let Some(description) = schema.get("description").and_then(Value::as_str) {
-        let short = cut(description.to_owned(), 300);
-        let _written = write!(text, ": {}", short.trim_end_matches('.'));
+/// The first few of many, and a mark if there are more.
+pub(super) fn few<T>(all: &[T], most: usize, said: impl Fn(&T) -> String, between: &str) -> String {
+    let mut shown: Vec<String> = all.iter().take(most).map(said).collect();
+    if all.len() > most {
+        shown.push("…".to_owned());
     }
-    text
-}
-
-/// What a value is: `string`, `list of string`, `one of "a", "b"`.
-pub(super) fn kind(schema: &Value) -> String {
-    kind_within(schema, DEEPEST)
-}
-
-fn kind_within(schema: &Value, depth: usize) -> String {
-    let Value::Object(keywords) = schema else {
-        return "anything".to_owned();
-    };
-    if let Some(values) = keywords.get("enum").and_then(Value::as_array) {
-        let shown: Vec<String> = values.iter().take(10).map(quoted).collect();
-        let more = if values.len() > shown.len() {
-            ", …"
-        } else {
-            ""
-        };
-        return format!("one of {}{more}", shown.join(", "));
-    }
-    if let Some(value) = keywords.get("const") {
-        return quoted(value);
-    }
-    let named = types(keywords);
-    let deeper = depth.checked_sub(1);
-    if named.is_empty() {
-        let alternatives = deeper.and_then(|depth| alternatives(keywords, depth));
-        return alternatives.unwrap_or_else(|| "anything".to_owned());
-    }
-    let items = keywords.get("items").filter(|_| named == ["array"]);
-    let items = items.zip(deeper);
-    let items = items.map(|(items, depth)| kind_within(items, depth));
-    match items.filter(|items| items != "anything") {
-        Some(items) => format!("list of {items}"),
-        None => named.join(" or "),
-    }
-}
-
-fn alternatives(keywords: &Map<String, Value>, depth: usize) -> Option<String> {
-    let list = keywords
-        .get("anyOf")
-        .or(keywords.get("oneOf"))?
-        .as_array()?;
-    let mut kinds: Vec<String> = list
-        .iter()
-        .take(5)
-        .map(|schema| kind_within(schema, depth))
-        .collect();
-    kinds.dedup();
-    Some(kinds.join(" or "))
+    shown.join(between)
 }
 
 /// All that these keywords demand, except what a description or another keyword shows already.
 pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
-    let mut say = |sentence: String| add(&mut text, &sentence);
-    let hidden = |keyword: &str| schema.get(keyword).filter(|_| !shown(keyword));
-    for (keyword, value) in schema.iter().filter(|(keyword, _)| !shown(keyword)) {
-        if let Some(sentence) = sentence(keyword, value) {
-            say(sentence);
+    for sentence in sentences(schema, &shown, DEEPEST) {
+        say(&mut text, &sentence);
+    }
+    text
+}
+
+/// Adds a sentence that is new to others. Once they are a long text, nobody reads on.
+pub(super) fn say(text: &mut String, sentence: &str) {
+    const LONGEST: usize = 8 << 10;
+    const MORE: &str = "[…]";
+    if text.contains(sentence) || text.ends_with(MORE) {
+        return;
+    }
+    let fits = text.len() + sentence.len() <= LONGEST;
+    add(text, if fits { sentence } else { MORE });
+}
+
+/// The same, one by one.
+pub(super) fn sentences(
+    schema: &Map<String, Value>,
+    shown: &dyn Fn(&str) -> bool,
+    depth: usize,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut unsaid = Map::new();
+    let hidden = schema.iter().filter(|(keyword, _)| !shown(keyword));
+    for (keyword, value) in hidden.filter(|(keyword, _)| *keyword != "allOf") {
+        match sentence(keyword, value, depth) {
+            Some(sentence) => said.push(sentence),
+            None => {
+                unsaid.insert(keyword.clone(), value.clone());
+            }
         }
     }
+    said.extend(ranges(schema, shown));
+    let all = schema.get("allOf").filter(|_| !shown("allOf"));
+    for part in all.and_then(Value::as_array).into_iter().flatten() {
+        said.push(match depth.checked_sub(1) {
+            Some(depth) => format!("{}.", capitalised(&phrase(part, depth))),
+            None => format!("Also: {part}"),
+        });
+    }
+    if !unsaid.is_empty() {
+        said.push(format!("Also: {}", Value::Object(unsaid)));
+    }
+    said.retain(|sentence| !sentence.is_empty());
+    let bounded = said.into_iter();
+    bounded.map(|said| cut(said, LONGEST_SENTENCE)).collect()
+}
+
+/// The least, the most, both exclusive, and of what.
+const RANGES: [(&str, &str, &str, &str, &str); 5] = [
+    ("minContains", "maxContains", "", "", "such item"),
+    (
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "",
+    ),
+    ("minLength", "maxLength", "", "", "character"),
+    ("minItems", "maxItems", "", "", "item"),
+    ("minProperties", "maxProperties", "", "", "key"),
+];
+
+fn ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let hidden = |keyword: &str| schema.get(keyword).filter(|_| !shown(keyword));
+    let mut said = Vec::new();
     for (least, most, above, below, unit) in RANGES {
         let bounds = [
             (least, "at least"),
@@ -125,38 +136,24 @@ pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool)
             let unit = match (unit, bounds.as_slice()) {
                 ("", _) => String::new(),
                 (unit, [one]) if one.ends_with(" 1") => format!(" {unit}"),
-                (unit, _) => format!(" {}", plural(unit)),
+                (unit, _) => format!(" {unit}s"),
             };
-            say(capitalised(&format!("{}{unit}.", bounds.join(", "))));
+            said.push(capitalised(&format!("{}{unit}.", bounds.join(", "))));
         }
     }
-    text
+    said
 }
 
-/// The least, the most, both exclusive, and of what.
-const RANGES: [(&str, &str, &str, &str, &str); 4] = [
-    (
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "",
-    ),
-    ("minLength", "maxLength", "", "", "character"),
-    ("minItems", "maxItems", "", "", "item"),
-    ("minProperties", "maxProperties", "", "", "key"),
-];
-
-fn sentence(keyword: &str, value: &Value) -> Option<String> {
+/// What one keyword demands: empty if nothing, `None` if there are no words for it.
+fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
     let text = || Some(cut(value.as_str()?.to_owned(), LONGEST));
+    let list = || value.as_array().map(Vec::as_slice);
     Some(match keyword {
         "const" => format!("Must be exactly {}.", quoted(value)),
-        "default" if value.is_null() => return None,
+        "enum" => format!("One of {}.", few(list()?, 10, quoted, ", ")),
+        "default" if value.is_null() => String::new(),
         "default" => format!("Default: {}.", quoted(value)),
-        "examples" => {
-            let shown: Vec<String> = value.as_array()?.iter().take(3).map(quoted).collect();
-            format!("For example {}.", shown.join(", "))
-        }
+        "examples" => format!("For example {}.", few(list()?, 3, quoted, ", ")),
         "format" => format!("Format: {}.", text()?),
         "pattern" => format!("Matches {}.", text()?),
         "contentEncoding" => format!("Encoded as {}.", text()?),
@@ -164,54 +161,66 @@ fn sentence(keyword: &str, value: &Value) -> Option<String> {
         "multipleOf" => format!("A multiple of {value}."),
         "uniqueItems" if value == true => "No duplicates.".to_owned(),
         "deprecated" if value == true => "Deprecated.".to_owned(),
-        "prefixItems" => {
-            let kinds: Vec<String> = value.as_array()?.iter().take(10).map(kind).collect();
-            format!("Items in this order: {}.", kinds.join(", "))
-        }
-        "contains" => format!("Contains {}.", kind(value)),
-        "additionalProperties" if value.is_object() => {
-            format!(
-                "Other keys may be given; the value of each is {}.",
-                kind(value)
-            )
-        }
-        "patternProperties" => {
-            let each = value.as_object()?.iter().take(5);
-            let each = each.map(|(pattern, schema)| {
-                let pattern = cut(pattern.clone(), LONGEST);
-                format!("Keys that match {pattern} hold {}.", kind(schema))
-            });
-            each.collect::<Vec<_>>().join(" ")
-        }
-        "propertyNames" => format!("Keys: {}.", rule(value)?),
+        "required" => match listed(list()?.iter().filter_map(Value::as_str)) {
+            names if names.is_empty() => names,
+            names => format!("Needs {names}."),
+        },
         "dependentRequired" => {
-            let each = value.as_object()?.iter().take(10);
-            let each = each.filter_map(|(name, names)| {
-                let names = listed(names.as_array()?.iter().filter_map(Value::as_str));
-                (!names.is_empty()).then(|| format!("'{name}' needs {names}."))
-            });
-            each.collect::<Vec<_>>().join(" ")
+            let all: Vec<(&String, &Value)> = value.as_object()?.iter().collect();
+            let needs = |(name, names): &(&String, &Value)| {
+                let names = names.as_array().into_iter().flatten();
+                match listed(names.filter_map(Value::as_str)) {
+                    names if names.is_empty() => names,
+                    names => format!("'{name}' needs {names}."),
+                }
+            };
+            few(&all, 10, needs, " ")
         }
-        "not" => format!("Must not be: {}.", rule(value)?),
-        _ => return None,
+        _ => match holds(keyword) {
+            Holds::Schema | Holds::SchemaOrFlag | Holds::Schemas | Holds::Named => {
+                of_parts(keyword, value, depth.checked_sub(1)?)?
+            }
+            Holds::Type => format!("Of type {}.", quoted(value)),
+            // Numbers are told as ranges; the rest describes, or means nothing to JSON Schema.
+            _ => String::new(),
+        },
     })
 }
 
-/// A schema in words, if there are any for it.
-fn rule(schema: &Value) -> Option<String> {
-    let keywords = schema.as_object()?;
-    let kind = Some(kind(schema)).filter(|kind| kind != "anything");
-    let mut text = kind.unwrap_or_default();
-    let demands = demands(keywords, |keyword| {
-        matches!(keyword, "const" | "default" | "examples")
-    });
-    add(&mut text, &demands);
-    let text = text.trim_end_matches('.');
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn plural(unit: &str) -> String {
-    format!("{unit}s")
+/// What a keyword with schemas in it demands.
+fn of_parts(keyword: &str, value: &Value, depth: usize) -> Option<String> {
+    let within = |schema: &Value| phrase(schema, depth);
+    let list = || value.as_array().map(Vec::as_slice);
+    let is_empty = value.as_object().is_some_and(Map::is_empty);
+    Some(match keyword {
+        "items" | "unevaluatedItems" if value == false => "No other items.".to_owned(),
+        "items" if is_empty || value.is_boolean() => String::new(),
+        "items" => format!("Each item is {}.", within(value)),
+        "prefixItems" => format!("Items in this order: {}.", few(list()?, 10, within, ", ")),
+        "contains" => format!("Contains {}.", within(value)),
+        // Where names that nothing declares are forbidden they are left out before the call (VA5 of the contract): it does
+        // not fail by them, so that takes no words, unless it is what tells forms apart. A schema does refuse values.
+        "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => String::new(),
+        "additionalProperties" | "unevaluatedProperties" => {
+            let each = within(value);
+            format!("Other keys may be given; the value of each is {each}.")
+        }
+        "patternProperties" => {
+            let all: Vec<(&String, &Value)> = value.as_object()?.iter().collect();
+            let hold = |(pattern, schema): &(&String, &Value)| {
+                let pattern = cut((*pattern).clone(), LONGEST);
+                format!("Keys that match {pattern} hold {}.", within(schema))
+            };
+            few(&all, 5, hold, " ")
+        }
+        "propertyNames" => format!("Keys: {}.", within(value)),
+        "anyOf" => format!("Either {}.", alternatives(list()?, depth)),
+        "oneOf" => format!("Exactly one of: {}.", few(list()?, 5, within, "; ")),
+        "not" if is_empty => "Not allowed.".to_owned(),
+        "not" => format!("Must not be: {}.", within(value)),
+        _ if value.is_boolean() => String::new(),
+        _ => return None,
+    })
 }
 
 fn capitalised(text: &str) -> String {

@@ -211,7 +211,7 @@ fn combinators_at_the_root_become_one_object_and_a_rule_in_words() {
             ] }),
             json!({ "v": text, "w": { "anyOf": [{ "type": "integer" }, { "type": "boolean" }] } }),
             json!(null),
-            "",
+            "Give either arguments ('v': at most 3 characters; 'w': integer), or arguments ('w': boolean), not both.",
         ),
         (
             json!({ "properties": { "a": text, "b": text }, "not": { "required": ["a", "b"] } }),

@@ -10,6 +10,7 @@ fn nothing_hidden_reaches_a_model() {
             "a": { "type": "string", "description": hidden, "title": hidden, "x-note": [hidden] },
             "b": { "enum": ["x", "\u{e0041}y"] },
             "c\u{200b}": { "type": "string" },
+            "d": { "patternProperties": { "\u{200b}": true }, "dependentSchemas": { "\u{200b}": true } },
         } }),
     );
     for (provider, rules) in ALL {
@@ -111,7 +112,7 @@ fn references_to_next_to_nothing_do_not_multiply_without_end() {
 }
 
 #[test]
-fn lists_of_lists_are_put_into_words_once() {
+fn lists_of_lists_are_put_into_words_once_and_not_for_ever() {
     // Two to the power of sixty, if each list looked twice at what is in it.
     let mut deep = json!({ "type": "string" });
     for _ in 0..60 {
@@ -121,7 +122,10 @@ fn lists_of_lists_are_put_into_words_once() {
         json!({ "type": "object", "properties": { "a": { "type": "array", "contains": deep } } });
     let (_, schema) = lowered(&unchecked(parameters), &Rules::OLLAMA);
     let text = schema["properties"]["a"]["description"].as_str().unwrap();
-    assert_eq!(text, format!("Contains {}array.", "list of ".repeat(8)));
+    let told = "list of ".repeat(7);
+    let start = format!("Contains {told}array (also: {{\"items\":{{\"type\":\"array\",");
+    assert!(text.starts_with(&start) && text.ends_with(" […]"), "{text}");
+    assert!(text.chars().count() <= 600, "{text}");
 }
 
 #[test]
@@ -170,5 +174,48 @@ fn the_deepest_schema_that_core_takes_is_lowered() {
     for (provider, rules) in ALL {
         let (_, schema) = lowered(&unchecked(deep.clone()), rules);
         assert_eq!(faults(provider, &schema), [""; 0]);
+    }
+}
+
+/// The longest text in a schema.
+fn longest(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(longest).max().unwrap_or(0),
+        Value::Object(object) => object.values().map(longest).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[test]
+fn rules_without_end_are_cut_visibly() {
+    let many = |form: fn(i64) -> Value| -> Value { (0..280).map(form).collect() };
+    let bounded = |n: i64| json!({ "properties": { "x": { "minimum": n } } });
+    let named = |n: i64| json!({ "required": [format!("p{n}")], "title": "t".repeat(40) });
+    let nested = |n: i64| json!({ "oneOf": [{ "minProperties": n }, { "maxProperties": n }] });
+    let when = |n: i64| json!({ "if": { "maxProperties": n }, "then": { "minProperties": n } });
+    for (keyword, forms) in [
+        ("anyOf", many(bounded)),
+        ("oneOf", many(bounded)),
+        ("oneOf", many(named)),
+        ("allOf", many(nested)),
+        ("allOf", many(when)),
+        ("anyOf", many(nested)),
+    ] {
+        for parameters in [
+            json!({ "properties": { "x": { "type": "integer" } }, keyword: forms }),
+            json!({ "properties": { "p": { keyword: forms } } }),
+            json!({ "properties": { "p": { "not": { keyword: forms }, "contains": { keyword: forms } } } }),
+        ] {
+            for (provider, rules) in ALL {
+                let (description, schema) = lowered(&unchecked(parameters.clone()), rules);
+                let length = description.len().max(longest(&schema));
+                assert!(length < 9 << 10, "{provider}: {length} of {keyword}");
+                let at_root = schema["properties"].get("p").is_none();
+                let marked = |mark: &&str| format!("{description} {schema}").contains(*mark);
+                let cut = ["[…]", "more forms"].iter().any(marked);
+                assert!(cut || !at_root, "{provider}: {description}");
+            }
+        }
     }
 }

@@ -1,7 +1,9 @@
 mod checker;
 mod examples;
 mod hostile;
+mod markers;
 mod properties;
+mod said;
 
 use serde_json::{Value, json};
 use toolgate_core::ToolDefinition;
