@@ -232,12 +232,19 @@ impl IntentsClient {
                     Some(Memory::Called(said)) => said,
                     _ => Vec::new(),
                 };
-                words.extend(self.words_of(&said, results));
-                has_failed |= results.iter().any(|result| result.is_error);
+                for (said, result) in self.words_of(&said, results).into_iter().zip(results) {
+                    // Five lamps that say `Done.` say it once, and so does what fails for the same reason.
+                    let is_told = match result.is_error {
+                        true => words.contains(&said),
+                        false => words.last() == Some(&said),
+                    };
+                    if !is_told {
+                        words.push(said);
+                    }
+                    has_failed |= result.is_error;
+                }
             }
         }
-        // Five lamps that say `Done.` say it once.
-        words.dedup();
         let words = words.join("\n");
         match has_failed {
             true => Meaning::Fail(words),

@@ -147,6 +147,17 @@ async fn sentences_for_the_tools_that_ship_become_their_calls() {
             "what time is it in EST",
             r#"datetime {"timezone":"America/New_York"}"#,
         ),
+        ("what time is it in CET", r#"datetime {"timezone":"CET"}"#),
+        ("time in cest", r#"datetime {"timezone":"CET"}"#),
+        ("what time is it in GMT", r#"datetime {"timezone":"UTC"}"#),
+        (
+            "what time is it in MST",
+            r#"datetime {"timezone":"America/Denver"}"#,
+        ),
+        (
+            "what time is it in BST",
+            "Which one: Asia/Dhaka or Europe/London?",
+        ),
         (
             "what time is it in tokyo japan",
             r#"datetime {"timezone":"Asia/Tokyo"}"#,
