@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::items::{Kinds, items};
+
 /// What is said of a result: the first of these that fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written")]
@@ -207,7 +209,7 @@ pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
 fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
     let and = joining.and;
     if pointer.contains("/*") {
-        let items = super::items::items(result, pointer, None, &[], |_, _| true);
+        let items = items(result, pointer, None, &Kinds::default(), |_, _| true);
         let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
         return (!names.is_empty()).then(|| listed(&names, and));
     }

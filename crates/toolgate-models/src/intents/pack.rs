@@ -162,10 +162,26 @@ pub(crate) struct ListSource {
     /// Only names with none of these words.
     #[serde(default)]
     pub(crate) without: Vec<String>,
+    /// Which of them `everything` means; all if it is left out.
+    #[serde(default)]
+    pub(crate) everything: Option<Everything>,
     /// What one of them is called: `device`.
     pub(crate) noun: String,
     /// What many of them are called: `devices`.
     pub(crate) nouns: String,
+}
+
+/// What a person means who says `everything`: a lock is a device, but nobody turns it off.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Everything {
+    /// From an item of a list to what it is.
+    pub(crate) pointer: String,
+    /// What it must be there, if anything is.
+    pub(crate) is: Vec<String>,
+    /// A name with one of these words is left out, unless it has that of a kind: a `front door light` is a light.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
 }
 
 /// Sentences that mean the same.

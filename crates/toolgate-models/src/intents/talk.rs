@@ -134,7 +134,8 @@ impl Engine {
             Ok([choice]) => {
                 let is_much = choice.calls.len() > 1;
                 let is_everything = first.has(How::Everything);
-                let is_daring = choice.careful && (forgiven || is_much || is_everything);
+                let is_several = is_much || is_everything || first.has(How::Plural);
+                let is_daring = choice.careful && (forgiven || is_several);
                 if is_daring || is_much && is_everything {
                     let slots: Vec<_> = choice.calls.iter().map(|call| &call.slots).collect();
                     let label = self.rendered(first, &slots);

@@ -92,7 +92,7 @@ fn sample(slot: &template::Slot) -> String {
         return choice.clone();
     }
     let text = match slot.name.as_str() {
-        "device" | "dimmer" => "kitchen light",
+        "device" | "appliance" | "dimmer" => "kitchen light",
         "thermostat" => "living room thermostat",
         "door" => "front door",
         "room" => "bedroom",
