@@ -168,7 +168,13 @@ fn names(engine: &Engine, source: &ListSource, result: &Value) -> Names {
     let qualifier = source.qualifier.as_deref();
     let items = items(result, &source.pointer, qualifier, &kinds, |item, name| {
         let has_one = |list: &[String]| list.iter().any(|word| name.contains(word));
-        let has = |(pointer, value): (&String, &Value)| item.pointer(pointer) == Some(value);
+        let has = |(pointer, wanted): (&String, &Value)| {
+            let found = item.pointer(pointer);
+            found.is_some_and(|found| match wanted {
+                Value::Array(several) => several.contains(found),
+                one => one == found,
+            })
+        };
         if source.or.iter().any(has) {
             return true;
         }

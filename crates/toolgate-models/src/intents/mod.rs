@@ -8,10 +8,12 @@ mod answer;
 mod dates;
 mod doubts;
 mod engine;
+mod examples;
 mod fast;
 mod fills;
 mod groups;
 mod items;
+mod left_out;
 mod lists;
 mod live;
 mod lookups;
@@ -174,6 +176,13 @@ impl IntentsClient {
                 match self.understood(&format!("{begun} {text}"), before).await {
                     Meaning::Fail(_) => Meaning::Fail(why),
                     meaning => meaning,
+                }
+            }
+            // `The battery of which device?` `Motion sensor.` That could be something else, but here it is the answer.
+            (Some(Memory::Begun(begun)), asked @ Meaning::Ask { .. }) => {
+                match self.understood(&format!("{begun} {text}"), before).await {
+                    meaning @ Meaning::Act { .. } => meaning,
+                    _ => asked,
                 }
             }
             (_, meaning) => meaning,

@@ -330,6 +330,35 @@ async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
 }
 
 #[tokio::test]
+async fn examples_are_of_things_that_are_there() {
+    let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
+    let devices = json!({ "devices": [
+        device("Balcony Door", "sensor"), device("Climate Sensor", "sensor"), device("TV Plug", "switch"),
+        device("Entrance", "lock"), device("Floor Lamp", "dimmer"),
+    ] });
+    let house = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let help = say(&house, "help").await;
+    for example in [
+        "is the TV plug on",
+        "turn on the TV plug",
+        "dim the floor lamp to 30 percent",
+        "what is the temperature of the climate sensor",
+        "lock the entrance",
+        "activate the scene …",
+    ] {
+        assert!(
+            help.contains(&format!("\n- {example}\n")),
+            "{example}: {help}"
+        );
+    }
+    // There is none.
+    assert!(!help.contains("degrees"), "{help}");
+    let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
+    let help = say(&client_of(&manager_of(away)), "help").await;
+    assert!(help.contains("\n- turn on the …\n"), "{help}");
+}
+
+#[tokio::test]
 async fn what_is_not_understood_gets_the_nearest_examples() {
     let client = everything();
     for (text, example) in [

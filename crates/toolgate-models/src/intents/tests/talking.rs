@@ -80,7 +80,7 @@ async fn a_result_is_put_into_words() {
         (
             "which devices are there",
             devices(),
-            "There are: Kitchen Light, Kitchen Lamp, Bedroom Light, Switch 1, Switch 2, Front Door, Font Door, Living Room Thermostat, Thermostat, Motion Sensor and Café Machine.",
+            "There are: Kitchen Light, Kitchen Lamp, Bedroom Light, Switch 1, Switch 2, Front Door, Font Door, Living Room Thermostat, Thermostat, Motion Sensor, Café Machine and Humidity Sensor.",
         ),
         (
             "which lights are on",
