@@ -1,6 +1,7 @@
 //! What a person sees while a model answers: words as they come, and the tools as they run.
 
 mod line;
+mod untold;
 
 pub(crate) use line::seconds;
 
@@ -16,6 +17,7 @@ use crate::clean::Cleaner;
 use crate::say;
 use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
 use line::{timed, title};
+use untold::Untold;
 
 /// How much of an error is shown; the model gets all of it.
 const SHOWN_ERROR: usize = 300;
@@ -53,6 +55,7 @@ struct Screen {
     cleaner: Cleaner,
     /// What waits until a question is answered: the question must stay the last thing that is seen.
     unsaid: Vec<String>,
+    untold: Untold,
 }
 
 struct Running {
@@ -86,6 +89,7 @@ impl Display {
             has_shown: false,
             cleaner: Cleaner::default(),
             unsaid: Vec::new(),
+            untold: Untold::default(),
         })))
     }
 
@@ -105,6 +109,7 @@ impl Display {
         let mut screen = self.screen();
         screen.waiting = None;
         screen.end_line();
+        screen.show_untold("");
         clear_line();
         screen.catch_up();
         // What still runs when a turn ends was stopped with it.
@@ -191,6 +196,7 @@ impl Screen {
         if self.words == Words::OpenThinking {
             self.end_line();
         }
+        self.show_untold(text);
         let text = self.cleaner.push(text);
         // Nothing but white space is no beginning.
         let text = match self.words {
@@ -259,15 +265,24 @@ impl Screen {
             Style::new().fg_color(Some(colour.into())),
             Style::new().dimmed(),
         );
-        let error = outcome.error().map(|error| {
-            let error = self.redactor.line(&error, SHOWN_ERROR);
-            format!("\n    {error}")
+        let error = outcome.error().and_then(|error| {
+            let shown = format!("    {}", self.redactor.line(&error, SHOWN_ERROR));
+            let is_kept = self.manner.streams && self.untold.keep(call, &error, &shown);
+            (!is_kept).then(|| format!("\n{shown}"))
         });
         self.say(format!(
             "{style}{mark}{style:#} {title} {dim}{}{dim:#}{}",
             seconds(outcome.elapsed),
             error.unwrap_or_default()
         ));
+    }
+
+    /// What failed and is not in these words, before they come.
+    fn show_untold(&mut self, words: &str) {
+        for error in self.untold.beside(words) {
+            self.stop_waiting();
+            self.say(error);
+        }
     }
 
     /// Something to know, in one line.

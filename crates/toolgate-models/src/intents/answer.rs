@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::items::{Kinds, items};
+
 /// What is said of a result: the first of these that fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written")]
@@ -207,7 +209,7 @@ pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
 fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
     let and = joining.and;
     if pointer.contains("/*") {
-        let items = super::items::items(result, pointer, None, &[], |_, _| true);
+        let items = items(result, pointer, None, &Kinds::default(), |_, _| true);
         let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
         return (!names.is_empty()).then(|| listed(&names, and));
     }
@@ -219,12 +221,16 @@ fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<Str
         let (found, by) = (result.pointer(pointer)?.as_i64()?, by.parse().ok()?);
         return Some(found.abs().checked_rem(by)?.to_string());
     }
+    let (pointer, is_float) = match pointer.strip_suffix(" float") {
+        Some(pointer) => (pointer, true),
+        None => (pointer, false),
+    };
     let found = result.pointer(pointer)?;
     if let Some(quantity) = found.as_str().and_then(|text| quantity(text, joining)) {
         return Some(quantity);
     }
     let is_something = !found.is_null() && found.as_str() != Some("");
-    is_something.then(|| match is_cut(found) {
+    is_something.then(|| match is_cut(found) || is_float && is_rounded(found) {
         true => format!("{} {}", joining.about, spoken(found, and)),
         false => spoken(found, and),
     })
@@ -238,6 +244,14 @@ fn is_cut(value: &Value) -> bool {
     let told = |float: f64| if float.fract() == 0.0 { LONG } else { 1e12 };
     let is_long = |float: f64| float.abs() >= told(float);
     value.is_f64() && value.as_f64().is_some_and(is_long)
+}
+
+/// True if a number that was calculated as a double may stand for others near it.
+fn is_rounded(value: &Value) -> bool {
+    const EXACT_BELOW: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    value
+        .as_f64()
+        .is_some_and(|float| float.abs() >= EXACT_BELOW)
 }
 
 pub(crate) fn spoken(value: &Value, and: &str) -> String {
@@ -366,7 +380,8 @@ mod tests {
     #[test]
     fn an_answer_is_the_first_that_fits_the_result() {
         let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [],
-            "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "long": 1_234_567_890_123.75, "days": 39 });
+            "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "long": 1_234_567_890_123.75, "days": 39,
+            "edge": 9_007_199_254_740_992_i64, "below": -9_007_199_254_740_991_i64 });
         for (answer, expected) in [
             (
                 json!("{device} is {/state} at {/level} %."),
@@ -389,6 +404,10 @@ mod tests {
             (
                 json!("{/noise} {/tiny} {/many} {/long}"),
                 "0.3 1.5e-9 about 1.23456789012e20 about 1234567890120",
+            ),
+            (
+                json!("{/edge} {/edge float} {/below float} {/state float}"),
+                "9007199254740992 about 9007199254740992 -9007199254740991 on",
             ),
             (json!("{/days div 7} and {/days mod 7}"), "5 and 4"),
             (json!([{ "failed": "on", "say": "never" }, "fine"]), "fine"),

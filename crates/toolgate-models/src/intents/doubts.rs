@@ -104,9 +104,9 @@ impl Engine {
             let in_example: usize = plain_words(example).iter().map(in_example).sum();
             in_example + shared.get(&intent).copied().unwrap_or(0)
         };
-        let mut examples: Vec<(usize, &str)> = self
-            .examples(moment)
-            .map(|(intent, example)| (shared(intent, example), example))
+        let examples = self.examples(moment).into_iter();
+        let mut examples: Vec<(usize, String)> = examples
+            .map(|(intent, example)| (shared(intent, &example), example))
             .collect();
         examples.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
         if examples.first().is_some_and(|(shared, _)| *shared > 0) {
@@ -124,15 +124,5 @@ impl Engine {
                 &[("examples", &listed(&quoted, self.text("or")))],
             ),
         }
-    }
-
-    pub(super) fn examples(&self, moment: &Moment<'_>) -> impl Iterator<Item = (usize, &str)> {
-        let ready = self
-            .pack
-            .intents
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| moment.is_ready(*index));
-        ready.filter_map(|(index, intent)| Some((index, intent.example.as_deref()?)))
     }
 }

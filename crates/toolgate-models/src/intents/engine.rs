@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::answer::fill;
 use super::lists::{Names, Spoken};
 use super::pack::{Intent, ListSource, Pack, PackError, Range, SlotKind, Values};
 use super::template::{Part, Slot, Template};
@@ -74,7 +75,7 @@ pub(crate) enum Filling {
 }
 
 /// The texts that a pack must have.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 23] = [
     "about",
     "absent",
     "again",
@@ -88,6 +89,7 @@ const TEXTS: [&str; 22] = [
     "left",
     "mean",
     "no_list",
+    "none",
     "not_understood",
     "or",
     "range",
@@ -140,6 +142,16 @@ impl Engine {
         let intents = std::mem::take(&mut engine.pack.intents);
         for (index, intent) in intents.iter().enumerate() {
             check(intent)?;
+            if let Some(any) = intent
+                .any
+                .as_deref()
+                .filter(|any| engine.list_of(any).is_none())
+            {
+                let any = toolgate_core::escape(any);
+                return Err(PackError::whole(format!(
+                    "any '{any}' may be meant, but no slot of that name has a list"
+                )));
+            }
             engine.hint(index, intent);
             for (sentence, template) in intent.sentences.iter().enumerate() {
                 let graph = engine.compile(template)?;
@@ -188,8 +200,13 @@ impl Engine {
     }
 
     fn hint(&mut self, index: usize, intent: &Intent) {
+        // What leaves something out is told by the example of the whole.
+        if intent.any.is_some() {
+            return;
+        }
         let example = intent.example.as_deref().unwrap_or("");
-        let mut words = plain_words(example);
+        let example = fill(example, |_| Some(String::new()));
+        let mut words = plain_words(&example.unwrap_or_default());
         intent
             .sentences
             .iter()
@@ -403,7 +420,7 @@ fn check(intent: &Intent) -> Result<(), PackError> {
         let tool = intent.tool.as_deref().unwrap_or("?");
         return problem(format!("an intent for the tool '{tool}' has no sentences"));
     };
-    let meanings = usize::from(intent.tool.is_some())
+    let meanings = usize::from(intent.tool.is_some() && intent.ask.is_none())
         + usize::from(intent.say.is_some())
         + usize::from(intent.ask.is_some())
         + usize::from(intent.help);
@@ -417,6 +434,7 @@ fn check(intent: &Intent) -> Result<(), PackError> {
         .iter()
         .flat_map(Template::slots)
         .map(|slot| slot.name.as_str())
+        .chain(intent.any.as_deref())
         .collect();
     let mut wanted = Vec::new();
     intent

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::engine::Filling;
 use super::lists::{Entry, Found, Names};
 use super::matcher::{EDIT, Fill, How, LONGEST_NAME, NAME, PART, Reading};
 use super::talk::MOST_TOGETHER;
@@ -13,6 +14,7 @@ impl Reading<'_> {
         let mut fills: Vec<Fill> = self.spoken_of(slot, names, at).into_iter().collect();
         fills.extend(self.everything(names, at));
         fills.extend(self.all_of(names, at));
+        fills.extend(self.plural(slot, names, at));
         fills.extend(self.joined(slot, names, at));
         fills
     }
@@ -38,8 +40,7 @@ impl Reading<'_> {
 
     fn everything(&self, names: &Names, at: usize) -> Option<Fill> {
         let length = self.phrase_at(&self.engine.everything, at)?;
-        let entries = names.all().collect();
-        group(entries, at + length, NAME, How::Everything)
+        group(names.everything(), at + length, NAME, How::Everything)
     }
 
     /// `all the kitchen lights`: everything with these words in its name.
@@ -49,17 +50,64 @@ impl Reading<'_> {
         };
         let from = at + length;
         let longest = (self.sentence.tokens.len() - from).min(LONGEST_NAME);
-        let fill = |length: usize, ending: &str| {
-            let words: Vec<String> = self.sentence.tokens[from..from + length]
-                .iter()
-                .map(|token| singular(&token.text, ending))
-                .collect();
-            let entries = names.with_words(&words, &self.engine.spoken());
+        let fill = |length: usize| {
+            let entries = self.with_words(names, from, from + length);
             group(entries, from + length, NAME * length as u32, How::Certain)
         };
-        let endings = &self.engine.pack.groups.plural;
-        let fill = |length: usize| endings.iter().find_map(|ending| fill(length, ending));
         (1..=longest).filter_map(fill).collect()
+    }
+
+    /// `the kitchen lights`, `lights in the kitchen`: the same without a word for all. One light is never meant by it.
+    fn plural(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
+        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+        let ends = (at + 1..=at + longest).take_while(|end| {
+            let last = end - 1;
+            last == at || !self.is_joined(last)
+        });
+        let fill = |end: usize| {
+            let head = self
+                .head(at, end)
+                .filter(|head| !self.is_noun(slot, head))?;
+            let endings = &self.engine.pack.groups.plural;
+            if !names.is_plural(head, endings) {
+                return None;
+            }
+            let entries = self.with_words(names, at, end);
+            group(entries, end, NAME * (end - at) as u32, How::Plural)
+        };
+        ends.filter_map(fill).collect()
+    }
+
+    fn with_words<'n>(&self, names: &'n Names, from: usize, to: usize) -> Vec<&'n Entry> {
+        let endings = &self.engine.pack.groups.plural;
+        names.with_words(&self.texts[from..to], endings, &self.engine.spoken())
+    }
+
+    /// True if something else begins with this word.
+    fn is_joined(&self, at: usize) -> bool {
+        let word = &self.sentence.tokens[at].text;
+        self.engine.pack.groups.and.contains(word) || self.sentence.has_comma(at)
+    }
+
+    /// The word that says what is meant, where no number does: `lights` of `kitchen lights`, and of `lights in the kitchen`.
+    fn head(&self, from: usize, to: usize) -> Option<&String> {
+        let words = &self.texts[from..to];
+        let is_small = |word: &String| self.engine.pack.small.contains(word);
+        let is_number = |word: &String| word.starts_with(|first: char| first.is_ascii_digit());
+        let digits = self.engine.spoken().numbers.in_digits(words);
+        if words.iter().take(1).chain(words.last()).any(is_small) || digits.iter().any(is_number) {
+            return None;
+        }
+        let first = words.iter().position(is_small).unwrap_or(words.len());
+        words.get(first.checked_sub(1)?)
+    }
+
+    /// True if a word is what all things of a list are called: not some of them.
+    fn is_noun(&self, slot: usize, word: &str) -> bool {
+        match &self.engine.slots[slot] {
+            Filling::List(source) => source.nouns == word,
+            _ => false,
+        }
     }
 
     /// `the lamp, the fan and the radio`.
@@ -129,13 +177,6 @@ impl Reading<'_> {
         };
         phrases.iter().filter(is_here).map(Vec::len).max()
     }
-}
-
-fn singular(word: &str, ending: &str) -> String {
-    const SHORTEST: usize = 3;
-    let short = word.strip_suffix(ending);
-    let short = short.filter(|short| short.len() >= SHORTEST);
-    short.unwrap_or(word).to_owned()
 }
 
 /// All of these together.

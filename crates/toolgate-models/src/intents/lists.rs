@@ -1,8 +1,9 @@
 //! Names that a slot may be filled with, and finding those that a person means.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
-use super::items::Item;
+use super::items::{Item, forms};
 use super::numbers::Numbers;
 use super::pack::Kind;
 use super::spelling::{NearWords, edit_of_joined};
@@ -27,6 +28,8 @@ pub(crate) struct Names {
     words: HashMap<String, Vec<usize>>,
     /// By what several things are called together, whatever their names: `lights`.
     kinds: HashMap<String, Vec<usize>>,
+    /// What `everything` means.
+    everything: Vec<usize>,
     /// The words of all forms, to be compared with what was misspelt: their places in `spelt`.
     forms: Vec<(Vec<usize>, usize)>,
     /// Every word there is, once.
@@ -137,6 +140,7 @@ impl Names {
                 label,
                 place: place.map(str::to_owned),
             });
+            names.everything.extend(item.counts.then_some(index));
             names.add_form(index, words);
             let places = place.map(|place| spoken.words(place)).unwrap_or_default();
             if !places.is_empty() {
@@ -300,20 +304,39 @@ impl Names {
         Some((total as u32, self.having(&right)?))
     }
 
-    /// All there are.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
+    /// All that `everything` means.
+    pub(crate) fn everything(&self) -> Vec<&Entry> {
+        self.entries(&self.everything)
     }
 
     /// All that have these words in their names, or are of a kind that is called so: a `light` and a `kitchen light` are
-    /// lights, and so is a dimmer.
-    pub(crate) fn with_words(&self, words: &[String], spoken: &Spoken<'_>) -> Vec<&Entry> {
+    /// lights, and so is a dimmer. What a word for several ends in may be missing.
+    pub(crate) fn with_words(
+        &self,
+        words: &[String],
+        plural: &[String],
+        spoken: &Spoken<'_>,
+    ) -> Vec<&Entry> {
         let set = spoken.set(&spoken.numbers.in_digits(words));
         let found = in_all(&set, |word| {
-            self.kinds.get(word).or_else(|| self.words.get(word))
+            let forms = forms(word, plural);
+            if let Some(kind) = forms.iter().find_map(|form| self.kinds.get(form)) {
+                return Some(kind.clone());
+            }
+            let named = forms.iter().filter_map(|form| self.words.get(form));
+            let mut named: Vec<usize> = named.flatten().copied().collect();
+            named.sort_unstable();
+            named.dedup();
+            (!named.is_empty()).then_some(named)
         });
-        let found = found.unwrap_or_default();
-        found.iter().map(|index| &self.entries[*index]).collect()
+        self.entries(&found.unwrap_or_default())
+    }
+
+    /// True if a word is one for several of the things there are: `lights`, where one is called `light`.
+    pub(crate) fn is_plural(&self, word: &str, plural: &[String]) -> bool {
+        let is_known =
+            |form: &String| self.kinds.contains_key(form) || self.words.contains_key(form);
+        forms(word, plural).iter().skip(1).any(is_known)
     }
 
     /// Where something is.
@@ -335,15 +358,15 @@ impl Names {
 }
 
 /// What is in the lists of all these words.
-fn in_all<'a>(
+fn in_all<L: Borrow<Vec<usize>>>(
     words: &[String],
-    list: impl Fn(&String) -> Option<&'a Vec<usize>>,
+    list: impl Fn(&String) -> Option<L>,
 ) -> Option<Vec<usize>> {
     let (first, others) = words.split_first()?;
-    let mut found = list(first)?.clone();
+    let mut found = list(first)?.borrow().clone();
     for word in others {
         let with = list(word)?;
-        found.retain(|index| with.binary_search(index).is_ok());
+        found.retain(|index| with.borrow().binary_search(index).is_ok());
     }
     (!found.is_empty()).then_some(found)
 }
@@ -373,7 +396,7 @@ fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
 mod tests {
     use serde_json::json;
 
-    use super::super::items::items;
+    use super::super::items::{Kinds, items};
     use super::*;
 
     fn house() -> (Numbers, Vec<String>) {
@@ -407,7 +430,7 @@ mod tests {
             &result,
             "/devices/*/name",
             Some("/location"),
-            &[],
+            &Kinds::default(),
             |_, _| true,
         );
         let names = Names::live(items, &[], &spoken);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use toolgate_core::{Tool, ToolCall};
 
 use super::engine::{Engine, Filling};
-use super::items::items;
+use super::items::{Kinds, items};
 use super::lists::Names;
 use super::matcher::ListState;
 use super::meaning::Presence;
@@ -159,17 +159,28 @@ impl Live {
 }
 
 fn names(engine: &Engine, source: &ListSource, result: &Value) -> Names {
-    let kinds = &engine.pack.groups.kinds;
+    let groups = &engine.pack.groups;
+    let kinds = Kinds {
+        all: &groups.kinds,
+        everything: source.everything.as_ref(),
+        plural: &groups.plural,
+    };
     let qualifier = source.qualifier.as_deref();
-    let items = items(result, &source.pointer, qualifier, kinds, |item, name| {
+    let items = items(result, &source.pointer, qualifier, &kinds, |item, name| {
         let has_one = |list: &[String]| list.iter().any(|word| name.contains(word));
-        let has = |(pointer, value): (&String, &Value)| item.pointer(pointer) == Some(value);
+        let has = |(pointer, wanted): (&String, &Value)| {
+            let found = item.pointer(pointer);
+            found.is_some_and(|found| match wanted {
+                Value::Array(several) => several.contains(found),
+                one => one == found,
+            })
+        };
         if source.or.iter().any(has) {
             return true;
         }
         (source.only.is_empty() || has_one(&source.only)) && !has_one(&source.without)
     });
-    Names::live(items, kinds, &engine.spoken())
+    Names::live(items, kinds.all, &engine.spoken())
 }
 
 /// The result of a tool that tells a list, or why there is none.

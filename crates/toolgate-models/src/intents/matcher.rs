@@ -110,6 +110,8 @@ pub(crate) enum How {
     /// By some words of a name.
     Part,
     Misspelt,
+    /// By a word for several of them.
+    Plural,
     /// By all there are.
     Everything,
     /// By a number that it may not be.

@@ -8,10 +8,12 @@ mod answer;
 mod dates;
 mod doubts;
 mod engine;
+mod examples;
 mod fast;
 mod fills;
 mod groups;
 mod items;
+mod left_out;
 mod lists;
 mod live;
 mod lookups;
@@ -176,6 +178,13 @@ impl IntentsClient {
                     meaning => meaning,
                 }
             }
+            // `The battery of which device?` `Motion sensor.` That could be something else, but here it is the answer.
+            (Some(Memory::Begun(begun)), asked @ Meaning::Ask { .. }) => {
+                match self.understood(&format!("{begun} {text}"), before).await {
+                    meaning @ Meaning::Act { .. } => meaning,
+                    _ => asked,
+                }
+            }
             (_, meaning) => meaning,
         }
     }
@@ -232,12 +241,19 @@ impl IntentsClient {
                     Some(Memory::Called(said)) => said,
                     _ => Vec::new(),
                 };
-                words.extend(self.words_of(&said, results));
-                has_failed |= results.iter().any(|result| result.is_error);
+                for (said, result) in self.words_of(&said, results).into_iter().zip(results) {
+                    // Five lamps that say `Done.` say it once, and so does what fails for the same reason.
+                    let is_told = match result.is_error {
+                        true => words.contains(&said),
+                        false => words.last() == Some(&said),
+                    };
+                    if !is_told {
+                        words.push(said);
+                    }
+                    has_failed |= result.is_error;
+                }
             }
         }
-        // Five lamps that say `Done.` say it once.
-        words.dedup();
         let words = words.join("\n");
         match has_failed {
             true => Meaning::Fail(words),

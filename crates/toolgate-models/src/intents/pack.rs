@@ -156,16 +156,32 @@ pub(crate) struct ListSource {
     /// Only names with one of these words.
     #[serde(default)]
     pub(crate) only: Vec<String>,
-    /// And items with these values at these pointers, whatever their names.
+    /// And items with these values at these pointers, or one of several, whatever their names.
     #[serde(default)]
     pub(crate) or: Map<String, Value>,
     /// Only names with none of these words.
     #[serde(default)]
     pub(crate) without: Vec<String>,
+    /// Which of them `everything` means; all if it is left out.
+    #[serde(default)]
+    pub(crate) everything: Option<Everything>,
     /// What one of them is called: `device`.
     pub(crate) noun: String,
     /// What many of them are called: `devices`.
     pub(crate) nouns: String,
+}
+
+/// What a person means who says `everything`: a lock is a device, but nobody turns it off.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Everything {
+    /// From an item of a list to what it is.
+    pub(crate) pointer: String,
+    /// What it must be there, if anything is.
+    pub(crate) is: Vec<String>,
+    /// A name with one of these words is left out, unless it has that of a kind: a `front door light` is a light.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
 }
 
 /// Sentences that mean the same.
@@ -173,7 +189,7 @@ pub(crate) struct ListSource {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Intent {
     pub(crate) sentences: Vec<Template>,
-    /// Shown to people who ask what can be said.
+    /// Shown to people who ask what can be said; with `{slot}` where the name of something stands that is there.
     pub(crate) example: Option<String>,
     pub(crate) tool: Option<String>,
     pub(crate) arguments: Map<String, Value>,
@@ -183,11 +199,14 @@ pub(crate) struct Intent {
     pub(crate) answer: Answer,
     /// What it does, for people: `switch devices`.
     pub(crate) does: Option<String>,
+    /// A slot that no sentence has: any of its list may be meant, and if that is more than one it is asked back.
+    pub(crate) any: Option<String>,
     /// True if it fits names that are there only: other words in their place mean something else.
     pub(crate) known: bool,
     /// What is said where no tool is needed.
     pub(crate) say: Option<String>,
-    /// What is asked where something is missing; the answer is heard as if it had been said at once.
+    /// What is asked where something is missing; the answer is heard as if it had been said at once. A `tool` beside it is
+    /// what would be needed then.
     pub(crate) ask: Option<String>,
     /// True if the answer is what can be said.
     pub(crate) help: bool,
@@ -383,6 +402,10 @@ mod tests {
             (
                 r#"{ "intents": [{ "tool": "t" }] }"#,
                 "an intent for the tool 't' has no sentences",
+            ),
+            (
+                r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "any": "level" }] }"#,
+                "any 'level' may be meant, but no slot of that name has a list",
             ),
             (
                 r#"{ "slots": { "x": { "values": [] } } }"#,

@@ -102,7 +102,14 @@ impl Engine {
         let layer = |found: &Match| self.pack.intents[found.intent].layer;
         let top = matches.iter().map(layer).max();
         matches.retain(|found| Some(layer(found)) == top);
-        Ok(matches)
+        let mut unread = BTreeSet::new();
+        for found in &mut matches {
+            unread.extend(self.add_any(found, moment));
+        }
+        match unread.is_empty() {
+            true => Ok(matches),
+            false => Err(unread),
+        }
     }
 
     fn meaning(
@@ -114,6 +121,12 @@ impl Engine {
     ) -> Meaning {
         if let Some(words) = self.out_of_range(first) {
             return Meaning::Fail(words);
+        }
+        if self.pack.intents[first.intent].ask.is_some() {
+            return self.words_of(sentence, first, moment);
+        }
+        if let Some(meaning) = matches.iter().find_map(|found| self.nobody(found, moment)) {
+            return meaning;
         }
         let mut choices: Vec<Choice> = Vec::new();
         for found in matches {
@@ -134,7 +147,8 @@ impl Engine {
             Ok([choice]) => {
                 let is_much = choice.calls.len() > 1;
                 let is_everything = first.has(How::Everything);
-                let is_daring = choice.careful && (forgiven || is_much || is_everything);
+                let is_several = is_much || is_everything || first.has(How::Plural);
+                let is_daring = choice.careful && (forgiven || is_several);
                 if is_daring || is_much && is_everything {
                     let slots: Vec<_> = choice.calls.iter().map(|call| &call.slots).collect();
                     let label = self.rendered(first, &slots);
@@ -289,9 +303,8 @@ impl Engine {
                 words: sentence.around(0, sentence.tokens.len()).to_owned(),
             };
         }
-        let examples = self
-            .examples(moment)
-            .map(|(_, example)| format!("\n- {example}"));
+        let examples = self.examples(moment).into_iter();
+        let examples = examples.map(|(_, example)| format!("\n- {example}"));
         match examples.collect::<String>() {
             none if none.is_empty() => Meaning::Fail(self.text("help_none").to_owned()),
             examples => Meaning::Say(self.filled("help", &[("examples", &examples)])),

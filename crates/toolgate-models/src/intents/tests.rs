@@ -69,7 +69,7 @@ fn devices() -> Value {
         device("Kitchen Light", "Kitchen"), device("Kitchen Lamp", "Kitchen"), device("Bedroom Light", "Bedroom"),
         device("Switch 1", "Hall"), device("Switch 2", "Hall"), device("Front Door", "Hall"), device("Font Door", "Garden"),
         device("Living Room Thermostat", "Living Room"), device("Thermostat", "Office"), device("Motion Sensor", "Bath"),
-        device("Café Machine", ""),
+        device("Café Machine", ""), device("Humidity Sensor", "Cellar"),
     ] })
 }
 

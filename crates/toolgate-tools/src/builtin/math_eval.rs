@@ -14,8 +14,9 @@ use super::Builtin;
 pub(super) fn builtin() -> Builtin {
     Builtin {
         name: "math_eval",
-        description: "Calculates an expression and returns its exact value. Use it for every calculation instead of working \
-                      it out yourself. It speaks the language of mathjs: arithmetic (`2 + 3 * 4^2`, `7 mod 3`, `100 + 10%`), \
+        description: "Calculates an expression and returns its value. Use it for every calculation instead of working it out \
+                      yourself. Numbers have about 15 digits; `bignumber(\"9007199254740993\") + 2` has 64, `fraction(1, 3)` is \
+                      exact. It speaks the language of mathjs: arithmetic (`2 + 3 * 4^2`, `7 mod 3`, `100 + 10%`), \
                       functions (`sqrt(16)`, `log(8, 2)`, `round(pi, 2)`, `mean([1, 2, 3])`), units (`5 cm to inch`, `20 degC to \
                       degF`), variables and own functions (`a = 3; a * 2`), matrices (`det([1, 2; 3, 4])`), complex numbers.",
         parameters: json!({
@@ -85,6 +86,12 @@ mod tests {
             ("2 inch to cm", r#"{"result":"5.08 cm"}"#),
             ("f(x) = x^2; f(4)", r#"{"result":16}"#),
             ("3 > 2", r#"{"result":true}"#),
+            // As the description says.
+            (
+                r#"bignumber("9007199254740993") + 2"#,
+                r#"{"result":"9.007199254740995e+15"}"#,
+            ),
+            ("fraction(1, 3) * 3", r#"{"result":"1/1"}"#),
         ] {
             assert_eq!(
                 envelope(expression).await["result"].to_string(),

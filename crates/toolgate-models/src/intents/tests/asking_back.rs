@@ -166,3 +166,54 @@ async fn a_question_is_forgotten_with_the_next_message() {
     let text = shown(&ask(&client, &history).await);
     assert!(text.starts_with("I did not understand"), "{text}");
 }
+
+#[tokio::test]
+async fn what_measures_is_asked_for_where_it_is_left_out() {
+    let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
+    let devices = json!({ "devices": [
+        device("Climate Sensor", "sensor"), device("Balcony Door", "sensor"), device("Motion Sensor", "sensor"),
+        device("Heater", "switch"), device("Danfoss", "thermostat"),
+    ] });
+    let client = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let read = |name: &str| format!(r#"get_device_sensor_data {{"deviceName":"{name}"}}"#);
+    let which = "Which one: Climate Sensor or Danfoss?";
+    for (text, expected) in [
+        ("what is the temperature", which),
+        ("what's the temperature?", which),
+        ("how warm is it in here", which),
+        ("temperature", which),
+        ("what is the humidity", &read("Climate Sensor")),
+        ("is there any motion", &read("Motion Sensor")),
+        ("what is the battery", "The battery of which device?"),
+        ("what is the power usage", "The power of which device?"),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+    for (sentence, answer, name) in [
+        ("what is the temperature", "the second one", "Danfoss"),
+        (
+            "what is the temperature",
+            "climate sensor",
+            "Climate Sensor",
+        ),
+        ("what is the battery", "motion sensor", "Motion Sensor"),
+        ("what is the battery", "of the balcony door", "Balcony Door"),
+    ] {
+        let text = answered(&client, sentence, answer).await;
+        assert_eq!(text, read(name), "{sentence} / {answer}");
+    }
+    let none = client_of(&manager_of(house_tools(|| Ok(json!({ "devices": [] })))));
+    let text = say(&none, "what is the temperature").await;
+    assert_eq!(text, "I know no device that measures a temperature here.");
+    let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
+    let text = say(&client_of(&manager_of(away)), "what is the temperature").await;
+    assert!(
+        text.contains("could not be read: The gateway is away"),
+        "{text}"
+    );
+    let no_house = client_of(&manager_of(Vec::new()));
+    for text in ["what is the temperature", "what is the battery"] {
+        let text = say(&no_house, text).await;
+        assert!(text.starts_with("I can't read sensors here"), "{text}");
+    }
+}

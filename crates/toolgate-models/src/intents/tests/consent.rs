@@ -6,7 +6,8 @@ use super::asking_back::answered;
 use super::talking::with;
 use super::*;
 
-const ALL: &str = "Do you mean “turn off Kitchen Light, Kitchen Lamp, Desk Lamp, Bedroom Light, Fan, Front Door, Thermostat and Heater”?";
+const ALL: &str =
+    "Do you mean “turn off Kitchen Light, Kitchen Lamp, Desk Lamp, Bedroom Light, Fan and Heater”?";
 const UNLOCK: &str = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
 const MEAN_UNLOCK: &str = "Do you mean “unlock Front Door”?";
 const LEFT: &str = "All right, I leave it.";
@@ -143,7 +144,11 @@ async fn a_yes_or_the_name_in_full_is_consent() {
         assert_eq!(text, expected, "{sentence} / {answer}");
     }
     let text = answered(&client, "turn off everything", "yes").await;
-    assert_eq!(text.matches("control_zwave_device").count(), 8, "{text}");
+    assert_eq!(text.matches("control_zwave_device").count(), 6, "{text}");
+    assert!(
+        !text.contains("Door") && !text.contains("Thermostat"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -262,6 +267,57 @@ async fn everything_that_locks_is_what_a_tool_calls_so_or_has_a_name_for_it() {
         say(&client, "lock everything").await,
         "Do you mean “lock Back Door, Entrance and Front Door Light”?"
     );
+}
+
+#[tokio::test]
+async fn everything_is_what_can_be_switched_and_never_a_lock_or_a_door() {
+    let house = [
+        ("Ceiling Light", json!("switch"), true),
+        ("Fan", json!("fan"), true),
+        ("Stairs", json!("dimmer"), true),
+        ("Front Door Light", json!("switch"), true),
+        ("Sensor Lamp", json!("switch"), false),
+        ("Radio", Value::Null, true),
+        ("Entrance", json!("lock"), false),
+        ("Porch Light", json!("lock"), false),
+        ("Garage Door", json!("switch"), false),
+        ("Garden Gates", json!("dimmer"), false),
+        ("Back Door", Value::Null, false),
+        ("Siren", json!("switch"), false),
+        ("Blinds", json!("blind"), false),
+        ("Radiator", json!("thermostat"), false),
+        ("Window", json!("sensor"), false),
+        ("Motion Sensor", Value::Null, false),
+        ("Remote", json!("other"), false),
+    ];
+    let device = |(name, kind, _): &(&str, Value, bool)| json!({ "name": name, "type": kind });
+    let devices: Vec<Value> = house.iter().map(device).collect();
+    let client = client_of(&manager_of(house_tools(move || {
+        Ok(json!({ "devices": devices }))
+    })));
+    let meant = "Do you mean “turn on Ceiling Light, Fan, Stairs, Front Door Light and Radio”?";
+    assert_eq!(say(&client, "turn on everything").await, meant);
+    let text = answered(&client, "turn on everything", "yes").await;
+    for (name, _, is_meant) in &house {
+        let call = format!(r#""deviceName":"{name}","action":"on""#);
+        assert_eq!(text.contains(&call), *is_meant, "{name}: {text}");
+    }
+    let dim = answered(&client, "dim everything to 30 percent", "yes").await;
+    assert_eq!(dim.matches("control_zwave_device").count(), 2, "{dim}");
+    // What only looks may look at everything.
+    let text = say(&client, "check everything").await;
+    assert!(text.contains("Motion Sensor"), "{text}");
+    // All that locks, and nothing without a yes.
+    let text = say(&client, "unlock the doors").await;
+    assert_eq!(text, "Do you mean “unlock Garage Door and Back Door”?");
+}
+
+#[tokio::test]
+async fn a_word_for_several_moves_no_lock_without_a_yes() {
+    let client = house();
+    assert_eq!(say(&client, "unlock the doors").await, MEAN_UNLOCK);
+    assert_eq!(answered(&client, "unlock the doors", "yes").await, UNLOCK);
+    assert_eq!(answered(&client, "unlock the doors", "no").await, LEFT);
 }
 
 static HOUSE: LazyLock<IntentsClient> = LazyLock::new(house);

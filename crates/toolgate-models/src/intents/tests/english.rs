@@ -147,6 +147,17 @@ async fn sentences_for_the_tools_that_ship_become_their_calls() {
             "what time is it in EST",
             r#"datetime {"timezone":"America/New_York"}"#,
         ),
+        ("what time is it in CET", r#"datetime {"timezone":"CET"}"#),
+        ("time in cest", r#"datetime {"timezone":"CET"}"#),
+        ("what time is it in GMT", r#"datetime {"timezone":"UTC"}"#),
+        (
+            "what time is it in MST",
+            r#"datetime {"timezone":"America/Denver"}"#,
+        ),
+        (
+            "what time is it in BST",
+            "Which one: Asia/Dhaka or Europe/London?",
+        ),
         (
             "what time is it in tokyo japan",
             r#"datetime {"timezone":"Asia/Tokyo"}"#,
@@ -316,6 +327,35 @@ async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
             .contains("\n- turn on the kitchen light"),
         "the house has lights"
     );
+}
+
+#[tokio::test]
+async fn examples_are_of_things_that_are_there() {
+    let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
+    let devices = json!({ "devices": [
+        device("Balcony Door", "sensor"), device("Climate Sensor", "sensor"), device("TV Plug", "switch"),
+        device("Entrance", "lock"), device("Floor Lamp", "dimmer"),
+    ] });
+    let house = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let help = say(&house, "help").await;
+    for example in [
+        "is the TV plug on",
+        "turn on the TV plug",
+        "dim the floor lamp to 30 percent",
+        "what is the temperature of the climate sensor",
+        "lock the entrance",
+        "activate the scene …",
+    ] {
+        assert!(
+            help.contains(&format!("\n- {example}\n")),
+            "{example}: {help}"
+        );
+    }
+    // There is none.
+    assert!(!help.contains("degrees"), "{help}");
+    let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
+    let help = say(&client_of(&manager_of(away)), "help").await;
+    assert!(help.contains("\n- turn on the …\n"), "{help}");
 }
 
 #[tokio::test]

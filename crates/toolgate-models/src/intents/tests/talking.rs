@@ -43,6 +43,11 @@ async fn a_result_is_put_into_words() {
     for (sentence, result, expected) in [
         ("what is 2 plus 2", json!({ "result": 4 }), "2 + 2 = 4"),
         (
+            "what is 2^53+1",
+            json!({ "result": 9_007_199_254_740_992_i64 }),
+            "2 ^ 53 + 1 = about 9007199254740992",
+        ),
+        (
             "what time is it",
             json!({ "sentence": "It is 3:05 PM." , "date": "x" }),
             "It is 3:05 PM.",
@@ -75,7 +80,7 @@ async fn a_result_is_put_into_words() {
         (
             "which devices are there",
             devices(),
-            "There are: Kitchen Light, Kitchen Lamp, Bedroom Light, Switch 1, Switch 2, Front Door, Font Door, Living Room Thermostat, Thermostat, Motion Sensor and Café Machine.",
+            "There are: Kitchen Light, Kitchen Lamp, Bedroom Light, Switch 1, Switch 2, Front Door, Font Door, Living Room Thermostat, Thermostat, Motion Sensor, Café Machine and Humidity Sensor.",
         ),
         (
             "which lights are on",
@@ -149,6 +154,37 @@ async fn a_program_sees_that_nothing_was_done() {
     let reply = ask(&client, &history).await;
     let history = with_result(with(history, &reply), "It is broken", true);
     assert_eq!(ask(&client, &history).await.stop, Stop::Refusal);
+}
+
+#[tokio::test]
+async fn failures_that_are_equal_in_words_are_told_once() {
+    let client = everything();
+    let history = vec![user("turn off all the lights")];
+    let reply = ask(&client, &history).await;
+    let told = [
+        ("It is away.", true),
+        ("Done.", false),
+        ("It is away.", true),
+    ];
+    let results = reply
+        .message
+        .calls()
+        .zip(told)
+        .map(|(call, told)| ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            text: told.0.to_owned(),
+            images: Vec::new(),
+            is_error: told.1,
+            call_id: None,
+        });
+    let results: Vec<ToolResult> = results.collect();
+    assert_eq!(results.len(), told.len());
+    let mut history = with(history, &reply);
+    history.push(Message::Tool { results });
+    let reply = ask(&client, &history).await;
+    assert_eq!(shown(&reply), "It is away.\nDone.");
+    assert_eq!(reply.stop, Stop::Refusal);
 }
 
 #[tokio::test]
