@@ -2,7 +2,8 @@
 //!
 //! `words` makes words of a sentence, `template` and `engine` small graphs of a pack's sentences, `matcher` finds those that
 //! fit, `talk` says what that means, `live` knows the tools and the names of things, `answer` makes words of results.
-//! Whatever must be remembered from one message to the next stands in the history itself, so that a conversation can be saved.
+//! Whatever must be remembered from one message to the next stands in the history itself, so that a conversation can be saved
+//! (`memory`).
 
 mod answer;
 mod dates;
@@ -20,6 +21,7 @@ mod lookups;
 mod matcher;
 mod maths;
 mod meaning;
+mod memory;
 mod numbers;
 mod pack;
 mod parts;
@@ -35,9 +37,8 @@ mod words;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::time::Instant;
 use toolgate_core::ToolDefinition;
 
@@ -45,11 +46,14 @@ use self::answer::{Answer, Joining};
 use self::engine::Engine;
 use self::live::Live;
 use self::lookups::Lookups;
-use self::meaning::{Choice, Meaning, Moment, Planned};
+use self::meaning::{Meaning, Moment};
+use self::memory::{
+    Memory, Said, call_next, last_slots, memory, remember, then, was_heard, without_aside,
+};
 use crate::catalog::{CatalogCache, Dialect};
 use crate::{
-    AssistantMessage, CallArguments, Catalog, Event, Listener, Message, ModelCall, ModelClient,
-    ModelError, Part, Provider, Reply, Request, Stop, ToolList, ToolResult, Toolbox, Usage,
+    AssistantMessage, Catalog, Event, Listener, Message, ModelClient, ModelError, Provider, Reply,
+    Request, Stop, ToolList, ToolResult, Toolbox, Usage,
 };
 
 pub use fast::FastPath;
@@ -77,29 +81,6 @@ pub struct IntentsClient {
     catalogs: CatalogCache,
     today: fn() -> jiff::civil::Date,
 }
-
-/// What an answer of this provider remembers for the next one.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Memory {
-    /// The person was asked which of these is meant.
-    Asked(Vec<Choice>),
-    /// The person was asked for what was missing after these words.
-    Begun(String),
-    /// Tools were called, and this is to be said of their results, in the same order.
-    Called(Vec<Said>),
-    /// Beside that: what is to be done afterwards, one after the other.
-    Then(Vec<Choice>),
-}
-
-/// What is to be said of a result.
-#[derive(Serialize, Deserialize)]
-struct Said {
-    answer: Answer,
-    slots: Map<String, Value>,
-}
-
-const CALL_ID: &str = "intent_";
 
 /// Names and all are taken as they are listed.
 const DIALECT: Dialect = Dialect {
@@ -352,114 +333,4 @@ fn reply(message: AssistantMessage, stop: Stop, listener: &mut dyn Listener) -> 
         usage: Usage::default(),
         first_token: Some(Instant::now()),
     }
-}
-
-/// A message that asks for the calls of the first step, and remembers the others.
-fn call_next(messages: &[Message], mut steps: Vec<Choice>) -> AssistantMessage {
-    let (mut said, mut calls) = (Vec::new(), Vec::new());
-    let first = match steps.is_empty() {
-        true => Vec::new(),
-        false => steps.remove(0).calls,
-    };
-    for (id, planned) in (next_id(messages)..).zip(first) {
-        let Planned {
-            tool,
-            arguments,
-            answer,
-            slots,
-        } = planned;
-        said.push(Said { answer, slots });
-        calls.push(Part::Call(ModelCall {
-            id: format!("{CALL_ID}{id}"),
-            name: tool,
-            arguments: CallArguments::Object(arguments),
-        }));
-    }
-    calls.insert(0, remember(&Memory::Called(said)));
-    if !steps.is_empty() {
-        calls.push(remember(&Memory::Then(steps)));
-    }
-    AssistantMessage { parts: calls }
-}
-
-/// Of a turn that must end, a conversation says so behind the last results: nobody's words, and nothing to be understood.
-fn without_aside(messages: &[Message], words_only: bool) -> &[Message] {
-    match messages {
-        [said @ .., Message::User { .. }]
-            if words_only && matches!(said, [.., Message::Tool { .. }]) =>
-        {
-            said
-        }
-        all => all,
-    }
-}
-
-/// What is to be done after the calls of a message.
-fn then(message: &Message) -> Vec<Choice> {
-    let steps = memories(message).find_map(|memory| match memory {
-        Memory::Then(steps) => Some(steps),
-        _ => None,
-    });
-    steps.unwrap_or_default()
-}
-
-/// What the slots of the last calls were filled with: `it` may be one of these. Of calls that a model made nothing is known.
-fn last_slots(messages: &[Message]) -> Vec<Map<String, Value>> {
-    let has_called = |message: &&Message| match message {
-        Message::Assistant(message) => message.calls().next().is_some(),
-        _ => false,
-    };
-    let called = messages.iter().rev().find(has_called);
-    match memory(called) {
-        Some(Memory::Called(said)) => said.into_iter().map(|said| said.slots).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// A number that no call before has.
-fn next_id(messages: &[Message]) -> u64 {
-    let calls = messages.iter().filter_map(|message| match message {
-        Message::Assistant(message) => Some(message.calls()),
-        _ => None,
-    });
-    let used = calls
-        .flatten()
-        .filter_map(|call| call.id.strip_prefix(CALL_ID)?.parse::<u32>().ok());
-    used.max().map_or(1, |last| u64::from(last) + 1)
-}
-
-fn remember(memory: &Memory) -> Part {
-    Part::Opaque {
-        provider: Provider::Intents,
-        value: serde_json::to_value(memory).unwrap_or_default(),
-    }
-}
-
-/// What this provider remembers in a message, if it is one of its own.
-fn memory(message: Option<&Message>) -> Option<Memory> {
-    memories(message?).next()
-}
-
-fn memories(message: &Message) -> impl Iterator<Item = Memory> {
-    let parts = match message {
-        Message::Assistant(message) => message.parts.as_slice(),
-        _ => &[],
-    };
-    parts.iter().filter_map(|part| match part {
-        Part::Opaque {
-            provider: Provider::Intents,
-            value,
-        } => Memory::deserialize(value).ok(),
-        _ => None,
-    })
-}
-
-/// True if a question stands in a message as it was asked. Of one that broke off as it was spoken nobody knows what was heard,
-/// and nothing that must not be done by mistake comes of the answer.
-fn was_heard(question: Option<&Message>, choices: &[Choice]) -> bool {
-    let Some(Message::Assistant(message)) = question else {
-        return false;
-    };
-    let text = message.to_text();
-    replies::is_harmless(choices) || choices.iter().all(|choice| text.contains(&choice.label))
 }

@@ -8,7 +8,8 @@ use std::task::Poll;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::{IntentsClient, Memory, memory, reply, without_aside};
+use super::memory::{Memory, memory, without_aside};
+use super::{IntentsClient, reply};
 use crate::{
     AssistantMessage, Catalog, Event, Listener, Message, ModelClient, ModelError, Provider, Reply,
     Request, Stop, ToolList,

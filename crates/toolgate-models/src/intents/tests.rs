@@ -17,12 +17,15 @@ use toolgate_tools::builtin::BuiltinSettings;
 
 use super::*;
 use crate::Offer;
+use crate::{CallArguments, ModelCall, Part};
 
 mod asking_back;
 mod consent;
 mod english;
 mod fast_path;
+mod groups;
 mod house;
+mod live_names;
 mod parts;
 mod sentences;
 mod stand_in;

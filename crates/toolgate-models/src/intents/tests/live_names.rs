@@ -1,0 +1,85 @@
+//! Names that a tool tells.
+
+use super::*;
+
+#[tokio::test]
+async fn a_list_that_can_not_be_read_is_said_so_and_costs_nothing_else() {
+    let client = client_of(&manager_of(house_tools(|| {
+        Err(ToolError::failed("The gateway is away"))
+    })));
+    assert_eq!(
+        say(&client, "turn on the kitchen light").await,
+        "I can't tell which device that is, because the list of devices could not be read: The gateway is away."
+    );
+    assert_eq!(say(&client, "check z-wave").await, "check_zwave_health {}");
+}
+
+#[tokio::test]
+async fn a_tool_that_may_change_things_is_never_asked_for_its_list() {
+    let mut tools = house_tools(|| Ok(devices()));
+    tools[0] = tool(
+        "list_zwave_devices",
+        object(json!({}), &[]),
+        changing(),
+        || panic!("must not be called"),
+    );
+    let text = say(&client_of(&manager_of(tools)), "turn on the kitchen light").await;
+    assert!(
+        text.contains("the tool list_zwave_devices does not say that it only reads"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_list_is_not_waited_for() {
+    let (client, _) = slow_house(Duration::from_secs(60));
+    let started = Instant::now();
+    let text = say(&client, "turn on the kitchen light").await;
+    assert!(
+        text.contains("the list of devices could not be read"),
+        "{text}"
+    );
+    assert_eq!(started.elapsed(), live::LIMIT);
+    say(&client, "turn on the kitchen light").await;
+    assert_eq!(
+        started.elapsed(),
+        live::LIMIT,
+        "it is not asked again at once"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_kept_for_thirty_seconds_or_until_the_tools_change() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let manager = manager_of(house_tools(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(devices())
+    }));
+    let client = client_of(&manager);
+    let on = || say(&client, "turn on the kitchen light");
+    say(&client, "check z-wave").await;
+    assert_eq!(reads.load(Ordering::Relaxed), 0, "nobody asked for a name");
+    on().await;
+    on().await;
+    say(&client, "how warm is the bedroom").await;
+    assert_eq!(
+        reads.load(Ordering::Relaxed),
+        1,
+        "one reading for all slots"
+    );
+    tokio::time::advance(Duration::from_secs(29)).await;
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 2);
+    manager.add_all(vec![tool(
+        "more",
+        object(json!({}), &[]),
+        changing(),
+        || Ok(json!(1)),
+    )]);
+    on().await;
+    assert_eq!(reads.load(Ordering::Relaxed), 3);
+}
