@@ -53,6 +53,15 @@ fn offered(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> O
 }
 
 impl Conversation {
+    /// The names in the settings' `pinned_tools` that mean no tool.
+    pub fn unknown_pins(&self) -> Vec<String> {
+        let catalog = self.client.catalog(&self.toolbox.current());
+        let pinned = self.settings.pinned_tools.iter();
+        let is_unknown =
+            |name: &&String| catalog.places(std::slice::from_ref(*name)).next().is_none();
+        pinned.filter(is_unknown).cloned().collect()
+    }
+
     /// The tools that a question would go out with.
     pub fn offer(&self, text: &str) -> Offer {
         let catalog = self.client.catalog(&self.toolbox.current());

@@ -130,6 +130,9 @@ pub(super) fn for_provider(configured: &ModelSettings, provider: Provider) -> Mo
         settings.name.clear();
         settings.url.clear();
         settings.key.clear();
+    }
+    // What was said of no provider in particular is said of each.
+    if configured.provider.is_some_and(|other| other != provider) {
         settings.context_tokens = None;
     }
     settings.provider = Some(provider);
@@ -177,6 +180,7 @@ mod tests {
         configured.url = "http://h/v1".to_owned();
         configured.key = "k".to_owned();
         configured.max_tokens = 7;
+        configured.context_tokens = Some(600);
         assert_eq!(for_provider(&configured, Provider::OpenAi), configured);
         let other = for_provider(&configured, Provider::Anthropic);
         assert_eq!(
@@ -188,5 +192,9 @@ mod tests {
             ),
             ("", "", "", 7)
         );
+        assert_eq!(other.context_tokens, None);
+        configured.provider = None;
+        let other = for_provider(&configured, Provider::Anthropic);
+        assert_eq!((other.key.as_str(), other.context_tokens), ("", Some(600)));
     }
 }

@@ -19,6 +19,13 @@ struct Count {
 
 impl Report {
     pub(super) fn on_offer(&mut self, question: &Conversation, toolbox: &Toolbox, offer: &Offer) {
+        for name in question.unknown_pins() {
+            let text = format!(
+                "model.pinnedTools: no tool is called '{}' here",
+                escape(&name)
+            );
+            self.add("model", &Finding::Warning(text));
+        }
         let left_out = offer.catalog().left_out();
         for LeftOut { name, reason } in left_out {
             let (name, reason) = (escape(name), escape(reason));

@@ -216,6 +216,12 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
             Some(pin),
         ),
         (
+            json!({ "pinnedTools": ["echo", "nosuch"] }),
+            json!(["*"]),
+            "warning  model          model.pinnedTools: no tool is called 'nosuch' here",
+            None,
+        ),
+        (
             json!({ "maxToolTokens": 300 }),
             json!(["*"]),
             " with each question, those that suit it best: more would exceed model.maxToolTokens; 1 can not",
