@@ -117,7 +117,7 @@ pub enum Stop {
     End,
     /// It waits for tools.
     Calls,
-    /// It ran out of tokens in mid-sentence.
+    /// It ran out of tokens, or of time, in mid-sentence.
     Length,
     /// It ran out of tokens in the middle of a call, which is not in the message.
     CutCall,

@@ -6,6 +6,8 @@ use crate::Provider;
 
 /// What a model did not do that was silent up to its limit.
 pub(crate) const NOT_BEGUN: &str = "begin to answer";
+/// What it did not do until the end of the turn.
+pub(crate) const NOT_FINISHED: &str = "finish";
 
 /// A model could not answer.
 ///

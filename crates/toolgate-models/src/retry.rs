@@ -84,10 +84,11 @@ fn is_silent(error: &ModelError, left: Duration) -> bool {
     matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
 }
 
-/// A listener that remembers whether it was told any words, and of how many retries.
+/// A listener that remembers which words it was told, and of how many retries.
 pub(crate) struct Told<'a> {
     listener: &'a mut dyn Listener,
     words: bool,
+    text: String,
     retries: u32,
 }
 
@@ -96,8 +97,14 @@ impl<'a> Told<'a> {
         Self {
             listener,
             words: false,
+            text: String::new(),
             retries: 0,
         }
+    }
+
+    /// The words for the person that count.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(crate) fn retries(&self) -> u32 {
@@ -115,8 +122,16 @@ impl<'a> Told<'a> {
 impl Listener for Told<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Text(_) | Event::Thinking(_) => self.words = true,
-            Event::Void => self.words = false,
+            Event::Text(text) => {
+                self.words = true;
+                self.text.push_str(text);
+            }
+            Event::Thinking(_) => self.words = true,
+            Event::WasThinking => self.text.clear(),
+            Event::Void => {
+                self.words = false;
+                self.text.clear();
+            }
             Event::Retrying { .. } => self.retries += 1,
             _ => {}
         }

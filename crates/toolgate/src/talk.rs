@@ -399,7 +399,7 @@ pub(crate) fn ending(
                 .to_owned(),
         ),
         TurnEnd::Length => Some(
-            "the answer is cut: it reached model.maxTokens or the end of model.contextTokens"
+            "the answer is cut: it reached model.maxTokens, the end of model.contextTokens, or model.timeout"
                 .to_owned(),
         ),
         // What was said instead says why.

@@ -9,11 +9,33 @@ use super::history::History;
 use super::running::{Running, millis};
 use super::window::{Fit, Keep};
 use super::{Conversation, Round, TurnEnd, system};
+use crate::error::NOT_FINISHED;
 use crate::retry::Told;
-use crate::{Event, ModelError, Reply, Request};
+use crate::{AssistantMessage, Event, ModelError, Reply, Request, Stop, Usage};
 
 /// A client keeps the deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Words that were told until the time was up are an answer, if half of one; of any other failure they are void.
+fn cut_short(error: ModelError, mut told: Told<'_>) -> Result<Reply, ModelError> {
+    let is_late = matches!(
+        error,
+        ModelError::TimedOut {
+            what: NOT_FINISHED,
+            ..
+        }
+    );
+    if !is_late || told.text().trim().is_empty() {
+        told.take_back();
+        return Err(error);
+    }
+    Ok(Reply {
+        message: AssistantMessage::text(told.text()),
+        stop: Stop::Length,
+        usage: Usage::default(),
+        first_token: None,
+    })
+}
 
 impl Running<'_> {
     pub(super) fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
@@ -67,15 +89,15 @@ impl Running<'_> {
         let reply = reply.unwrap_or_else(|_| {
             Err(ModelError::TimedOut {
                 provider: client.provider(),
-                what: "finish",
+                what: NOT_FINISHED,
                 after: self.conversation.settings.timeout,
             })
         });
-        if reply.is_err() {
-            told.take_back();
-        }
         let retries = told.retries();
-        let reply = reply?;
+        let reply = match reply {
+            Err(error) => cut_short(error, told)?,
+            Ok(reply) => reply,
+        };
         self.replied(round, &reply, asked, retries);
         Ok(reply)
     }

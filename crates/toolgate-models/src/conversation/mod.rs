@@ -101,7 +101,7 @@ pub enum TurnEnd {
     Repetition,
     /// There was no time for more tools.
     Deadline,
-    /// It ran out of tokens in mid-answer.
+    /// It ran out of tokens, or of time, in mid-answer.
     Length,
     /// It will not answer this.
     Refusal,

@@ -10,7 +10,7 @@ use toolgate_core::Redactor;
 
 use super::SHOWN;
 use super::failure::root;
-use crate::error::{NOT_BEGUN, seconds};
+use crate::error::{NOT_BEGUN, NOT_FINISHED, seconds};
 use crate::{ModelError, Provider};
 
 const LONGEST_BODY: u64 = 64 << 20;
@@ -43,7 +43,7 @@ impl Limit {
     }
 
     fn not_finished(&self) -> ModelError {
-        self.timed_out("finish", self.deadline)
+        self.timed_out(NOT_FINISHED, self.deadline)
     }
 
     fn timed_out(&self, what: &'static str, end: Instant) -> ModelError {

@@ -272,3 +272,31 @@ async fn an_endless_time_limit_is_no_overflow() {
     let mut conversation = conversation_with(&script, [], endless);
     assert_eq!(say(&mut conversation, "Hi").await.answer, "Hello.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn words_that_came_until_the_time_was_up_are_the_answer() {
+    let late = |what| ModelError::TimedOut {
+        provider: Provider::OpenAi,
+        what,
+        after: Duration::from_secs(300),
+    };
+    for (words, what, expected) in [
+        ("Once upon a", "finish", Some("Once upon a")),
+        (" ", "finish", None),
+        ("Once upon a", "begin to answer", None),
+    ] {
+        let script = Script::new([Answer::Break(words, late(what))]);
+        let mut conversation = conversation(&script, [echo()]);
+        let mut heard = Heard::default();
+        let turn = conversation.turn("tell me a story", &mut heard).await;
+        let answer = turn.as_ref().map(|turn| (turn.answer.as_str(), turn.end));
+        let expected = expected.map(|answer| (answer, TurnEnd::Length));
+        assert_eq!(answer.ok(), expected, "{words:?} {what}");
+        let is_void = heard.0.iter().any(|event| event == "void");
+        assert_eq!(is_void, expected.is_none(), "{:?}", heard.0);
+        if expected.is_some() {
+            expect_in_order(conversation.history(), false);
+            assert_eq!(conversation.history().len(), 2);
+        }
+    }
+}
