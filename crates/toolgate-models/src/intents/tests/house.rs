@@ -269,3 +269,26 @@ async fn own_sentences_win_over_those_that_ship() {
         r#"activate_scene {"sceneName":"Check"}"#
     );
 }
+
+#[tokio::test]
+async fn another_language_is_a_pack_of_data() {
+    let german = r#"{
+        "language": "de", "polite": ["bitte"], "small": ["das", "die"],
+        "numbers": { "words": { "eins": 1 } },
+        "intents": [{ "sentences": ["schalte [das|die] {device} ein"], "tool": "control_zwave_device",
+            "arguments": { "deviceName": "{device}", "action": "on" } }]
+    }"#;
+    let toolbox = Toolbox::new(ToolExecutor::new(manager_of(house_tools(|| Ok(devices())))));
+    let pack = Pack::english().with(Pack::read(german).unwrap());
+    let client = IntentsClient::new(toolbox, pack).unwrap();
+    assert_eq!(client.model(), "de");
+    let on =
+        |name: &str| format!(r#"control_zwave_device {{"deviceName":"{name}","action":"on"}}"#);
+    for (text, expected) in [
+        ("Schalte das Kitchen Light ein, bitte", on("Kitchen Light")),
+        ("schalte die Switch eins ein", on("Switch 1")),
+        ("schalde das Kitchen Ligth ein", on("Kitchen Light")),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+}
