@@ -41,6 +41,16 @@ fn piped_in_one_line_is_one_turn() {
 }
 
 #[test]
+fn a_model_that_fails_behind_its_tools_names_the_doctor() {
+    let llm = Llm::new([weekday_call(), Answer::fails(400, "", "no more")]);
+    let run = Run::new(["chat", "-p", "ollama"]).stdin("which day?\n");
+    let done = llm.known_to(run, "ollama").done();
+    assert!(done.stderr.contains("no more"), "{done:?}");
+    assert!(done.stderr.contains("doctor -p ollama"), "{done:?}");
+    assert_eq!(done.code, Some(1), "{done:?}");
+}
+
+#[test]
 fn orders_work_in_a_pipe_too() {
     let done = alone(Run::new(["chat"]))
         .stdin("/tools date*,nix*\n/model\n/nope\n/\n/ hlp\n/quit\nnever\n")

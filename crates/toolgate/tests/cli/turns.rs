@@ -19,6 +19,7 @@ fn the_record_of_tools_that_ran_survives_a_model_that_fails_after_them() {
         assert!(done.stderr.contains("refused the request"), "{done:?}");
         assert_eq!(record["end"], "failed");
         assert!(record["error"].is_string(), "{record}");
+        assert!(record["error_kind"].is_string(), "{record}");
         let call = &record["rounds"][0]["calls"][0];
         assert_eq!(call["result"]["weekday"], "Saturday", "{provider}");
     }
@@ -118,6 +119,8 @@ fn a_tool_that_needs_approval_is_denied_without_it() {
         assert_eq!(done.code, Some(0), "{done:?}");
         let result = llm.requests()[1].json()["messages"].to_string();
         assert!(result.contains(expected), "{result}");
+        let remark = "nobody could be asked for approval; --yes gives it beforehand";
+        assert_eq!(done.stderr.contains(remark), flags.is_empty(), "{done:?}");
     }
 }
 

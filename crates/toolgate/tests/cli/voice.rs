@@ -198,6 +198,27 @@ fn what_became_of_each_file_is_told_to_programs() {
 }
 
 #[test]
+fn a_model_that_nobody_named_and_that_is_lost_is_told_and_stood_in_for() {
+    let engines = Engines::new([SUM]);
+    let nowhere = "http://127.0.0.1:1";
+    let run = engines
+        .voice(&["--wav", SPOKEN])
+        .env("OLLAMA_HOST", nowhere);
+    let run = run.env("ANTHROPIC_API_KEY", "k");
+    let done = run.env("ANTHROPIC_BASE_URL", nowhere).done();
+    assert!(done.stdout.contains("57.8"), "{done:?}");
+    let lost = done
+        .stderr
+        .lines()
+        .filter(|line| line.contains("lost; it is looked for"));
+    let lost: Vec<&str> = lost.collect();
+    assert!(
+        lost.len() == 1 && lost[0].contains("role=model"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn whoever_changes_their_mind_is_understood() {
     let engines = Engines::new(["Never mind."]);
     let done = engines.intents(&["--wav", SPOKEN]).done();
