@@ -2,8 +2,8 @@
 # A first session with Toolgate: builds it and runs a few commands, each shown before its answer. Needs only Rust.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --release --locked --package toolgate
-toolgate=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)/toolgate
+cargo build --locked --package toolgate
+toolgate=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)/toolgate
 
 # A folder and a configuration of its own, so that none of yours is in the way.
 folder=$(mktemp -d)

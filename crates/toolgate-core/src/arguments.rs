@@ -1,5 +1,6 @@
 //! Arguments before and after they are checked.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -18,8 +19,8 @@ use crate::redact::cut;
 /// ```
 pub type Arguments = serde_json::Map<String, Value>;
 
-/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) makes one; what it holds is what the tool
-/// gets, to the byte. Cheap to clone.
+/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) makes one; its values are what the tool gets,
+/// to the byte. Cheap to clone.
 ///
 /// ```
 /// use serde_json::json;
@@ -43,6 +44,18 @@ pub struct ValidArguments {
 impl ValidArguments {
     pub(crate) fn new(object: Arc<Value>, dropped: Vec<String>) -> Self {
         Self { object, dropped }
+    }
+
+    /// Under the names that the server is sent, where those aren't the names that its schema declares. The values stay.
+    pub(crate) fn renamed(self, names: Vec<(String, String)>) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        let mut names: HashMap<String, String> = names.into_iter().collect();
+        let dropped = self.dropped.clone();
+        let map = self.into_map().into_iter();
+        let map = map.map(|(name, value)| (names.remove(&name).unwrap_or(name), value));
+        Self::new(Arc::new(Value::Object(map.collect())), dropped)
     }
 
     /// The arguments as a JSON object.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
 use crate::hex::Hex;
-use crate::{Progress, Scope, ToolError, parse_object};
+use crate::{Progress, Scope, ToolError, parse_object_within};
 
 /// A request to run one tool once.
 ///
@@ -59,8 +59,15 @@ impl ToolCall {
 
     /// A call with arguments as text. Broken JSON and duplicate keys are refused when the call is executed.
     pub fn from_json(name: impl Into<String>, json: &[u8]) -> Self {
+        Self::from_json_within(name, json, usize::MAX)
+    }
+
+    /// Like [`from_json`](Self::from_json), for text from others: one of more than so many values is refused
+    /// before it takes memory.
+    pub fn from_json_within(name: impl Into<String>, json: &[u8], max_values: usize) -> Self {
         const RAW_FOR_THE_RECORD: usize = 4096;
-        let arguments = match parse_object(json) {
+        let name = name.into();
+        let arguments = match parse_object_within(json, max_values) {
             Ok(object) => Given::Object(Arc::new(Value::Object(object))),
             Err(error) => {
                 let shown = &json[..json.len().min(RAW_FOR_THE_RECORD)];
@@ -70,11 +77,11 @@ impl ToolCall {
                 }
                 Given::Unusable {
                     raw: Arc::new(Value::String(raw)),
-                    error: error.into(),
+                    error: error.into_tool_error(&name),
                 }
             }
         };
-        Self::given(name.into(), arguments)
+        Self::given(name, arguments)
     }
 
     /// A call whose arguments were found unusable before they became JSON; executing it ends in this error.
@@ -253,23 +260,47 @@ impl fmt::Display for Origin {
 pub struct CallId(u128);
 
 impl CallId {
-    /// 48 bits of milliseconds, 40 of this process, 40 of a counter.
+    /// 48 bits of milliseconds, 8 of this process, 12 of a number within the millisecond, 20 more of the process, 40 of a counter.
+    /// The first 17 digits tell all calls of a process apart, so that people need not type the rest.
     pub(crate) fn next() -> Self {
         static PROCESS: LazyLock<u64> =
             LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
         static COUNTER: AtomicU64 = AtomicU64::new(0);
-        let millis = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_millis();
-        let process = u128::from(*PROCESS >> 24);
+        let tick = u128::from(next_tick());
+        let (millis, within) = (tick >> TICK_BITS, tick & ((1 << TICK_BITS) - 1));
+        let (process, more) = (
+            u128::from(*PROCESS >> 56),
+            u128::from(*PROCESS >> 36 & 0xf_ffff),
+        );
         let counter = u128::from(COUNTER.fetch_add(1, Ordering::Relaxed)) & 0xff_ffff_ffff;
-        Self(millis << 80 | process << 40 | counter)
+        Self(millis << 80 | process << 72 | within << 60 | more << 40 | counter)
     }
 
     pub(crate) fn as_u128(self) -> u128 {
         self.0
     }
+}
+
+/// Bits that count calls within a millisecond.
+const TICK_BITS: u32 = 12;
+
+/// The time in milliseconds and a number within them, later than every one before it. Who asks for more than a millisecond
+/// holds gets the beginning of the next one.
+fn next_tick() -> u64 {
+    /// A clock that was set back further than this many milliseconds is believed.
+    const AHEAD: u64 = 1000;
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since_epoch.unwrap_or_default().as_millis() as u64;
+    let now = millis << TICK_BITS;
+    let after = |last: u64| match last >= now && last < now + (AHEAD << TICK_BITS) {
+        true => last + 1,
+        false => now,
+    };
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+        Some(after(last))
+    });
+    last.map_or(now, after)
 }
 
 impl fmt::Display for CallId {
@@ -288,6 +319,11 @@ mod tests {
         assert!(ids.is_sorted());
         assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(ids[0].to_string().len(), 32);
+        let short: std::collections::HashSet<String> = ids
+            .iter()
+            .map(|id| id.to_string()[..17].to_owned())
+            .collect();
+        assert_eq!(short.len(), ids.len(), "17 digits tell them apart");
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::time::Duration;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::{Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source};
+use crate::redact::cut;
+use crate::{
+    Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source, tool_name,
+};
 
 /// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
 ///
@@ -48,7 +51,7 @@ pub struct ToolDefinition {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// An empty, over-long or unprintable name.
+    /// An empty name, or a local one with characters that can't be seen.
     #[error("tool name '{name}' {problem}")]
     Name {
         /// The name, escaped.
@@ -59,13 +62,13 @@ pub enum DefinitionError {
     /// No description: a model would not know when to use the tool.
     #[error("tool '{name}' has no description")]
     NoDescription {
-        /// The tool's name.
+        /// The tool's name, cut if it is long.
         name: String,
     },
     /// No usable schema.
     #[error("parameters of tool '{name}': {error}")]
     Schema {
-        /// The tool's name.
+        /// The tool's name, cut if it is long.
         name: String,
         /// What is wrong with the schema.
         #[source]
@@ -102,6 +105,7 @@ impl ToolDefinition {
             description: description.into(),
             parameters,
             validate: true,
+            deferred: false,
             output_schema: None,
             annotations: Annotations::default(),
             names: ParameterNames::default(),
@@ -110,12 +114,12 @@ impl ToolDefinition {
         }
     }
 
-    /// The name it is listed under.
+    /// The name it is listed under. It may hold anything a person can see; see [`original_name`](Self::original_name).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name on its own server, where that may differ.
+    /// The name on its own server, exactly as the server listed it. Not fit for a screen or a log.
     pub fn original_name(&self) -> &str {
         self.original_name.as_deref().unwrap_or(&self.name)
     }
@@ -221,6 +225,7 @@ pub struct DefinitionBuilder {
     description: String,
     parameters: Value,
     validate: bool,
+    deferred: bool,
     output_schema: Option<Value>,
     annotations: Annotations,
     names: ParameterNames,
@@ -250,6 +255,12 @@ impl DefinitionBuilder {
     /// False leaves the checking of arguments to the tool: its schema is then shown, but neither compiled nor enforced.
     pub fn validate(mut self, validate: bool) -> Self {
         self.validate = validate;
+        self
+    }
+
+    /// Leaves compiling the schema to the first call, see [`Schema::deferred`]: for definitions that were built before.
+    pub fn deferred(mut self) -> Self {
+        self.deferred = true;
         self
     }
 
@@ -285,38 +296,46 @@ impl DefinitionBuilder {
 
     /// Checks everything and compiles the schema.
     pub fn build(self) -> Result<ToolDefinition, DefinitionError> {
-        if let Some(problem) = name_problem(&self.name) {
+        let listed = tool_name::shown(&self.name).into_owned();
+        let is_local = self.source.is_local();
+        if let Some(problem) = tool_name::problem(&self.name, is_local) {
             return Err(DefinitionError::Name {
-                name: crate::escape(&self.name),
+                name: cut(&self.name, 200),
                 problem,
             });
         }
         if self.description.trim().is_empty() {
-            return Err(DefinitionError::NoDescription { name: self.name });
+            let name = cut(&listed, 200);
+            return Err(DefinitionError::NoDescription { name });
         }
-        let schema = if self.validate {
-            Schema::compile(self.parameters, &self.limits)
-        } else {
-            Schema::unchecked(self.parameters, &self.limits)
+        let schema = match (self.validate, self.deferred) {
+            (false, _) => Schema::unchecked(self.parameters, &self.limits),
+            (true, false) => Schema::compile(self.parameters, &self.limits),
+            (true, true) => Schema::deferred(self.parameters, &self.limits),
         };
         let schema = match schema {
             Ok(schema) => schema,
             Err(error) => {
-                return Err(DefinitionError::Schema {
-                    name: self.name,
-                    error,
-                });
+                let name = cut(&listed, 200);
+                return Err(DefinitionError::Schema { name, error });
             }
         };
-        let names = if self.source.is_local() {
+        let names = if is_local {
             ParameterNames::default()
         } else {
-            self.names.declared_by(schema.document())
+            self.names.declared_by(schema.document(), &self.limits)
+        };
+        if !self.deferred {
+            names.compile_patterns();
+        }
+        let original_name = match self.original_name {
+            None if listed != self.name => Some(self.name),
+            given => given,
         };
         Ok(ToolDefinition {
             names,
-            name: self.name,
-            original_name: self.original_name,
+            name: listed,
+            original_name,
             source: self.source,
             title: self.title,
             description: self.description,
@@ -325,20 +344,5 @@ impl DefinitionBuilder {
             annotations: self.annotations,
             timeout: self.timeout,
         })
-    }
-}
-
-/// Names travel through shells, URLs, logs and prompts, so only harmless characters are let in: those of MCP, and `/` and `:`.
-pub(crate) fn is_harmless(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_-./:".contains(c)
-}
-
-fn name_problem(name: &str) -> Option<&'static str> {
-    const LONGEST: usize = 128;
-    match name {
-        "" => Some("is empty"),
-        _ if name.len() > LONGEST => Some("is longer than 128 characters"),
-        _ if !name.chars().all(is_harmless) => Some("may only have letters, digits and _ - . / :"),
-        _ => None,
     }
 }

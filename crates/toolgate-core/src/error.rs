@@ -37,6 +37,8 @@ pub enum ToolError {
         violations: Vec<Violation>,
         /// Every required parameter with its type, for the model to correct itself.
         required: Vec<(String, String)>,
+        /// Names that the schema does not know, each with the one that was probably meant.
+        misspelt: Vec<(String, String)>,
     },
     /// The policy asks for an approval, and nobody gave it.
     #[error("Tool '{tool}' {reason}")]
@@ -212,6 +214,9 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// Why a call is denied that waits for a person, as the contract has it.
+pub(crate) const NEEDS_APPROVAL: &str = "needs approval";
+
 impl ToolError {
     /// A failure in the tool's own words.
     pub fn failed(message: impl Into<String>) -> Self {
@@ -244,12 +249,29 @@ impl ToolError {
         }
     }
 
+    /// Arguments of more than so many values.
+    pub fn too_many_values(tool: impl Into<String>, limit: usize) -> Self {
+        Self::TooLarge {
+            tool: tool.into(),
+            what: "arguments",
+            problem: format!("hold more than {limit} values, which is the limit"),
+        }
+    }
+
     /// Arguments refused by a rule the schema can not express. `text` continues the parameter's name: `must be a date`.
     pub fn invalid(parameter: impl Into<String>, text: impl Into<String>) -> Self {
         Self::InvalidArguments {
             violations: vec![Violation::new(parameter, text)],
             required: Vec::new(),
+            misspelt: Vec::new(),
         }
+    }
+
+    pub(crate) fn too_large_to_check() -> Self {
+        Self::invalid(
+            "arguments",
+            "are too large or nested too deeply to be checked against this schema",
+        )
     }
 
     /// Adds what an operator wants to know. It goes to the envelope's `details`, the log and the journal, never to a model.
@@ -346,6 +368,18 @@ impl ToolError {
                     .collect::<Vec<_>>();
                 Some(format!("Did you mean {}?", names.join(" or ")))
             }
+            Self::InvalidArguments { misspelt, .. } if !misspelt.is_empty() => {
+                let meant = |(given, meant): &(String, String)| {
+                    let given = crate::redact::cut(given, 100);
+                    format!("'{given}' is not a parameter; did you mean '{meant}'?")
+                };
+                Some(misspelt.iter().map(meant).collect::<Vec<_>>().join(" "))
+            }
+            Self::Denied { reason, .. } if reason.starts_with(NEEDS_APPROVAL) => Some(
+                "'policy.ask' lets a person decide: on the dashboard of 'toolgate serve', or at the terminal of \
+                 'toolgate call' or 'toolgate chat', where --yes agrees beforehand"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

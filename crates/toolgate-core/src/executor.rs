@@ -7,16 +7,18 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use futures::FutureExt;
 use serde_json::Value;
 use tracing::warn;
 
 use crate::arguments::Size;
+use crate::error::NEEDS_APPROVAL;
 use crate::flight::{Flight, Step};
-use crate::slots::{Slot, Slots};
+use crate::slots::Slot;
 use crate::{
-    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Scope,
-    Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
+    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Rules,
+    Scope, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
     ValidArguments,
 };
 
@@ -42,11 +44,9 @@ pub struct ToolExecutor {
 
 struct Shared {
     manager: Arc<ToolManager>,
-    limits: Limits,
-    policy: Policy,
+    rules: ArcSwap<Rules>,
     approver: Option<Arc<dyn Approver>>,
     observers: Vec<Arc<dyn Observer>>,
-    slots: Slots,
     traced: bool,
 }
 
@@ -65,39 +65,45 @@ impl ToolExecutor {
     ///
     /// Dropping the future cancels the call; its record is written all the same.
     pub async fn execute(&self, call: ToolCall) -> ToolOutcome {
-        let mut flight = Flight::start(self, &call);
-        let result = self.run(call, &mut flight).await;
+        // One snapshot for all steps: a tool that is found must not run under a policy that hides it.
+        let rules = self.rules();
+        let mut flight = Flight::start(self, &rules, &call);
+        let result = self.run(call, &rules, &mut flight).await;
         flight.land(result).await // 7 observe
     }
 
     async fn run(
         &self,
         mut call: ToolCall,
+        rules: &Rules,
         flight: &mut Flight<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = flight.found(self.find_in(&call.name, &call.scope)?); // 1 find
+        let tool = flight.found(self.find_under(rules, &call.name, &call.scope)?); // 1 find
         // Rename before validating: the schema speaks the server's names, the model may not.
-        let (named, renamed) = tool.definition().names().apply(call.arguments()?)?; // 2 rename
-        let arguments = self.validate(&call.name, tool.definition(), named)?; // 3 validate
-        flight.checked(renamed, &arguments);
-        self.permit(&call, tool.definition(), &arguments, flight)
+        let named = tool.definition().names().apply(call.arguments()?)?; // 2 rename
+        let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?; // 3 validate
+        let arguments = arguments.renamed(named.to_send);
+        flight.checked(named.changes, &arguments);
+        self.permit(&call, rules, tool.definition(), &arguments, flight)
             .await?; // 4 permit
         flight.tell_started().await?;
-        let context = flight.begin(&mut call, tool.definition().timeout(self.limits()));
-        let _slot = self.slot(&*tool, &context, flight).await?; // 5 queue
-        self.invoke(&*tool, arguments, &context).await // 6 invoke
+        let context = flight.begin(&mut call, tool.definition().timeout(&rules.limits));
+        let _slot = slot(rules, &*tool, &context, flight).await?; // 5 queue
+        let output = invoke(&*tool, arguments, &context).await?; // 6 invoke
+        expect_bounded(output, rules.limits.max_result, &context)
     }
 
     /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
     pub fn rehearse(&self, call: &ToolCall) -> Result<Rehearsal, ToolError> {
-        let tool = self.find_in(&call.name, &call.scope)?;
-        let (named, renamed) = tool.definition().names().apply(call.arguments()?)?;
-        let arguments = self.validate(&call.name, tool.definition(), named)?;
+        let rules = self.rules();
+        let tool = self.find_under(&rules, &call.name, &call.scope)?;
+        let named = tool.definition().names().apply(call.arguments()?)?;
+        let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?;
         Ok(Rehearsal {
-            decision: self.shared.policy.decide(tool.definition()),
+            decision: rules.policy.decide(tool.definition()),
             tool,
-            arguments,
-            renamed,
+            arguments: arguments.renamed(named.to_send),
+            renamed: named.changes,
         })
     }
 
@@ -106,24 +112,36 @@ impl ToolExecutor {
         &self.shared.manager
     }
 
-    /// The bounds it keeps.
-    pub fn limits(&self) -> &Limits {
-        &self.shared.limits
+    /// The limits and the policy that new calls are run under.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.shared.rules.load_full()
+    }
+
+    /// Runs new calls under these from now on; those under way keep theirs. Whoever follows the manager's tools is told, since
+    /// other tools may be visible now.
+    pub fn set_rules(&self, limits: Limits, policy: Policy) {
+        let before = self.shared.rules.load();
+        let is_other_policy = before.policy != policy;
+        let rules = before.followed_by(limits, policy);
+        self.shared.rules.store(Arc::new(rules));
+        if is_other_policy {
+            self.shared.manager.tell_changed();
+        }
     }
 
     /// True if the policy lets callers see this tool.
     pub fn is_visible(&self, tool: &ToolDefinition) -> bool {
-        self.shared.policy.decide(tool) != Decision::Hide
+        self.decision(tool) != Decision::Hide
     }
 
     /// True if the policy and the caller's share of the tools let it see this one.
     pub fn is_visible_in(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
-        scope.has(tool) && self.is_visible(tool)
+        self.shared.rules.load().shows(tool, scope)
     }
 
     /// What the policy says of a tool.
     pub fn decision(&self, tool: &ToolDefinition) -> Decision {
-        self.shared.policy.decide(tool)
+        self.shared.rules.load().policy.decide(tool)
     }
 
     /// True if calls are recorded as traces, so that what they ask others belongs to them.
@@ -135,33 +153,15 @@ impl ToolExecutor {
         &self.shared.observers
     }
 
-    fn validate(
-        &self,
-        tool: &str,
-        definition: &ToolDefinition,
-        arguments: Arc<Value>,
-    ) -> Result<ValidArguments, ToolError> {
-        let limits = self.limits();
-        let size = Size::of(&arguments, limits.max_depth)?;
-        if size.bytes > limits.max_arguments as u64 {
-            return Err(too_large(
-                tool,
-                "arguments",
-                size.bytes,
-                limits.max_arguments,
-            ));
-        }
-        definition.schema().check_sized(arguments, size)
-    }
-
     async fn permit(
         &self,
         call: &ToolCall,
+        rules: &Rules,
         tool: &ToolDefinition,
         arguments: &ValidArguments,
         flight: &mut Flight<'_>,
     ) -> Result<(), ToolError> {
-        if self.shared.policy.decide(tool) != Decision::Ask {
+        if rules.policy.decide(tool) != Decision::Ask {
             return Ok(());
         }
         let denied = |reason: &str| ToolError::Denied {
@@ -169,7 +169,7 @@ impl ToolExecutor {
             reason: reason.to_owned(),
         };
         let Some(approver) = &self.shared.approver else {
-            return Err(denied("needs approval"));
+            return Err(denied(NEEDS_APPROVAL));
         };
         let request = ApprovalRequest {
             id: call.id,
@@ -180,7 +180,7 @@ impl ToolExecutor {
         };
         // The call of `ask` itself may panic, not only its future.
         let answer =
-            async { tokio::time::timeout(self.limits().approval, approver.ask(request)).await };
+            async { tokio::time::timeout(rules.limits.approval, approver.ask(request)).await };
         flight.enter(Step::Approval);
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,
@@ -190,90 +190,9 @@ impl ToolExecutor {
         match answer {
             Ok(Ok(Approval::Granted)) => Ok(()),
             Ok(Ok(Approval::Refused)) => Err(denied("was refused by the person who was asked")),
-            Ok(Ok(Approval::Nobody)) | Err(_) => Err(denied("needs approval")),
+            Ok(Ok(Approval::Nobody)) | Err(_) => Err(denied(NEEDS_APPROVAL)),
             Ok(Err(_)) => Err(denied("needs approval, and nobody answered in time")),
         }
-    }
-
-    async fn invoke(
-        &self,
-        tool: &dyn Tool,
-        arguments: ValidArguments,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let name = || context.tool_name().to_owned();
-        if context.cancellation().is_cancelled() {
-            return Err(ToolError::Cancelled { tool: name() });
-        }
-        // The call of `invoke` itself may panic, not only its future.
-        let work = AssertUnwindSafe(async { tool.invoke(arguments, context).await }).catch_unwind();
-        let mut work = Box::pin(work);
-        let answer = tokio::select! {
-            biased; // A tool that is done at once costs no timer.
-            answer = &mut work => answer,
-            () = context.cancellation().cancelled() => Ok(Err(ToolError::Cancelled { tool: name() })),
-            after = context.expired() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
-        };
-        // So may the end of a future that is not done.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
-            warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
-        }
-        match answer {
-            Ok(Ok(output)) => self.expect_bounded(output, context),
-            Ok(Err(error)) => Err(error),
-            Err(panic) => Err(ToolError::Panicked {
-                tool: name(),
-                panic: panic_text(&*panic),
-            }),
-        }
-    }
-
-    /// Waits for a slot as long as the call itself may take.
-    async fn slot(
-        &self,
-        tool: &dyn Tool,
-        context: &CallContext,
-        flight: &mut Flight<'_>,
-    ) -> Result<Slot, ToolError> {
-        let slots = match self.shared.slots.try_take(tool.definition().source()) {
-            Ok(slot) => return Ok(slot),
-            Err(taken) => taken,
-        };
-        flight.enter(Step::Queue);
-        let overloaded = || ToolError::Overloaded {
-            tool: context.tool_name().to_owned(),
-            limit: self.limits().concurrency,
-        };
-        tokio::select! {
-            slot = slots.acquire_owned() => {
-                flight.enter(Step::Invoke);
-                slot.map_err(|_| overloaded())
-            }
-            () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
-            _ = context.expired() => Err(overloaded()),
-        }
-    }
-
-    fn expect_bounded(
-        &self,
-        output: ToolOutput,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        /// Deeper than this, writing the result as JSON could overflow a stack.
-        const DEEPEST: usize = 512;
-        let limit = self.limits().max_result;
-        let Some(bytes) = output.bytes(DEEPEST) else {
-            let problem = format!("is nested deeper than {DEEPEST}");
-            return Err(ToolError::TooLarge {
-                tool: context.tool_name().to_owned(),
-                what: "result",
-                problem,
-            });
-        };
-        if bytes > limit as u64 {
-            return Err(too_large(context.tool_name(), "result", bytes, limit));
-        }
-        Ok(output)
     }
 }
 
@@ -302,6 +221,101 @@ pub struct Rehearsal {
     pub renamed: Vec<(String, String)>,
     /// Whether a person would be asked.
     pub decision: Decision,
+}
+
+fn validate(
+    limits: &Limits,
+    tool: &str,
+    definition: &ToolDefinition,
+    arguments: Arc<Value>,
+) -> Result<ValidArguments, ToolError> {
+    let size = Size::of(&arguments, limits.max_depth)?;
+    if size.values > limits.max_values as u64 {
+        return Err(ToolError::too_many_values(tool, limits.max_values));
+    }
+    let limit = limits.max_arguments;
+    if size.bytes > limit as u64 {
+        return Err(too_large(tool, "arguments", size.bytes, limit));
+    }
+    definition.schema().check_sized(arguments, size)
+}
+
+async fn invoke(
+    tool: &dyn Tool,
+    arguments: ValidArguments,
+    context: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let name = || context.tool_name().to_owned();
+    if context.cancellation().is_cancelled() {
+        return Err(ToolError::Cancelled { tool: name() });
+    }
+    // The call of `invoke` itself may panic, not only its future.
+    let work = AssertUnwindSafe(async { tool.invoke(arguments, context).await }).catch_unwind();
+    let mut work = Box::pin(work);
+    let answer = tokio::select! {
+        biased; // A tool that is done at once costs no timer.
+        answer = &mut work => answer,
+        () = context.cancellation().cancelled() => Ok(Err(ToolError::Cancelled { tool: name() })),
+        after = context.expired() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
+    };
+    // So may the end of a future that is not done.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
+        warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
+    }
+    match answer {
+        Ok(answer) => answer,
+        Err(panic) => Err(ToolError::Panicked {
+            tool: name(),
+            panic: panic_text(&*panic),
+        }),
+    }
+}
+
+/// Waits for a slot as long as the call itself may take.
+async fn slot(
+    rules: &Rules,
+    tool: &dyn Tool,
+    context: &CallContext,
+    flight: &mut Flight<'_>,
+) -> Result<Slot, ToolError> {
+    let slots = match rules.slots.try_take(tool.definition().source()) {
+        Ok(slot) => return Ok(slot),
+        Err(taken) => taken,
+    };
+    flight.enter(Step::Queue);
+    let overloaded = || ToolError::Overloaded {
+        tool: context.tool_name().to_owned(),
+        limit: rules.limits.concurrency,
+    };
+    tokio::select! {
+        slot = slots.acquire_owned() => {
+            flight.enter(Step::Invoke);
+            slot.map_err(|_| overloaded())
+        }
+        () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
+        _ = context.expired() => Err(overloaded()),
+    }
+}
+
+fn expect_bounded(
+    output: ToolOutput,
+    limit: usize,
+    context: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    /// Deeper than this, writing the result as JSON could overflow a stack.
+    const DEEPEST: usize = 512;
+    let Some(bytes) = output.bytes(DEEPEST) else {
+        let problem = format!("is nested deeper than {DEEPEST}");
+        return Err(ToolError::TooLarge {
+            tool: context.tool_name().to_owned(),
+            what: "result",
+            problem,
+        });
+    };
+    if bytes > limit as u64 {
+        return Err(too_large(context.tool_name(), "result", bytes, limit));
+    }
+    Ok(output)
 }
 
 async fn cancelled(call: &ToolCall) {

@@ -16,7 +16,7 @@ use tracing::warn;
 use crate::call::Given;
 use crate::executor::panic_text;
 use crate::{
-    CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Timings, Tool, ToolCall,
+    CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Rules, Timings, Tool, ToolCall,
     ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
 };
 
@@ -33,6 +33,8 @@ pub(crate) enum Step {
 /// Lands by [`land`](Flight::land); if it is dropped before, the caller is gone, and it is recorded as cancelled.
 pub(crate) struct Flight<'a> {
     executor: &'a ToolExecutor,
+    /// What the call runs under from its start to its end.
+    rules: &'a Rules,
     id: CallId,
     tool_name: String,
     origin: Origin,
@@ -54,10 +56,11 @@ pub(crate) struct Flight<'a> {
 }
 
 impl<'a> Flight<'a> {
-    pub(crate) fn start(executor: &'a ToolExecutor, call: &ToolCall) -> Self {
+    pub(crate) fn start(executor: &'a ToolExecutor, rules: &'a Rules, call: &ToolCall) -> Self {
         let (Given::Object(asked) | Given::Unusable { raw: asked, .. }) = &call.arguments;
         let started = Instant::now();
         Self {
+            rules,
             executor,
             id: call.id,
             tool_name: call.name.clone(),
@@ -112,7 +115,7 @@ impl<'a> Flight<'a> {
         let context = CallContext::new(
             call,
             timeout,
-            self.executor.limits(),
+            &self.rules.limits,
             (self.trace.clone(), is_traced),
         );
         self.context.insert(context).clone()
@@ -135,7 +138,7 @@ impl<'a> Flight<'a> {
             started_at: self.started_at,
         };
         let observers = self.executor.observers();
-        let patience = self.executor.limits().observer;
+        let patience = self.rules.limits.observer;
         witnessed(observers, patience, &call).await?;
         self.told_started = true;
         tell(observers, patience, |observer| observer.started(&call)).await;
@@ -144,7 +147,7 @@ impl<'a> Flight<'a> {
 
     pub(crate) async fn land(mut self, result: Result<ToolOutput, ToolError>) -> ToolOutcome {
         let record = self.record(result);
-        Landing::of(self.executor, record).await
+        Landing::of(self.executor, self.rules, record).await
     }
 
     /// Closes the flight: from here on it counts as landed.
@@ -173,6 +176,7 @@ impl<'a> Flight<'a> {
             sent: self.context.as_ref().and_then(CallContext::sent).cloned(),
             started_at: self.started_at,
             timings: self.timings,
+            slow: elapsed > self.rules.limits.slow_after,
             outcome: ToolOutcome {
                 call_id: self.id,
                 tool_name: std::mem::take(&mut self.tool_name),
@@ -189,7 +193,7 @@ impl Drop for Flight<'_> {
         if !self.landed {
             let tool = self.tool_name.clone();
             let record = self.record(Err(ToolError::Cancelled { tool }));
-            drop(Landing::of(self.executor, record));
+            drop(Landing::of(self.executor, self.rules, record));
         }
     }
 }
@@ -198,14 +202,12 @@ impl Drop for Flight<'_> {
 struct Landing(Option<BoxFuture<'static, ToolOutcome>>);
 
 impl Landing {
-    fn of(executor: &ToolExecutor, record: CallRecord) -> Self {
-        let executor = executor.clone();
+    fn of(executor: &ToolExecutor, rules: &Rules, record: CallRecord) -> Self {
+        let (executor, patience) = (executor.clone(), rules.limits.observer);
         Self(Some(Box::pin(async move {
-            tell(
-                executor.observers(),
-                executor.limits().observer,
-                |observer| observer.finished(&record),
-            )
+            tell(executor.observers(), patience, |observer| {
+                observer.finished(&record)
+            })
             .await;
             record.outcome
         })))

@@ -9,7 +9,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::schema::json_type;
-use crate::{Arguments, ToolError, Violation};
+use crate::{Arguments, ToolError, Violation, has_more_values};
 
 /// Why bytes are not the JSON that was expected.
 ///
@@ -38,11 +38,19 @@ pub enum JsonError {
         /// What stands there instead.
         found: &'static str,
     },
+    /// More values than the limit, which is told.
+    #[error("more than {limit} values, which is the limit")]
+    TooManyValues {
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
-impl From<JsonError> for ToolError {
-    fn from(error: JsonError) -> Self {
-        let violation = match error {
+impl JsonError {
+    /// The error of a call of this tool whose arguments these were to be.
+    pub fn into_tool_error(self, tool: &str) -> ToolError {
+        let violation = match self {
+            JsonError::TooManyValues { limit } => return ToolError::too_many_values(tool, limit),
             JsonError::Syntax { problem } => {
                 Violation::new("arguments", format!("must be a JSON object: {problem}"))
             }
@@ -51,9 +59,10 @@ impl From<JsonError> for ToolError {
             }
             JsonError::NotAnObject { .. } => Violation::new("arguments", "must be object"),
         };
-        Self::InvalidArguments {
+        ToolError::InvalidArguments {
             violations: vec![violation],
             required: Vec::new(),
+            misspelt: Vec::new(),
         }
     }
 }
@@ -94,6 +103,19 @@ pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
             found: json_type(&other),
         }),
     }
+}
+
+/// Parses a JSON object of at most so many values; with more, nothing of it is kept in memory.
+///
+/// ```
+/// let error = toolgate_core::parse_object_within(br#"{"a": [1, 2]}"#, 3).unwrap_err();
+/// assert_eq!(error.to_string(), "more than 3 values, which is the limit");
+/// ```
+pub fn parse_object_within(bytes: &[u8], max_values: usize) -> Result<Arguments, JsonError> {
+    if has_more_values(bytes, max_values) {
+        return Err(JsonError::TooManyValues { limit: max_values });
+    }
+    parse_object(bytes)
 }
 
 /// An object inside of a larger text, read as strictly as [`parse_object`] does.
@@ -234,7 +256,9 @@ mod tests {
                 "Invalid parameters: 'arguments' must be a JSON object: unexpected end of hex escape at line 1 column 14",
             ),
         ] {
-            let error = ToolError::from(parse_object(text.as_bytes()).unwrap_err());
+            let error = parse_object(text.as_bytes())
+                .unwrap_err()
+                .into_tool_error("echo");
             assert_eq!(error.to_string(), expected, "{text}");
         }
     }

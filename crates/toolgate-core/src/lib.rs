@@ -45,6 +45,7 @@ mod call;
 mod context;
 mod cutting;
 mod definition;
+mod deserialize_error;
 mod error;
 mod executor;
 mod flight;
@@ -64,15 +65,21 @@ mod outcome;
 mod output;
 mod policy;
 mod redact;
+mod rules;
 mod schema;
 mod scope;
 mod slots;
 mod source;
 mod tool;
+mod tool_name;
+mod tool_pattern;
 mod tools;
 mod trace;
 mod typed;
 mod units;
+mod value_counter;
+mod visible;
+pub mod wire_names;
 
 pub use annotations::Annotations;
 pub use approval::{Approval, ApprovalRequest, Approver};
@@ -81,11 +88,12 @@ pub use call::{CallId, Origin, ToolCall};
 pub use context::{CallContext, Progress, Sent};
 pub use cutting::{bounded, marked};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
+pub use deserialize_error::{describe_mismatch, unknown_word};
 pub use error::{ErrorKind, HandlerKind, ToolError};
 pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
 pub use function::FunctionTool;
 pub use handler::Handler;
-pub use json::{JsonError, StrictObject, parse_json, parse_object};
+pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
 pub use letters::fold;
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;
@@ -95,13 +103,26 @@ pub use nearest::nearest;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::ToolOutcome;
 pub use output::{Content, ToolOutput};
-pub use policy::{Decision, Pattern, Policy};
+pub use policy::{Decision, Policy};
 pub use redact::{Redactor, escape, is_redacted, is_unseen};
+pub use rules::Rules;
 pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;
 pub use source::Source;
 pub use tool::{Tool, ToolFuture};
+pub use tool_name::shown as shown_name;
+pub use tool_pattern::Pattern;
 pub use tools::{Rank, Tools};
 pub use trace::Trace;
-pub use typed::typed_arguments;
-pub use units::{parse_bytes, parse_duration};
+pub use typed::{comma_separated_lists, command_line_arguments, typed_arguments};
+pub use units::{
+    bytes_from_json, deserialize_bytes, deserialize_duration, duration_from_json, parse_bytes,
+    parse_duration,
+};
+pub use value_counter::{ValueCounter, has_more_values};
+pub use visible::{is_visible, visible, visible_schema};
+
+/// The program in the README is compiled with the examples here.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

@@ -24,15 +24,15 @@ use crate::units::{self, BytesText, DurationText};
 #[non_exhaustive]
 pub struct Limits {
     /// How long a call may take unless its tool or its caller says otherwise. Progress starts it anew.
-    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub timeout: Duration,
     /// The hard end of a call that keeps reporting progress.
-    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_total: Duration,
     /// A call longer than this is logged as slow.
-    #[serde(deserialize_with = "units::duration::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub slow_after: Duration,
     /// How long to wait for a person's approval; it does not count into `timeout`.
@@ -42,14 +42,19 @@ pub struct Limits {
     #[serde(skip)]
     pub observer: Duration,
     /// Bytes of JSON a caller may send as arguments.
-    #[serde(deserialize_with = "units::bytes::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_bytes")]
     #[schemars(with = "BytesText")]
     pub max_arguments: usize,
+    /// Values (objects, arrays, strings, numbers, …) that arguments may hold: in memory each takes
+    /// hundreds of bytes, however short it is written.
+    #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
+    pub max_values: usize,
     /// Nesting of arguments.
     #[serde(skip)]
     pub max_depth: usize,
     /// Bytes of JSON a tool may answer with.
-    #[serde(deserialize_with = "units::bytes::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_bytes")]
     #[schemars(with = "BytesText")]
     pub max_result: usize,
     /// Calls of one server, or of all local tools, that run at the same time; the next ones wait within their own timeout.
@@ -74,7 +79,7 @@ pub struct Limits {
 #[non_exhaustive]
 pub struct ToolLimits {
     /// Instead of `limits.timeout`.
-    #[serde(deserialize_with = "units::duration::option::deserialize")]
+    #[serde(deserialize_with = "units::deserialize_some_duration")]
     #[schemars(with = "DurationText")]
     pub timeout: Option<Duration>,
 }
@@ -103,6 +108,18 @@ pub struct SchemaLimits {
     pub steps: u64,
 }
 
+impl Limits {
+    /// The default of [`max_values`](Self::max_values), and the bound where arguments are parsed far
+    /// from the configuration.
+    pub const MAX_VALUES: usize = 10_000;
+
+    /// Values that a message may hold which carries arguments beside other things, such as MCP's `_meta`.
+    pub fn max_message_values(&self) -> usize {
+        const BESIDE: usize = 1_000;
+        self.max_values.saturating_add(BESIDE)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -112,6 +129,7 @@ impl Default for Limits {
             approval: Duration::from_secs(120),
             observer: Duration::from_secs(5),
             max_arguments: 1 << 20,
+            max_values: Self::MAX_VALUES,
             max_depth: 64,
             max_result: 8 << 20,
             concurrency: 64,

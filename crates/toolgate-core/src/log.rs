@@ -1,7 +1,5 @@
 //! One line in the log for every call.
 
-use std::time::Duration;
-
 use futures::future::BoxFuture;
 use tracing::field::display;
 use tracing::{Level, enabled, error, info, warn};
@@ -19,27 +17,17 @@ const RESULT: usize = 200;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use std::time::Duration;
 /// use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolManager};
 ///
-/// let log = LogObserver::new(Duration::from_secs(1)).redactor(Redactor::new(["my-api-token".to_owned()]));
+/// let log = LogObserver::default().redactor(Redactor::new(["my-api-token".to_owned()]));
 /// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).observer(log).build();
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LogObserver {
-    slow_after: Duration,
     redactor: Redactor,
 }
 
 impl LogObserver {
-    /// Calls longer than `slow_after` are logged as slow.
-    pub fn new(slow_after: Duration) -> Self {
-        Self {
-            slow_after,
-            redactor: Redactor::default(),
-        }
-    }
-
     /// Knows secrets by value.
     #[must_use]
     pub fn redactor(mut self, redactor: Redactor) -> Self {
@@ -50,7 +38,7 @@ impl LogObserver {
 
 impl Observer for LogObserver {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        let slow = record.outcome.elapsed > self.slow_after;
+        let slow = record.slow;
         let level = match &record.outcome.result {
             Ok(_) if slow => Level::WARN,
             Ok(_) => Level::INFO,

@@ -1,6 +1,7 @@
 //! Where tools are kept: one ordered collection for all sources.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -107,8 +108,8 @@ impl ToolManager {
         });
     }
 
-    /// Makes these all the tools of a server, in one change. Where the server lists a name twice, the first tool has it, and
-    /// there is a WARN for the other.
+    /// Makes these all the tools of a server, in one change. Where the server lists a name twice, the later tool stands in the
+    /// place of the first, with a WARN.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -124,14 +125,19 @@ impl ToolManager {
         }
         self.change(|all| {
             all.retain(|registered| registered.tool.definition().source() != source);
-            let mut names = HashSet::new();
+            let mut places = HashMap::new();
             for tool in tools {
-                let name = tool.definition().name();
-                if names.insert(name.to_owned()) {
-                    all.push(Registered { rank, tool });
-                } else {
-                    let source = crate::escape(&source.to_string());
-                    warn!(tool = %name, %source, "a server lists a tool twice: the first one counts");
+                let name = tool.definition().original_name().to_owned();
+                match places.entry(name) {
+                    Entry::Vacant(free) => {
+                        free.insert(all.len());
+                        all.push(Registered { rank, tool });
+                    }
+                    Entry::Occupied(taken) => {
+                        let source = crate::escape(&source.to_string());
+                        warn!(tool = %crate::redact::cut(tool.definition().name(), 200), %source, "a server lists a tool twice: the later one counts");
+                        all[*taken.get()].tool = tool;
+                    }
                 }
             }
         });
@@ -155,9 +161,14 @@ impl ToolManager {
         self.tools.load_full()
     }
 
-    /// Counts changes of the tool set; await its `changed`.
+    /// Counts changes of the tool set, and of what the policy shows of it; await its `changed`.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
+    }
+
+    /// Other tools may be visible than before, though they are the same.
+    pub(crate) fn tell_changed(&self) {
+        self.version.send_modify(|version| *version += 1);
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Registered>)) {
@@ -199,7 +210,7 @@ fn local_places(all: &[Registered]) -> HashMap<String, usize> {
 
 fn warn_of_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
     let (old, new) = (old.definition(), new.definition());
-    warn!(tool = %new.name(), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
+    warn!(tool = %crate::redact::cut(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
 }
 
 impl Default for ToolManager {

@@ -112,6 +112,8 @@ pub struct CallRecord {
     pub started_at: SystemTime,
     /// How long each step took.
     pub timings: Timings,
+    /// True if it took longer than [`Limits::slow_after`](crate::Limits::slow_after).
+    pub slow: bool,
     /// What came of it.
     pub outcome: ToolOutcome,
 }

@@ -175,7 +175,7 @@ fn listed(names: &[String]) -> String {
     let shown = names
         .iter()
         .take(MOST)
-        .map(String::as_str)
+        .map(|name| crate::redact::cut(name, 200))
         .collect::<Vec<_>>()
         .join(", ");
     if more > 0 {

@@ -1,14 +1,12 @@
 //! Who may use what.
 
-use std::fmt;
-
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::{Source, ToolDefinition};
+use crate::{Pattern, ToolDefinition};
 
 /// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
-/// listing showed. Patterns match a tool's original name and server, never the name it happens to be listed under.
+/// listing showed. A name that stands for several tools grants the one that is listed under it, and withholds all of them.
 ///
 /// ```
 /// use serde_json::json;
@@ -75,92 +73,12 @@ impl Policy {
     pub fn decide(&self, tool: &ToolDefinition) -> Decision {
         let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         match () {
-            () if !matches(&self.allow) || matches(&self.deny) => Decision::Hide,
+            () if !self.allow.iter().any(|pattern| pattern.grants(tool)) => Decision::Hide,
+            () if matches(&self.deny) => Decision::Hide,
             () if matches(&self.ask) => Decision::Ask,
             () => Decision::Allow,
         }
     }
-}
-
-/// `name` or `server/name`; `*` stands for any characters.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Pattern, Source, ToolDefinition};
-///
-/// let tool = ToolDefinition::builder("unlock", "Unlocks", json!({})).source(Source::Mcp("house".to_owned())).build()?;
-/// assert!(Pattern::new("house/*").matches(&tool));
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
-    server: Option<String>,
-    name: String,
-}
-
-impl Pattern {
-    /// Reads a pattern. Only a part before the first `/` that could be a server is one.
-    pub fn new(text: &str) -> Self {
-        match text.split_once('/') {
-            Some((server, name)) => Self {
-                server: Some(server.to_owned()),
-                name: name.to_owned(),
-            },
-            None => Self {
-                server: None,
-                name: text.to_owned(),
-            },
-        }
-    }
-
-    /// True if the pattern means this tool.
-    pub fn matches(&self, tool: &ToolDefinition) -> bool {
-        let Some(server) = &self.server else {
-            return self.name == "*" || glob(&self.name, tool.original_name());
-        };
-        let on_server = matches!(tool.source(), Source::Mcp(name) if glob(server, name))
-            && glob(&self.name, tool.original_name());
-        // A tool's own name may hold a slash.
-        on_server || glob(&format!("{server}/{}", self.name), tool.original_name())
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.server {
-            Some(server) => write!(f, "{server}/{}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|text| Self::new(&text))
-    }
-}
-
-/// Linear in practice and never worse than the product of both lengths: the last `*` is the only place to go back to.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    let mut star = None;
-    while t < text.len() {
-        if pattern.get(p) == Some(&b'*') {
-            star = Some((p, t));
-            p += 1;
-        } else if pattern.get(p) == Some(&text[t]) {
-            p += 1;
-            t += 1;
-        } else if let Some((at, from)) = star {
-            star = Some((at, from + 1));
-            p = at + 1;
-            t = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]
@@ -168,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Source;
 
     fn tool(source: Source, name: &str, original: &str) -> ToolDefinition {
         ToolDefinition::builder(name, "…", json!({ "type": "object" }))
@@ -175,36 +94,6 @@ mod tests {
             .original_name(original)
             .build()
             .unwrap()
-    }
-
-    #[test]
-    fn patterns_match_the_original_name_and_the_server() {
-        let unlock = tool(Source::Mcp("house".to_owned()), "house__unlock", "unlock");
-        let echo = tool(Source::Builtin, "echo", "echo");
-        for (pattern, of_unlock, of_echo) in [
-            ("*", true, true),
-            ("unlock", true, false),
-            ("house__unlock", false, false),
-            ("house/unlock", true, false),
-            ("house/*", true, false),
-            ("other/*", false, false),
-            ("*/unlock", true, false),
-            ("e*o", false, true),
-            ("un*k*", true, false),
-            ("", false, false),
-        ] {
-            let pattern = Pattern::new(pattern);
-            assert_eq!(
-                (pattern.matches(&unlock), pattern.matches(&echo)),
-                (of_unlock, of_echo),
-                "{pattern:?}"
-            );
-        }
-        assert!(Pattern::new("notes/read").matches(&tool(
-            Source::Builtin,
-            "notes/read",
-            "notes/read"
-        )));
     }
 
     #[test]
@@ -232,8 +121,32 @@ mod tests {
         }
     }
 
+    /// Two servers have a tool of one name: the second is listed with its server's name before it.
     #[test]
-    fn a_hostile_pattern_ends() {
-        assert!(!glob(&"*a".repeat(1000), &"a".repeat(900)));
+    fn a_bare_name_grants_one_tool_and_withholds_all() {
+        let first = tool(Source::Mcp("a".to_owned()), "delete_all", "delete_all");
+        let second = tool(Source::Mcp("b".to_owned()), "b__delete_all", "delete_all");
+        let policy = |allow: &str, deny: &[&str], ask: &[&str]| Policy {
+            allow: vec![Pattern::new(allow)],
+            deny: deny.iter().map(|text| Pattern::new(text)).collect(),
+            ask: ask.iter().map(|text| Pattern::new(text)).collect(),
+        };
+        use Decision::{Allow, Ask, Hide};
+        for (policy, expected) in [
+            (policy("delete_all", &[], &[]), [Allow, Hide]),
+            (policy("b__delete_all", &[], &[]), [Hide, Allow]),
+            (policy("b__*", &[], &[]), [Hide, Allow]),
+            (policy("a__*", &[], &[]), [Allow, Hide]),
+            (policy("a/*", &[], &[]), [Allow, Hide]),
+            (policy("*", &["delete_all"], &[]), [Hide, Hide]),
+            (policy("*", &["b__delete_all"], &[]), [Allow, Hide]),
+            (policy("*", &["a__delete_all"], &[]), [Hide, Allow]),
+            (policy("*", &["b__*"], &[]), [Allow, Hide]),
+            (policy("*", &[], &["delete_*"]), [Ask, Ask]),
+            (policy("*", &[], &["b__*"]), [Allow, Ask]),
+        ] {
+            let found = [&first, &second].map(|tool| policy.decide(tool));
+            assert_eq!(found, expected, "{policy:?}");
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Scope {
     pub fn has(&self, tool: &ToolDefinition) -> bool {
         match &self.patterns {
             None => true,
-            Some(patterns) => patterns.iter().any(|pattern| pattern.matches(tool)),
+            Some(patterns) => patterns.iter().any(|pattern| pattern.grants(tool)),
         }
     }
 

@@ -1,13 +1,15 @@
 //! The tools at one moment, and the names they are listed under.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use tracing::warn;
 
-use crate::definition::is_harmless;
-use crate::{CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments};
+use crate::redact::cut;
+use crate::{
+    CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments, tool_name::shown,
+};
 
 /// Who goes first: in the order of tools, and where two of them have the same name.
 ///
@@ -40,6 +42,8 @@ pub struct Tools {
     by_name: IndexMap<String, Entry>,
     /// By `<server>__<tool>`, whatever they are listed under.
     by_server: HashMap<String, usize>,
+    /// Those that have tools, as they are shown.
+    servers: HashSet<String>,
     /// Where a tool's name on its server is another one than here.
     by_original: HashMap<String, Vec<usize>>,
 }
@@ -69,7 +73,9 @@ impl Tools {
 
     #[cold]
     fn find_by_server(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        if let Some(index) = self.by_server.get(&harmless(name)) {
+        // The server's own name may have to be escaped.
+        let by_server = self.by_server.get(name);
+        if let Some(index) = by_server.or_else(|| self.by_server.get(&*shown(name))) {
             return Some(self.at(*index));
         }
         match self.by_original.get(name)?.as_slice() {
@@ -115,13 +121,7 @@ impl Tools {
             by_name: IndexMap::with_capacity(all.len()),
             ..Self::default()
         };
-        for (index, Registered { tool, .. }) in all.iter().enumerate() {
-            let definition = tool.definition();
-            if !definition.source().is_local() {
-                let name = with_server(definition);
-                tools.by_server.entry(name).or_insert(index);
-            }
-        }
+        tools.index_by_server(&all);
         let mut clashes = Vec::new();
         for (index, registered) in all.iter().enumerate() {
             let name = tools.free_name(index, registered.tool.definition());
@@ -133,7 +133,7 @@ impl Tools {
             };
             clashes.extend(tools.clash(&name, &all, index, before));
             let original = tool.definition().original_name();
-            if original != name {
+            if original != name && tools.other_server(tool.definition(), original).is_none() {
                 let sharing = tools.by_original.entry(original.to_owned());
                 sharing.or_default().push(index);
             }
@@ -144,16 +144,44 @@ impl Tools {
         tools
     }
 
+    /// As each is shown, and as its server says it where no other tool is shown like that.
+    fn index_by_server(&mut self, all: &[Registered]) {
+        let definitions = || all.iter().map(|registered| registered.tool.definition());
+        let listed = definitions().map(|tool| (tool, tool.name())).enumerate();
+        let original = definitions().map(|tool| (tool, tool.original_name()));
+        for (index, (tool, name)) in listed.chain(original.enumerate()) {
+            if let Source::Mcp(server) = tool.source() {
+                if !self.servers.contains(&*shown(server)) {
+                    self.servers.insert(shown(server).into_owned());
+                }
+                let name = with_server(tool, name);
+                self.by_server.entry(name).or_insert(index);
+            }
+        }
+    }
+
+    /// The other server whose tool this name would be taken for, whether that one has it or not.
+    fn other_server<'n>(&self, tool: &ToolDefinition, name: &'n str) -> Option<&'n str> {
+        let Source::Mcp(own) = tool.source() else {
+            return None;
+        };
+        let own = shown(own);
+        let prefixes = name.match_indices("__").map(|(at, _)| &name[..at]);
+        let mut others = prefixes.filter(|prefix| *prefix != own);
+        others.find(|prefix| self.servers.contains(*prefix))
+    }
+
     /// Its own name, else that with the server's before it, else that with a number.
     fn free_name(&self, index: usize, definition: &ToolDefinition) -> String {
         let listed = |name: &str| self.by_name.contains_key(name);
         // No server may call a tool of its own as if it were that of another.
         let meant = |name: &str| self.by_server.get(name).is_some_and(|of| *of != index);
         let own = definition.name();
-        if !listed(own) && (definition.source().is_local() || !meant(own)) {
+        let is_free = || !meant(own) && self.other_server(definition, own).is_none();
+        if !listed(own) && (definition.source().is_local() || is_free()) {
             return own.to_owned();
         }
-        let long = with_server(definition);
+        let long = with_server(definition, definition.name());
         let numbered = (2_usize..).map(|number| format!("{long}_{number}"));
         let mut names = std::iter::once(long.clone()).chain(numbered);
         let free = names.find(|name| !listed(name) && !meant(name));
@@ -179,8 +207,15 @@ impl Tools {
             let first_then = before.find(own).map(|tool| tool.definition().source());
             known.name() == own && known.source() == definition.source() && first_then == first
         });
+        let taken_for = || {
+            let server = self.other_server(definition, own)?;
+            Some(Source::Mcp(server.to_owned()).to_string())
+        };
         (!is_known).then(|| Clash {
-            first: first.map(Source::to_string).unwrap_or_default(),
+            first: first
+                .map(Source::to_string)
+                .or_else(taken_for)
+                .unwrap_or_default(),
             second: definition.source().to_string(),
             tool: own.to_owned(),
             listed: name.to_owned(),
@@ -199,6 +234,7 @@ struct Clash {
 /// One line for each pair of sources: two servers of a kind clash in everything they have.
 fn warn_of(clashes: Vec<Clash>) {
     const NAMED: usize = 5;
+    const NAME: usize = 200;
     let mut pairs: IndexMap<(String, String), Vec<Clash>> = IndexMap::new();
     for clash in clashes {
         let pair = (clash.first.clone(), clash.second.clone());
@@ -208,35 +244,31 @@ fn warn_of(clashes: Vec<Clash>) {
         let (first, second) = (crate::escape(&first), crate::escape(&second));
         match clashes.as_slice() {
             [Clash { tool, listed, .. }] => {
+                let (tool, listed) = (cut(tool, NAME), cut(listed, NAME));
                 warn!(%tool, %first, %second, %listed, "two tools have the same name: the second is listed under another");
             }
             several => {
-                let names: Vec<&str> = several.iter().map(|clash| &*clash.listed).collect();
-                let (listed, count) = (names[..names.len().min(NAMED)].join(", "), names.len());
-                warn!(%first, %second, %count, %listed, "tools have the same names: those of the second are listed under others");
+                let names = several.iter().take(NAMED);
+                let names: Vec<String> = names.map(|clash| cut(&clash.listed, NAME)).collect();
+                let (listed, count) = (names.join(", "), several.len());
+                warn!(%first, %second, count, %listed, "tools have the same names: those of the second are listed under others");
             }
         }
     }
 }
 
-/// `<server>__<tool>`, of harmless characters only: a server is called by whatever name the configuration gives it.
-fn with_server(definition: &ToolDefinition) -> String {
-    let tool = definition.name();
+/// `<server>__<tool>`, to the letter: were any character replaced, two tools could meet in one name.
+fn with_server(definition: &ToolDefinition, tool: &str) -> String {
     match definition.source() {
-        Source::Mcp(server) => harmless(&format!("{server}__{tool}")),
+        Source::Mcp(server) => format!("{}__{tool}", shown(server)),
         local => format!("{local}__{tool}"),
     }
 }
 
 /// What `name` calls a tool of this server.
 pub(crate) fn of_server<'n>(server: &str, name: &'n str) -> Option<&'n str> {
-    let tool = name.strip_prefix(&harmless(server))?.strip_prefix("__")?;
+    let tool = name.strip_prefix(&*shown(server))?.strip_prefix("__")?;
     (!tool.is_empty()).then_some(tool)
-}
-
-fn harmless(name: &str) -> String {
-    let harmless = |c| if is_harmless(c) { c } else { '_' };
-    name.chars().map(harmless).collect()
 }
 
 /// A tool under another name than the one it was registered with.

@@ -1,12 +1,16 @@
 //! Arguments that arrive as text, typed by the tool's schema: `key=value` on the command line, and a call that a model wrote
 //! as text. Nothing else is ever coerced.
 
+mod command_line;
+
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use crate::schema::json_type;
 use crate::{Arguments, JsonError, parse_json};
+
+pub use command_line::{comma_separated_lists, command_line_arguments};
 
 /// Makes arguments of pairs of text. A value becomes what the schema says of its key; where it says nothing, JSON if it is
 /// JSON other than text. What does not fit stays text, and validation tells what was wanted.
@@ -50,10 +54,29 @@ fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, Js
     }
 }
 
-/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here. Each part is
-/// looked at once, however often and deeply a server's schema refers to it.
+/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here.
 fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
     let mut types = Vec::new();
+    for part in parts_of(schema, document) {
+        match part.get("type") {
+            Some(Value::String(name)) => types.extend(known_type(name)),
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str);
+                types.extend(names.filter_map(known_type));
+            }
+            _ => {
+                let words = part.get("enum").and_then(Value::as_array);
+                let words = words.into_iter().flatten().chain(part.get("const"));
+                types.extend(words.map(json_type));
+            }
+        }
+    }
+    types
+}
+
+/// A schema and those it refers to or combines, each once, however often and deeply a server's schema refers to it.
+fn parts_of<'a>(schema: &'a Value, document: &'a Value) -> Vec<&'a Value> {
+    let mut parts = Vec::new();
     let mut seen = HashSet::new();
     let mut left = vec![schema];
     while let Some(schema) = left.pop() {
@@ -64,20 +87,13 @@ fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
             let list = schema.get(keyword).and_then(Value::as_array);
             list.into_iter().flatten()
         };
-        match schema.get("type") {
-            Some(Value::String(name)) => types.extend(known_type(name)),
-            Some(Value::Array(names)) => {
-                let names = names.iter().filter_map(Value::as_str);
-                types.extend(names.filter_map(known_type));
-            }
-            _ => types.extend(list("enum").chain(schema.get("const")).map(json_type)),
-        }
         left.extend(["anyOf", "oneOf", "allOf"].into_iter().flat_map(list));
         let reference = schema.get("$ref").and_then(Value::as_str);
         let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
         left.extend(pointer.and_then(|pointer| document.pointer(pointer)));
+        parts.push(schema);
     }
-    types
+    parts
 }
 
 fn known_type(name: &str) -> Option<&'static str> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
 
 /// Reads a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are refused.
 ///
@@ -23,7 +24,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => {
             return Err(format!(
-                "'{}' is no duration; write a number and ms, s, m or h, such as 30s",
+                "'{}' is not a duration; write a number and ms, s, m or h, such as 30s",
                 crate::escape(text)
             ));
         }
@@ -35,7 +36,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
             crate::escape(text)
         )),
         Err(_) => Err(format!(
-            "'{}' is no duration; write it like 100ms, 1.5s or 2m",
+            "'{}' is not a duration; write it like 100ms, 1.5s or 2m",
             crate::escape(text)
         )),
     }
@@ -55,7 +56,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         "GiB" => 1024.0 * 1024.0 * 1024.0,
         _ => {
             return Err(format!(
-                "'{}' is no size; write a number and B, KiB, MiB or GiB, such as 1MiB",
+                "'{}' is not a size; write a number and B, KiB, MiB or GiB, such as 1MiB",
                 crate::escape(text)
             ));
         }
@@ -63,7 +64,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     match number.parse::<f64>().map(|number| (number * bytes).round()) {
         Ok(bytes) if (1.0..=1e12).contains(&bytes) => Ok(bytes as usize),
         _ => Err(format!(
-            "'{}' is no size between 1B and 1TiB",
+            "'{}' is not a size between 1B and 1TiB",
             crate::escape(text)
         )),
     }
@@ -77,38 +78,57 @@ fn split(text: &str) -> (&str, &str) {
     (text[..unit].trim(), &text[unit..])
 }
 
-/// A duration in a settings file.
-pub(crate) mod duration {
-    use super::{Deserialize, Deserializer, Duration, de, parse_duration};
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse_duration(&text).map_err(de::Error::custom)
-    }
-
-    pub(crate) mod option {
-        use super::{Deserializer, Duration};
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-            deserializer: D,
-        ) -> Result<Option<Duration>, D::Error> {
-            super::deserialize(deserializer).map(Some)
+/// A duration as it stands in a file. A bare number is refused, with what to write instead: seconds in some programs are
+/// milliseconds in others.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::duration_from_json;
+///
+/// assert_eq!(duration_from_json(&json!("30s")), toolgate_core::parse_duration("30s"));
+/// assert!(duration_from_json(&json!(30)).is_err_and(|text| text.contains("write \"30s\"")));
+/// ```
+pub fn duration_from_json(value: &Value) -> Result<Duration, String> {
+    match value {
+        Value::String(text) => parse_duration(text),
+        Value::Number(number) if number.as_f64().is_some_and(|number| number > 0.0) => {
+            Err(format!(
+                "{number} has no unit; write \"{number}s\" for seconds or \"{number}ms\" for milliseconds"
+            ))
         }
+        _ => Err("must be a duration, such as \"30s\"".to_owned()),
     }
 }
 
-/// A size in a settings file.
-pub(crate) mod bytes {
-    use super::{Deserialize, Deserializer, de, parse_bytes};
+/// A duration in a settings file: `#[serde(deserialize_with = "toolgate_core::deserialize_duration")]`.
+pub fn deserialize_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Duration, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    duration_from_json(&value).map_err(de::Error::custom)
+}
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<usize, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse_bytes(&text).map_err(de::Error::custom)
+/// A size as it stands in a file, in bytes.
+pub fn bytes_from_json(value: &Value) -> Result<usize, String> {
+    match value {
+        Value::String(text) => parse_bytes(text),
+        Value::Number(number) if number.is_u64() => Err(format!(
+            "{number} has no unit; write \"{number}B\" for bytes, or a size such as \"1MiB\""
+        )),
+        _ => Err("must be a size, such as \"1MiB\"".to_owned()),
     }
+}
+
+/// A size in a settings file, in bytes.
+pub fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    bytes_from_json(&value).map_err(de::Error::custom)
+}
+
+pub(crate) fn deserialize_some_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    deserialize_duration(deserializer).map(Some)
 }
 
 /// How a duration looks to an editor.

@@ -1,4 +1,4 @@
-//! What recording a call costs: `cargo run --release -p toolgate-journal --example pairs [SECONDS [SETTING]]`.
+//! What recording a call costs: `cargo run --profile dist -p toolgate-journal --example pairs [SECONDS [SETTING]]`.
 //!
 //! For each setting: one call after the other, and 32 at a time, beside the same calls without a journal. A pair is the start
 //! and the end of one call, both recorded; their way into the database is in it.

@@ -47,6 +47,8 @@ pub struct Filter {
     pub server: Option<String>,
     /// Only from there.
     pub origin: Option<String>,
+    /// Only by this caller: the name of a token, or the command that made calls without one, such as `chat`.
+    pub caller: Option<String>,
     /// One of [`OUTCOMES`]; `failed` is every error kind. Another word finds nothing.
     pub outcome: Option<String>,
     /// Only with this text in the name, the arguments or the error. Capital and small letters are the same.
@@ -69,6 +71,7 @@ impl Default for Filter {
             tool: None,
             server: None,
             origin: None,
+            caller: None,
             outcome: None,
             search: None,
             since: None,
@@ -86,6 +89,17 @@ pub(crate) struct Conditions {
     pub(crate) values: Vec<Value>,
 }
 
+/// Whether [`Filter::caller`] means a call by this token or, without one, by this command. For calls that aren't in a journal.
+pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
+    match (caller, command) {
+        (Some(caller), _) => caller == wanted,
+        (None, Some(command)) => {
+            command == wanted || command.strip_prefix("toolgate ") == Some(wanted)
+        }
+        (None, None) => false,
+    }
+}
+
 impl Filter {
     /// `dead` are the runs that are over without having said so.
     pub(crate) fn conditions(&self, dead: &str) -> Conditions {
@@ -101,6 +115,13 @@ impl Filter {
             if let Some(value) = value {
                 all.add(&format!("{column} = ?"), [value.clone().into()]);
             }
+        }
+        if let Some(caller) = &self.caller {
+            let value = || Value::from(caller.clone());
+            all.add(
+                "(caller = ? OR caller IS NULL AND run IN (SELECT seq FROM runs WHERE command IN (?, 'toolgate ' || ?)))",
+                [value(), value(), value()],
+            );
         }
         match self.outcome.as_deref() {
             None => {}

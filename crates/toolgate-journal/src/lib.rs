@@ -62,7 +62,7 @@ mod witness;
 mod writer;
 
 pub use error::JournalError;
-pub use filter::{Filter, OUTCOMES};
+pub use filter::{Filter, OUTCOMES, is_called_by};
 pub use health::JournalHealth;
 pub use journal::Journal;
 pub use observer::JournalObserver;

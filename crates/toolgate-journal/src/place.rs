@@ -1,8 +1,8 @@
 //! Where in the table a call stands: a number made of its id, so that the table is sorted by time and needs no index of ids.
 //!
-//! An id is 48 bits of milliseconds, 40 of the process and 40 of a counter, in hexadecimal. A place is the milliseconds, 6 bits
-//! of the process and 14 of the counter. Two calls of one process never have the same; where those of two processes do, the
-//! later one takes the next place that is free.
+//! An id is 48 bits of milliseconds, 8 of the process, 12 of a number within the millisecond, 20 more of the process and 40 of a
+//! counter, in hexadecimal. A place is the milliseconds, 6 bits of the process and 14 of the counter. Two calls of one process
+//! never have the same; where those of two processes do, the later one takes the next place that is free.
 
 /// How far from its place a call may stand.
 pub(crate) const NEARBY: i64 = 16;

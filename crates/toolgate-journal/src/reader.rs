@@ -24,7 +24,8 @@ const MOST_CALLS: usize = 1000;
 /// The columns of a summary, by number. Of long arguments only the beginning is read.
 const SUMMARY: &str = "
     calls.seq, id, tool, source, server, origin, started_at, duration, outcome, error, result_bytes, run, finished,
-    substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)), caller";
+    substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)), caller,
+    (SELECT command FROM runs WHERE runs.seq = calls.run)";
 
 /// A question that takes longer reads too much of a large file, unless who asks says otherwise.
 const LONGEST_QUESTION: Duration = Duration::from_secs(5);
@@ -129,6 +130,29 @@ impl Reader {
         }
     }
 
+    /// How many digits of each id tell it from every other call there is.
+    pub fn distinct_digits(&self, ids: &[&str]) -> Result<Vec<usize>, JournalError> {
+        self.ask(|connection| {
+            let sql = "SELECT id FROM calls WHERE seq >= ? AND seq < ? AND id <> ?";
+            let mut statement = connection.prepare(sql)?;
+            let mut digits = Vec::with_capacity(ids.len());
+            for id in ids {
+                let millisecond = id.get(..12).unwrap_or(id);
+                let (start, end) = place::range(millisecond);
+                let others = statement.query_map(params![start, end, id], |row| row.get(0))?;
+                let shared = |other: String| {
+                    let both = id.bytes().zip(other.bytes());
+                    both.take_while(|(one, other)| one == other).count()
+                };
+                let most = others
+                    .map(|other| other.map(shared))
+                    .try_fold(0, |most, next| next.map(|next| most.max(next)))?;
+                digits.push((most + 1).min(id.len()));
+            }
+            Ok(digits)
+        })
+    }
+
     /// Where the order of ended calls ends now.
     pub fn position(&self) -> Result<Position, JournalError> {
         self.ask(|connection| Ok(Position(batch::last_finished(connection)?)))
@@ -207,7 +231,11 @@ fn query(
     conditions: &Conditions,
     order: &str,
 ) -> rusqlite::Result<String> {
-    let (columns, conditions) = (columns(connection)?, conditions.sql());
+    let mut conditions = conditions.sql();
+    if known_column(connection, "caller")? == "NULL" {
+        conditions = conditions.replace("caller", "NULL");
+    }
+    let columns = columns(connection)?;
     Ok(format!(
         "SELECT {columns} FROM calls WHERE {conditions} ORDER BY {order}"
     ))
@@ -253,6 +281,7 @@ fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
         server: text(row, 4)?,
         origin: text(row, 5)?.unwrap_or_default(),
         caller: text(row, 15)?,
+        command: text(row, 16)?,
         started_at: time::timestamp(number(row, 6)?.unwrap_or(0)),
         duration_ms: millis(row, 7)?,
         outcome,
@@ -264,30 +293,30 @@ fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
 }
 
 fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
-    let asked = json(row, 16)?.unwrap_or_default();
-    let executed = match number(row, 18)? {
+    let asked = json(row, 17)?.unwrap_or_default();
+    let executed = match number(row, 19)? {
         Some(1) => Some(asked.clone()),
-        _ => json(row, 17)?,
+        _ => json(row, 18)?,
     };
     Ok(CallDetail {
         summary: summary(row, dead)?,
         asked,
         executed,
-        renamed: list(row, 19)?,
-        dropped: list(row, 20)?,
+        renamed: list(row, 20)?,
+        dropped: list(row, 21)?,
         timings: StepTimes {
-            check_ms: millis(row, 21)?,
-            approval_ms: millis(row, 22)?,
-            queue_ms: millis(row, 31)?,
-            invoke_ms: millis(row, 23)?,
+            check_ms: millis(row, 22)?,
+            approval_ms: millis(row, 23)?,
+            queue_ms: millis(row, 32)?,
+            invoke_ms: millis(row, 24)?,
         },
-        result: json(row, 24)?,
-        result_cut: number(row, 25)? == Some(1),
-        content: json(row, 26)?,
-        hint: text(row, 27)?,
-        details: text(row, 28)?,
-        trace_id: text(row, 29)?,
-        parent_span_id: text(row, 30)?,
+        result: json(row, 25)?,
+        result_cut: number(row, 26)? == Some(1),
+        content: json(row, 27)?,
+        hint: text(row, 28)?,
+        details: text(row, 29)?,
+        trace_id: text(row, 30)?,
+        parent_span_id: text(row, 31)?,
         run: None,
     })
 }

@@ -23,6 +23,9 @@ pub struct CallSummary {
     /// The name of who asked, where callers are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// The command that made the call, such as `toolgate chat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// When.
     #[serde(serialize_with = "time::serialize")]
     pub started_at: Timestamp,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::parse_bytes;
+use toolgate_core::deserialize_bytes;
 
 /// Less than this holds no day of calls.
 const SMALLEST: u64 = 1 << 20;
@@ -133,8 +133,7 @@ fn days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 }
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match parse_bytes(&text).map_err(de::Error::custom)? as u64 {
+    match deserialize_bytes(deserializer)? as u64 {
         bytes if bytes >= SMALLEST => Ok(bytes),
         _ => Err(de::Error::custom("must be at least 1MiB")),
     }
@@ -162,8 +161,8 @@ mod tests {
             (r#"{ "keepDays": 0 }"#, "must be from 1 to 36500"),
             (r#"{ "keepDays": 1000000 }"#, "must be from 1 to 36500"),
             (r#"{ "maxSize": "1KiB" }"#, "must be at least 1MiB"),
-            (r#"{ "maxSize": "lots" }"#, "'lots' is no size"),
-            (r#"{ "maxSize": 5 }"#, "expected a string"),
+            (r#"{ "maxSize": "lots" }"#, "'lots' is not a size"),
+            (r#"{ "maxSize": 5 }"#, "write \"5B\""),
             (r#"{ "sync": "never" }"#, "unknown variant `never`"),
             (r#"{ "require": true }"#, "expected"),
         ] {

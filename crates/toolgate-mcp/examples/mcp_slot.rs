@@ -72,7 +72,7 @@ async fn start(count: usize, server: &[&str]) -> (Servers, Arc<ToolExecutor>) {
             ..Program::default()
         };
         let mut settings = ServerSettings::new(format!("server{n}"), Connection::Stdio(program));
-        settings.start_timeout = Duration::from_secs(60);
+        settings.start_timeout = Some(Duration::from_secs(60));
         settings
     });
     servers.apply(settings.collect());

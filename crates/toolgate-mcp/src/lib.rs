@@ -14,8 +14,9 @@ mod server;
 mod settings;
 
 pub use client::{
-    Elicitation, ElicitationAnswer, Elicitor, ServerHealth, ServerState, ServerStatus, Servers,
-    ServersOptions, guard,
+    Catalogue, Chain, ChainError, Elicitation, ElicitationAnswer, Elicitor, HealthReport,
+    HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth, ServerState,
+    ServerStatus, Servers, ServersOptions, guard, what_to_check,
 };
 pub use era::{Era, EraChoice};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
@@ -23,4 +24,6 @@ pub use server::{
     AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, Readiness,
     RequestObserver, ServeOptions,
 };
-pub use settings::{Connection, EntryProblem, Headers, Places, Program, ServerSettings};
+pub use settings::{
+    Connection, EntryProblem, Headers, HealthTool, Places, Program, ServerSettings,
+};

@@ -42,11 +42,11 @@ pub struct RetryPolicy {
     #[schemars(range(min = 1, max = 20))]
     pub attempts: u32,
     /// The wait before the second attempt; it doubles with each further one.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub base_delay: Duration,
     /// The longest wait between two attempts.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub max_delay: Duration,
 }
@@ -92,11 +92,6 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
     }
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    toolgate_core::parse_duration(&text).map_err(de::Error::custom)
-}
-
 /// The latest starts of one server: what keeps a crash loop from becoming a fork storm.
 #[derive(Debug)]
 pub(crate) struct Starts {
@@ -105,19 +100,26 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// A round that the configuration asks for is never cut short.
     pub(crate) fn new(policy: &RetryPolicy) -> Self {
-        Self {
+        let mut starts = Self {
             times: VecDeque::new(),
-            most: STARTS.max(policy.attempts as usize),
-        }
+            most: STARTS,
+        };
+        starts.allow(policy);
+        starts
+    }
+
+    /// A round that the configuration asks for is never cut short.
+    pub(crate) fn allow(&mut self, policy: &RetryPolicy) {
+        self.most = STARTS.max(policy.attempts as usize);
     }
 
     /// When the next start is allowed.
     pub(crate) fn allowed_at(&self) -> Instant {
-        match self.times.front() {
-            Some(first) if self.times.len() >= self.most => *first + WINDOW,
-            _ => Instant::now(),
+        let first = self.times.len().checked_sub(self.most);
+        match first.and_then(|first| self.times.get(first)) {
+            Some(first) => *first + WINDOW,
+            None => Instant::now(),
         }
     }
 
@@ -128,7 +130,7 @@ impl Starts {
 
     /// One more.
     pub(crate) fn count(&mut self) {
-        if self.times.len() >= self.most {
+        while self.times.len() >= self.most {
             self.times.pop_front();
         }
         self.times.push_back(Instant::now());

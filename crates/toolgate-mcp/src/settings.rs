@@ -1,5 +1,6 @@
 //! One MCP server, as configured.
 
+mod package_runner;
 mod read;
 mod schema;
 mod secrets;
@@ -9,15 +10,20 @@ pub use read::{EntryProblem, Places};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolgate_core::{Normalize, ParameterNames, Pattern};
 
 use crate::EraChoice;
+use crate::client::stdio;
 
-/// How long a handshake may take unless told otherwise.
-pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an attempt may take unless told otherwise.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for a program that may have to download what it runs.
+const FIRST_START_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// A slow retry has this many times the patience of a first attempt: a download may be what takes so long.
+const SLOW_PATIENCE: u32 = 6;
 
 /// One entry of `mcpServers`.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,12 +31,14 @@ pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ServerSettings {
     /// Its name in the configuration.
     pub name: String,
+    /// What its tools are remembered under, see [`identified`](Self::identified); none: they aren't remembered.
+    pub identity: Option<String>,
     /// How it is reached.
     pub connection: Connection,
     /// Which era to speak.
     pub era: EraChoice,
-    /// How long the handshake of one attempt may take.
-    pub start_timeout: Duration,
+    /// How long one attempt to connect may take; none: ten seconds, and five minutes for the first start of a package runner.
+    pub start_timeout: Option<Duration>,
     /// The limit for calls of its tools; none: the general one.
     pub timeout: Option<Duration>,
     /// Tools that are taken, by their name on the server.
@@ -47,10 +55,28 @@ pub struct ServerSettings {
     pub parameter_names: HashMap<String, HashMap<String, String>>,
     /// What to check if it does not start, for a person.
     pub check: Option<String>,
+    /// Which of its tools says whether it can do its work.
+    pub health: HealthTool,
     /// Named, but not started.
     pub disabled: bool,
+    /// Why it can't be started as it is configured, such as a variable that isn't set. What is remembered of its tools stays
+    /// under their names, so that nobody else answers there.
+    pub blocked: Option<String>,
     /// The memory its processes may hold together; none: any.
     pub max_memory: Option<u64>,
+}
+
+/// Which tool of a server says whether it can do its work.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum HealthTool {
+    /// `check_zwave_health` of a server that runs `zwave-mcp-server`; none of any other.
+    #[default]
+    Usual,
+    /// None is asked.
+    Off,
+    /// This one, by its name on the server. It is asked without arguments.
+    Named(String),
 }
 
 /// How a server is reached.
@@ -62,7 +88,7 @@ pub enum Connection {
     Http {
         /// Where.
         url: String,
-        /// Sent with every request. Their values are secrets.
+        /// Sent with every request. [`ServerSettings::secrets`] tells which values are secrets.
         headers: Headers,
     },
 }
@@ -78,7 +104,7 @@ pub struct Program {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables besides the usual ones. Their values are secrets.
+    /// Variables besides the usual ones. [`ServerSettings::secrets`] tells which values are secrets.
     pub env: BTreeMap<String, String>,
     /// Where it runs; none: here.
     pub cwd: Option<PathBuf>,
@@ -91,9 +117,10 @@ impl ServerSettings {
     pub fn new(name: impl Into<String>, connection: Connection) -> Self {
         Self {
             name: name.into(),
+            identity: None,
             connection,
             era: EraChoice::default(),
-            start_timeout: START_TIMEOUT,
+            start_timeout: None,
             timeout: None,
             allowed_tools: Vec::new(),
             excluded_tools: Vec::new(),
@@ -102,8 +129,55 @@ impl ServerSettings {
             overrides: false,
             parameter_names: HashMap::new(),
             check: None,
+            health: HealthTool::Usual,
             disabled: false,
+            blocked: None,
             max_memory: None,
+        }
+    }
+
+    /// Why its program can't be started, with what to do, as far as that can be seen without starting it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such program on the PATH, or it can't be executed.
+    pub fn find_program(&self) -> Result<(), String> {
+        match &self.connection {
+            Connection::Stdio(program) => stdio::find(program).map_err(|error| error.to_string()),
+            Connection::Http { .. } => Ok(()),
+        }
+    }
+
+    /// True if it is started by a program such as `npx` or `docker run`, which may have to download it first.
+    pub fn is_package_runner(&self) -> bool {
+        match &self.connection {
+            Connection::Stdio(program) => program.is_package_runner(),
+            Connection::Http { .. } => false,
+        }
+    }
+
+    /// The folder that its package is installed into, if that is known: npx has one for each.
+    pub(crate) fn package_folder(&self) -> Option<PathBuf> {
+        match &self.connection {
+            Connection::Stdio(program) => program.npx_folder(&stdio::variables(program)),
+            Connection::Http { .. } => None,
+        }
+    }
+
+    /// True if it is known that what a package runner runs isn't there.
+    pub(crate) fn package_is_missing(&self) -> bool {
+        let folder = self.package_folder();
+        folder.is_some_and(|folder| !folder.exists())
+    }
+
+    /// How long an attempt may take: `first_start` until a package runner has connected once, `slow` after a failed round.
+    pub(crate) fn start_limit(&self, first_start: bool, slow: bool) -> Duration {
+        match (self.start_timeout, first_start, slow) {
+            (None, true, _) => FIRST_START_TIMEOUT,
+            (configured, _, slow) => {
+                let usual = configured.unwrap_or(START_TIMEOUT);
+                usual.saturating_mul(if slow { SLOW_PATIENCE } else { 1 })
+            }
         }
     }
 
@@ -112,6 +186,14 @@ impl ServerSettings {
         let none = HashMap::new();
         let configured = self.parameter_names.get(tool).unwrap_or(&none);
         ParameterNames::of_server_tool(self.normalize, tool, configured)
+    }
+}
+
+impl Program {
+    /// True if it is this program that runs: by its name, by a path, or as a part of another such as `toolgate`.
+    pub(crate) fn runs(&self, name: &str) -> bool {
+        let mut words = std::iter::once(&self.command).chain(&self.args);
+        words.any(|word| Path::new(word).file_stem().is_some_and(|stem| stem == name))
     }
 }
 

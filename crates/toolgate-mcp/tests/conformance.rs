@@ -1,6 +1,6 @@
 //! The official conformance suite, both sides. What is not expected to pass stands in `conformance-baseline.yml`, with the
 //! reason; the suite fails when one of those passes, and when any other fails. `./test.sh` installs it.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -123,7 +123,7 @@ fn our_server_outlives_the_next_official_suite() {
     };
     let suite = servers.with_file_name(NEXT);
     if !suite.join("npm.txt").exists() {
-        show("skipped: the next conformance suite is not installed: ./test.sh does it");
+        thirdparty::skip_optional("the next conformance suite is not installed; ./test.sh does it");
         return;
     }
     let mut server = Server::start();

@@ -1,5 +1,5 @@
 //! What servers cost us in memory: a process of its own, so that nothing else is measured.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn start(count: usize) -> (Servers, ToolExecutor) {
             ..Program::default()
         };
         let mut settings = ServerSettings::new(format!("server{n}"), Connection::Stdio(program));
-        settings.start_timeout = Duration::from_secs(100);
+        settings.start_timeout = Some(Duration::from_secs(100));
         settings
     });
     servers.apply(settings.collect());

@@ -1,6 +1,6 @@
 //! Servers that nobody here wrote, from npm and PyPI: they start, list their tools, and answer as they should. `./test.sh`
 //! installs them; without them these tests are skipped, and with `CI=true` they fail.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -27,7 +27,7 @@ impl Real {
         let servers = Servers::new(Arc::clone(&manager), options);
         let mut settings = ServerSettings::new("real", connection);
         // Ten times the usual: machines that test are slow.
-        settings.start_timeout = Duration::from_secs(100);
+        settings.start_timeout = Some(Duration::from_secs(100));
         servers.apply(vec![settings]);
         servers.settled().await;
         let executor = ToolExecutor::new(manager);

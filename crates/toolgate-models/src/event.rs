@@ -45,6 +45,13 @@ pub enum Event<'a> {
         /// From the question to the end.
         took: Duration,
     },
+    /// The turn waits for tools of servers that are still starting.
+    Waiting {
+        /// Which one is needed; none if a model is to know all of them.
+        tool: Option<&'a str>,
+    },
+    /// It goes on, with what came or without.
+    Waited,
     /// A tool starts.
     Calling {
         /// What the model asked for.

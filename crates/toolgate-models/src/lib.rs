@@ -27,6 +27,7 @@ pub mod ollama;
 mod openai;
 mod provider;
 mod ranking;
+mod readiness;
 mod rescue;
 mod retry;
 #[cfg(test)]
@@ -52,5 +53,6 @@ pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Pa
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use provider::Provider;
-pub use settings::ModelSettings;
+pub use readiness::ToolReadiness;
+pub use settings::{ModelSettings, SchemaForm};
 pub use toolbox::{ToolList, Toolbox};

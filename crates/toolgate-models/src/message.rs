@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_core::{Arguments, ToolCall, parse_object};
+use toolgate_core::{Arguments, Limits, ToolCall, parse_object_within};
 
 use crate::Provider;
 
@@ -124,7 +124,7 @@ impl CallArguments {
         if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
             return Self::Object(Arguments::new());
         }
-        if let Ok(object) = parse_object(trimmed.as_bytes()) {
+        if let Ok(object) = parse_object_within(trimmed.as_bytes(), Limits::MAX_VALUES) {
             return Self::Object(object);
         }
         let mut inner = trimmed.to_owned();
@@ -133,7 +133,7 @@ impl CallArguments {
                 break;
             };
             inner = unwrapped;
-            if let Ok(object) = parse_object(inner.trim().as_bytes()) {
+            if let Ok(object) = parse_object_within(inner.trim().as_bytes(), Limits::MAX_VALUES) {
                 return Self::Object(object);
             }
         }
@@ -152,7 +152,9 @@ impl CallArguments {
     pub fn to_call(&self, name: &str) -> ToolCall {
         match self {
             Self::Object(object) => ToolCall::new(name, Value::Object(object.clone())),
-            Self::Unusable(text) => ToolCall::from_json(name, text.as_bytes()),
+            Self::Unusable(text) => {
+                ToolCall::from_json_within(name, text.as_bytes(), Limits::MAX_VALUES)
+            }
         }
     }
 }

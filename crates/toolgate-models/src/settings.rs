@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
+use toolgate_core::{deserialize_bytes, deserialize_duration};
 
 use crate::Provider;
 
@@ -81,10 +82,12 @@ pub struct ModelSettings {
     pub max_tools: usize,
     /// Offer tools of at most this many tokens; 0: as many as fit half the window.
     pub max_tool_tokens: usize,
+    /// How the schemas of tools are sent.
+    pub schemas: SchemaForm,
     /// Tools that are always offered.
     pub pinned_tools: Vec<String>,
     /// How much of a tool's result a model is given; the rest is cut, visibly.
-    #[serde(deserialize_with = "bytes")]
+    #[serde(deserialize_with = "deserialize_bytes")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
     pub max_result: usize,
     /// Whether a call that a model wrote as text is understood.
@@ -98,13 +101,35 @@ pub struct ModelSettings {
     #[schemars(range(min = 1, max = 20))]
     pub attempts: u32,
     /// How long to wait for the first byte of an answer; a model may have to be loaded first.
-    #[serde(rename = "firstByteTimeout", deserialize_with = "duration")]
+    #[serde(rename = "firstByteTimeout", deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub first_byte: Duration,
     /// How long one turn may take, tools included.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub timeout: Duration,
+}
+
+/// How the schemas of tools are sent to a provider.
+///
+/// ```
+/// use toolgate_models::{ModelSettings, SchemaForm};
+///
+/// let settings: ModelSettings = serde_json::from_str(r#"{ "schemas": "original" }"#).unwrap();
+/// assert_eq!(settings.schemas, SchemaForm::Original);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(
+    description = "How the schemas of tools are sent: lowered to what the provider takes, with the rest said in words; or original, as the tool has them"
+)]
+#[non_exhaustive]
+pub enum SchemaForm {
+    /// In what the provider takes; the rest is said in words.
+    #[default]
+    Lowered,
+    /// As the tool has them. A provider may refuse the request, or lose what it does not know.
+    Original,
 }
 
 impl Default for ModelSettings {
@@ -126,6 +151,7 @@ impl Default for ModelSettings {
             max_same_calls: 3,
             max_tools: 0,
             max_tool_tokens: 0,
+            schemas: SchemaForm::default(),
             pinned_tools: Vec::new(),
             max_result: 64 * 1024,
             rescue: true,
@@ -243,16 +269,6 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
     }
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    toolgate_core::parse_duration(&text).map_err(de::Error::custom)
-}
-
-fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    toolgate_core::parse_bytes(&text).map_err(de::Error::custom)
-}
-
 /// Ollama itself takes seconds as a number and anything else as text.
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let wrong = || {
@@ -300,7 +316,7 @@ mod tests {
             "provider": "openai", "name": "m", "url": "http://h/v1", "key": "k", "system": "s",
             "contextTokens": 4096, "maxTokens": 64, "think": false, "keepThinking": true, "keepAlive": 60,
             "temperature": 0.5, "seed": 7, "maxToolRounds": 2, "maxSameCalls": 1, "maxTools": 5,
-            "maxToolTokens": 900, "pinnedTools": ["a"], "maxResult": "1KiB", "rescue": false,
+            "maxToolTokens": 900, "schemas": "original", "pinnedTools": ["a"], "maxResult": "1KiB", "rescue": false,
             "intentsFirst": true, "intents": ["own.json"], "attempts": 1, "firstByteTimeout": "5s",
             "timeout": "1m",
         }));
@@ -321,6 +337,7 @@ mod tests {
             max_same_calls: 1,
             max_tools: 5,
             max_tool_tokens: 900,
+            schemas: SchemaForm::Original,
             pinned_tools: vec!["a".to_owned()],
             max_result: 1024,
             rescue: false,
@@ -341,14 +358,15 @@ mod tests {
                 "unknown variant `chatgpt`",
             ),
             (json!({ "models": "x" }), "unknown field `models`"),
+            (json!({ "schemas": "raw" }), "unknown variant `raw`"),
             (json!({ "maxToolRounds": 0 }), "must be from 1 to 1000"),
             (json!({ "contextTokens": 10 }), "must be at least 512"),
             (json!({ "temperature": 3 }), "must be from 0 to 2"),
             (json!({ "attempts": 0 }), "must be from 1 to 20"),
-            (json!({ "timeout": 30 }), "expected a string"),
-            (json!({ "maxResult": "64" }), "is no size"),
+            (json!({ "timeout": 30 }), "write \"30s\""),
+            (json!({ "maxResult": "64" }), "is not a size"),
             (json!({ "keepAlive": -2 }), "must be a number of seconds"),
-            (json!({ "keepAlive": "soon" }), "is no duration"),
+            (json!({ "keepAlive": "soon" }), "is not a duration"),
         ] {
             let error = read(wrong.clone()).unwrap_err();
             assert!(error.contains(expected), "{wrong}: {error}");

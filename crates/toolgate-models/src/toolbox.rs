@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Origin, Pattern, Scope, Tool, ToolExecutor, Tools};
+use toolgate_core::{Origin, Pattern, Rules, Scope, Tool, ToolExecutor, Tools};
+
+use crate::readiness::Awaited;
 
 /// An executor with a choice of its tools.
 #[derive(Clone)]
@@ -12,9 +14,10 @@ pub struct Toolbox {
     origin: Origin,
     /// The list, and what it was made of.
     current: Arc<Mutex<Option<Made>>>,
+    awaited: Awaited,
 }
 
-type Made = (Arc<Tools>, Arc<ToolList>);
+type Made = (Arc<Tools>, Arc<Rules>, Arc<ToolList>);
 
 /// The tools at one moment. Its identity is that of the moment: what is made of a list can be kept by its `Arc`.
 pub struct ToolList {
@@ -41,6 +44,7 @@ impl Toolbox {
             scope: Scope::default(),
             origin: Origin::Chat,
             current: Arc::default(),
+            awaited: Awaited::default(),
         }
     }
 
@@ -78,6 +82,10 @@ impl Toolbox {
         &self.scope
     }
 
+    pub(crate) fn awaited(&self) -> &Awaited {
+        &self.awaited
+    }
+
     /// What runs them.
     pub fn executor(&self) -> &ToolExecutor {
         &self.executor
@@ -85,16 +93,18 @@ impl Toolbox {
 
     /// The tools at this moment: the same list as long as nothing changes.
     pub fn current(&self) -> Arc<ToolList> {
-        let tools = self.executor.manager().tools();
+        let (tools, rules) = (self.executor.manager().tools(), self.executor.rules());
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, list)) = &*current
+        if let Some((of, under, list)) = &*current
             && Arc::ptr_eq(of, &tools)
+            && Arc::ptr_eq(under, &rules)
         {
             return Arc::clone(list);
         }
-        let chosen = tools.iter().filter(|tool| self.has(tool)).cloned();
-        let list = Arc::new(ToolList::new(chosen.collect()));
-        *current = Some((tools, Arc::clone(&list)));
+        let chosen = tools.iter();
+        let chosen = chosen.filter(|tool| rules.shows(tool.definition(), &self.scope));
+        let list = Arc::new(ToolList::new(chosen.cloned().collect()));
+        *current = Some((tools, rules, Arc::clone(&list)));
         list
     }
 
@@ -107,5 +117,34 @@ impl Toolbox {
 
     fn has(&self, tool: &Arc<dyn Tool>) -> bool {
         self.executor.is_visible_in(tool.definition(), &self.scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_core::{FunctionTool, Limits, ToolError, ToolManager};
+
+    use super::*;
+
+    #[test]
+    fn the_list_follows_the_policy() {
+        let manager = ToolManager::new();
+        let lock = FunctionTool::new(
+            "lock",
+            "Locks",
+            async |_: serde_json::Map<String, serde_json::Value>, _| Ok::<_, ToolError>("locked"),
+        );
+        manager.add(lock.unwrap());
+        let executor = ToolExecutor::new(Arc::new(manager));
+        let toolbox = Toolbox::new(executor.clone());
+        let before = toolbox.current();
+        assert!(Arc::ptr_eq(&before, &toolbox.current()));
+        let policy = serde_json::from_value(json!({ "deny": ["lock"] })).unwrap();
+        executor.set_rules(Limits::default(), policy);
+        assert_eq!(
+            (before.tools().len(), toolbox.current().tools().len()),
+            (1, 0)
+        );
     }
 }

@@ -34,6 +34,10 @@ pub(crate) struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "kitchen")]
     pub(crate) caller: Option<String>,
+    /// The command that made the call, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "toolgate serve")]
+    pub(crate) command: Option<String>,
     /// When, in UTC.
     #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
     pub(crate) started_at: String,
@@ -155,6 +159,7 @@ struct Beginning<'a> {
     tool: Option<&'a ToolDefinition>,
     origin: Origin,
     caller: Option<&'a str>,
+    command: &'a str,
     started_at: SystemTime,
     arguments: &'a Value,
 }
@@ -172,6 +177,7 @@ impl Beginning<'_> {
             }),
             origin: self.origin.to_string(),
             caller: self.caller.map(|name| kept::name(redactor, name)),
+            command: (!self.command.is_empty()).then(|| self.command.to_owned()),
             started_at: timestamp(self.started_at),
             duration_ms: None,
             outcome: "running".to_owned(),
@@ -184,28 +190,30 @@ impl Beginning<'_> {
 }
 
 impl Call {
-    /// A call that has begun.
-    pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
+    /// A call that has begun, in a process that was started as `command`.
+    pub(crate) fn started(call: &CallStarted, redactor: &Redactor, command: &str) -> Self {
         let beginning = Beginning {
             id: call.id,
             tool_name: &call.tool_name,
             tool: Some(call.tool.definition()),
             origin: call.origin,
             caller: call.caller.as_deref(),
+            command,
             started_at: call.started_at,
             arguments: &call.executed,
         };
         beginning.call(redactor)
     }
 
-    /// A call that has ended.
-    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
+    /// A call that has ended, in a process that was started as `command`.
+    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor, command: &str) -> Self {
         let beginning = Beginning {
             id: record.outcome.call_id,
             tool_name: &record.outcome.tool_name,
             tool: record.tool.as_deref().map(Tool::definition),
             origin: record.origin,
             caller: record.caller.as_deref(),
+            command,
             started_at: record.started_at,
             arguments: record.executed.as_ref().unwrap_or(&record.asked),
         };
@@ -228,9 +236,9 @@ impl Call {
 
 impl CallDetail {
     /// A call that has begun.
-    pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
+    pub(crate) fn started(call: &CallStarted, redactor: &Redactor, command: &str) -> Self {
         Self {
-            call: Call::started(call, redactor),
+            call: Call::started(call, redactor, command),
             asked: kept::value(redactor, &call.asked, kept::ARGUMENTS).0,
             executed: Some(kept::value(redactor, &call.executed, kept::ARGUMENTS).0),
             renamed: Vec::new(),
@@ -249,11 +257,11 @@ impl CallDetail {
     }
 
     /// A call that has ended.
-    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
+    pub(crate) fn finished(record: &CallRecord, redactor: &Redactor, command: &str) -> Self {
         let arguments = |value: &Value| kept::value(redactor, value, kept::ARGUMENTS).0;
         let name = |name: &String| kept::name(redactor, name);
         let mut detail = Self {
-            call: Call::finished(record, redactor),
+            call: Call::finished(record, redactor, command),
             asked: arguments(&record.asked),
             executed: record.executed.as_deref().map(arguments),
             renamed: record
@@ -308,6 +316,7 @@ impl From<CallSummary> for Call {
             server: call.server,
             origin: call.origin,
             caller: call.caller,
+            command: call.command,
             started_at: format!("{:.3}", call.started_at),
             duration_ms: call.duration_ms,
             outcome: call.outcome,

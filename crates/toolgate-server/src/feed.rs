@@ -36,6 +36,8 @@ pub struct Feed(Arc<Shared>);
 struct Shared {
     events: broadcast::Sender<Event>,
     redactor: OnceLock<Redactor>,
+    /// What this process was started as.
+    command: OnceLock<String>,
     recent: OnceLock<Recent>,
     /// Where calls are recorded. Only while that fails they are kept here.
     journal: OnceLock<Journal>,
@@ -48,6 +50,7 @@ impl Default for Feed {
         Self(Arc::new(Shared {
             events: broadcast::Sender::new(KEPT),
             redactor: OnceLock::new(),
+            command: OnceLock::new(),
             recent: OnceLock::new(),
             journal: OnceLock::new(),
             keeps: AtomicBool::new(false),
@@ -56,17 +59,16 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// What must not be shown.
-    pub(crate) fn hides(&self, redactor: Redactor) {
-        drop(self.0.redactor.set(redactor));
-    }
-
-    /// From now on the last calls are kept here; where there is a journal, only while it fails.
-    pub(crate) fn remembers(&self, redactor: Redactor, journal: Option<Journal>) {
+    /// Says what must not be shown and which command every call is by. From now on the last calls are kept here; where there is
+    /// a journal, only while it fails.
+    pub(crate) fn equip(&self, redactor: &Redactor, command: &str, journal: Option<Journal>) {
+        drop(self.0.redactor.set(redactor.clone()));
+        drop(self.0.command.set(command.to_owned()));
         if let Some(journal) = journal {
             drop(self.0.journal.set(journal));
         }
-        drop(self.0.recent.set(Recent::new(redactor)));
+        let recent = Recent::new(redactor.clone(), command.to_owned());
+        drop(self.0.recent.set(recent));
     }
 
     /// The last calls, while they are kept here.
@@ -88,11 +90,12 @@ impl Feed {
         self.0.events.subscribe()
     }
 
-    fn send(&self, event: impl FnOnce(&Redactor) -> Event) {
+    fn send(&self, event: impl FnOnce(&Redactor, &str) -> Event) {
         // Most of the time nobody watches, and a call is not worth a copy then.
         if self.0.events.receiver_count() > 0 {
             let redactor = self.0.redactor.get_or_init(Redactor::default);
-            drop(self.0.events.send(event(redactor)));
+            let command = self.0.command.get().map_or("", String::as_str);
+            drop(self.0.events.send(event(redactor, command)));
         }
     }
 }
@@ -102,9 +105,9 @@ impl Observer for Feed {
         if let Some(recent) = self.recent() {
             recent.started(call);
         }
-        self.send(|redactor| {
+        self.send(|redactor, command| {
             Event::Started(Arc::new(Shown {
-                call: Call::started(call, redactor),
+                call: Call::started(call, redactor, command),
                 tool: Some(Arc::clone(&call.tool)),
             }))
         });
@@ -115,9 +118,9 @@ impl Observer for Feed {
         if let Some(recent) = self.recent() {
             recent.finished(record);
         }
-        self.send(|redactor| {
+        self.send(|redactor, command| {
             Event::Finished(Arc::new(Shown {
-                call: Call::finished(record, redactor),
+                call: Call::finished(record, redactor, command),
                 tool: record.tool.clone(),
             }))
         });

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use toolgate_models::ModelSettings;
 use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
 use crate::api::{openapi, status};
-use crate::guard::Rooms;
+use crate::guard::{self, Rooms, Tokens};
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats, Traces};
 
@@ -45,6 +46,8 @@ pub struct Parts {
     pub redactor: Redactor,
     /// The model of the chat.
     pub model: ModelSettings,
+    /// What this process was started as, such as `toolgate serve`: its calls are shown as made by it.
+    pub command: String,
     /// Where calls are recorded. None: the last ones are kept in memory.
     pub journal: Option<Journal>,
     /// Why they are not, though they should be.
@@ -72,6 +75,15 @@ pub enum NotKept {
     Refused(String),
 }
 
+/// How the configuration file of a running gateway is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigurationState {
+    /// Why it can't be used as it is now, so that the one before it stays in force.
+    pub problem: Option<String>,
+    /// Sections and keys that changed since the start, and take effect at the next one.
+    pub restart_needed: Vec<String>,
+}
+
 /// Everything the routes work with. Cheap to clone.
 #[derive(Clone)]
 pub struct Gateway(Arc<Inner>);
@@ -83,10 +95,12 @@ struct Inner {
     calls: CancellationToken,
     /// True once every server has had its first attempt, or time enough for it.
     settled: AtomicBool,
-    /// What is wrong with the configuration as it is now.
-    configuration: Mutex<Option<String>>,
+    configuration: Mutex<ConfigurationState>,
+    tokens: Arc<ArcSwap<Tokens>>,
     /// Requests that may be calls.
     requests: Rooms,
+    /// Bytes that requests may take once they are parsed.
+    memory: Rooms,
     chats: Chats,
     mcp: Endpoint,
     /// The description of the API.
@@ -97,11 +111,9 @@ impl Gateway {
     /// Ready to be served.
     pub fn new(parts: Parts) -> Self {
         let redactor = &parts.redactor;
-        parts.feed.hides(redactor.clone());
-        parts
-            .feed
-            .remembers(redactor.clone(), parts.journal.clone());
-        let patience = parts.executor.limits().approval;
+        let journal = parts.journal.clone();
+        parts.feed.equip(redactor, &parts.command, journal);
+        let patience = parts.executor.rules().limits.approval;
         parts.approvals.equip(redactor.clone(), patience);
         let mcp = Endpoint::new(&parts);
         Self(Arc::new(Inner {
@@ -111,20 +123,39 @@ impl Gateway {
             calls: CancellationToken::new(),
             settled: AtomicBool::new(false),
             configuration: Mutex::default(),
+            tokens: Arc::new(ArcSwap::from_pointee(Tokens::new(&parts.settings))),
             requests: Rooms::new(parts.settings.concurrency, &parts.settings),
+            memory: guard::budget(&parts.executor.rules().limits, &parts.settings),
             chats: Chats::default(),
             document: OnceLock::new(),
             parts,
         }))
     }
 
-    /// The configuration was changed and is of no use, for this reason, so that the one before it stays in force; `None`: all
-    /// is well. It is told wherever somebody asks how the gateway is.
-    pub fn tell_configuration(&self, problem: Option<String>) {
-        *self.configuration() = problem;
+    /// The configuration was changed. How it is now is told wherever somebody asks how the gateway is.
+    pub fn tell_configuration(&self, state: ConfigurationState) {
+        *self.configuration() = state;
     }
 
-    pub(crate) fn configuration(&self) -> MutexGuard<'_, Option<String>> {
+    /// Lets in the tokens of these settings from now on, and no others: streams of those that are gone are cut. False, and
+    /// nothing happens, where there were no tokens or would be none: whether one is needed is decided at the start.
+    pub fn set_tokens(&self, settings: &ServeSettings) -> bool {
+        let before = self.0.tokens.load();
+        let after = before.followed_by(settings);
+        if before.is_empty() || after.is_empty() {
+            return before.is_empty() && after.is_empty();
+        }
+        let after = Arc::new(after);
+        self.0.tokens.store(Arc::clone(&after));
+        before.revoke_all_but(&after);
+        true
+    }
+
+    pub(crate) fn tokens(&self) -> &Arc<ArcSwap<Tokens>> {
+        &self.0.tokens
+    }
+
+    pub(crate) fn configuration(&self) -> MutexGuard<'_, ConfigurationState> {
         let configuration = &self.0.configuration;
         configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,6 +182,11 @@ impl Gateway {
     /// The places of requests that may be calls.
     pub(crate) fn requests(&self) -> &Rooms {
         &self.0.requests
+    }
+
+    /// Bytes that requests may take once they are parsed, as places.
+    pub(crate) fn memory(&self) -> &Rooms {
+        &self.0.memory
     }
 
     /// The conversations that go on.

@@ -39,26 +39,30 @@ impl<'a> History<'a> {
     /// The calls that a caller may see, newest first.
     pub(crate) async fn list(
         &self,
-        filter: CallFilter,
+        mut filter: CallFilter,
         sight: Sight,
     ) -> Result<Vec<Call>, Problem> {
         if sight.is_blind() {
             return Ok(Vec::new());
+        }
+        if let Some(name) = sight.only_of() {
+            if filter.caller.as_deref().is_some_and(|asked| asked != name) {
+                return Ok(Vec::new());
+            }
+            filter.caller = Some(name.to_owned());
         }
         // These may have to look at every call there is.
         let desk = match sight.is_full() && filter.search.is_none() {
             true => &LOOKS,
             false => &SEARCHES,
         };
-        let is_shown = move |tool: &str, server: Option<&str>| sight.has_call(tool, server);
-        let recent = self.0.parts().feed.recent().map(|recent| {
-            recent.list(&filter, |call| is_shown(&call.tool, call.server.as_deref()))
-        });
+        let recent = self.0.parts().feed.recent();
+        let recent = recent.map(|recent| recent.list(&filter, |call| sight.has_call(call)));
         let Some(reader) = self.reader() else {
             return Ok(recent.unwrap_or_default());
         };
         let limit = filter.limit;
-        let question = move |reader: &Reader| page(reader, filter, is_shown);
+        let question = move |reader: &Reader| page(reader, filter, &sight);
         match (desk.ask(reader, question).await, recent) {
             (recorded, None) => recorded,
             // What waits for better times stands before what was recorded, if that can be read at all.
@@ -101,15 +105,12 @@ impl Found {
 }
 
 /// One page of what may be shown. It is full unless there is no more: else a reader would take it for the last.
-fn page(
-    reader: &Reader,
-    wanted: CallFilter,
-    is_shown: impl Fn(&str, Option<&str>) -> bool,
-) -> Result<Vec<Call>, JournalError> {
+fn page(reader: &Reader, wanted: CallFilter, sight: &Sight) -> Result<Vec<Call>, JournalError> {
     let mut filter = Filter::default();
     filter.tool = wanted.tool;
     filter.server = wanted.server;
     filter.origin = wanted.origin;
+    filter.caller = wanted.caller;
     filter.outcome = wanted.outcome;
     filter.search = wanted.search;
     filter.since = wanted.since;
@@ -122,9 +123,13 @@ fn page(
         let key = (tool.to_owned(), server.map(str::to_owned));
         *known
             .entry(key)
-            .or_insert_with_key(|(tool, server)| is_shown(tool, server.as_deref()))
+            .or_insert_with_key(|(tool, server)| sight.has_tool_of_call(tool, server.as_deref()))
     })?;
-    Ok(calls.into_iter().map(Call::from).collect())
+    // A token may have the name of a command, whose calls the filter lets through as well.
+    let calls = calls.into_iter().map(Call::from);
+    Ok(calls
+        .filter(|call| sight.is_of_whom_it_sees(call.caller.as_deref()))
+        .collect())
 }
 
 /// Recorded calls and those that wait to be, each once, newest first.
@@ -157,6 +162,7 @@ mod tests {
             server: None,
             origin: "http".to_owned(),
             caller: None,
+            command: None,
             started_at: String::new(),
             duration_ms: None,
             outcome: String::new(),

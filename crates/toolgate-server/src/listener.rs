@@ -6,6 +6,7 @@ mod watch;
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 const REPORT: Duration = Duration::from_secs(60);
 /// Connections that are told at once that there is no room; with more they are only closed.
 const TURNED_AWAY: usize = 64;
+/// Connections on which nobody has shown yet that it may come in: half of all, within these bounds.
+const STRANGERS: RangeInclusive<usize> = 64..=1024;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves until `stop`, and then until every request has been answered: those under way have five seconds, after which
@@ -100,8 +103,13 @@ impl Hall {
     }
 
     /// Takes a connection in. If there is no room, the one that has waited longest for nothing must go; if all are at work,
-    /// the new one is told to come back.
+    /// the new one is told to come back. Connections of those who are not known yet have fewer places, so that half
+    /// heads neither fill the gateway nor keep others out.
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
+        let strangers = (self.most / 2).clamp(*STRANGERS.start(), *STRANGERS.end());
+        if self.patrol.strangers() >= strangers && !self.patrol.evict_stranger() {
+            return self.turn_away(stream);
+        }
         if self.patrol.count() >= self.most && !self.patrol.make_room() {
             return self.turn_away(stream);
         }
@@ -181,7 +189,7 @@ impl Hall {
         }
         for (call, running) in self.gateway.parts().stats.running() {
             let tool = toolgate_core::escape(&running.tool);
-            let ran_ms = running.since.elapsed().as_millis();
+            let ran_ms = running.since.elapsed().as_secs_f64() * 1000.0;
             warn!(%call, %tool, ran_ms, "cancelled: the gateway stops");
         }
         self.gateway.calls().cancel();

@@ -1,6 +1,10 @@
 //! Figures for Prometheus.
 
+mod process;
+
+use std::collections::HashSet;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -12,7 +16,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use toolgate_core::{CallRecord, ErrorKind, Observer, Source};
+use toolgate_core::{CallRecord, ErrorKind, Observer, Origin, Source, ToolDefinition, wire_names};
 use toolgate_mcp::{ServerState, ServerStatus};
 
 use crate::tool_key::{ToolKey, ToolKeyRef};
@@ -25,6 +29,11 @@ const BUCKETS: [f64; 14] = [
 /// Tools with figures of their own; the rest is counted as one.
 const MOST_TOOLS: usize = 2048;
 const OTHERS: &str = "(others)";
+/// Callers with figures of their own. There are as many as tokens, unless somebody makes one for every user.
+const MOST_CALLERS: usize = 64;
+const OTHER_CALLERS: &str = "other";
+/// All local tools share the slots that calls may have to wait for.
+const LOCAL: &str = "local";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfTool {
@@ -33,10 +42,11 @@ struct OfTool {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfOrigin {
+struct OfCaller {
     tool: String,
     server: String,
     origin: String,
+    caller: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,20 +83,29 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
-    calls: Family<OfOrigin, Counter>,
+    calls: Family<OfCaller, Counter>,
     failures: Family<OfKind, Counter>,
     duration: Family<OfTool, Histogram, fn() -> Histogram>,
-    queue: Family<OfTool, Histogram, fn() -> Histogram>,
+    queue: Family<OfServer, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     unknown: Counter,
     /// A call finds its figures by the tool, without making labels anew.
     tools: Mutex<IndexMap<ToolKey, Arc<Tool>>>,
+    /// Callers that have a label of their own.
+    callers: Mutex<HashSet<Arc<str>>>,
 }
 
 struct Tool {
     labels: OfTool,
-    calls: Mutex<Vec<(toolgate_core::Origin, Counter)>>,
+    calls: Mutex<Vec<Calls>>,
     duration: Histogram,
+}
+
+/// Calls of one tool by one caller in one way.
+struct Calls {
+    origin: Origin,
+    caller: Arc<str>,
+    counter: Counter,
 }
 
 impl Default for Metrics {
@@ -94,8 +113,9 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("toolgate");
         let calls = Family::default();
         let failures = Family::default();
-        let times = || Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> _);
-        let (duration, queue) = (times(), times());
+        let times = (|| Histogram::new(BUCKETS)) as fn() -> _;
+        let duration = Family::new_with_constructor(times);
+        let queue = Family::new_with_constructor(times);
         let (in_flight, unknown) = (Gauge::default(), Counter::default());
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which Toolgate this is", version);
@@ -132,6 +152,7 @@ impl Default for Metrics {
             in_flight,
             unknown,
             tools: Mutex::default(),
+            callers: Mutex::default(),
         }))
     }
 }
@@ -140,10 +161,16 @@ impl Metrics {
     /// Everything as Prometheus reads it.
     pub(crate) fn render(&self, now: &Now) -> String {
         self.0.in_flight.set(now.in_flight as i64);
+        // From the start, so that an alert on them is not about figures that do not exist.
+        let servers = now.servers.iter().map(|status| status.name.as_str());
+        for server in servers.chain([LOCAL]) {
+            drop(self.queue_of(server));
+        }
         let mut page = String::with_capacity(16 * 1024);
         // Writing to a string does not fail.
         let written = text::encode_registry(&mut page, &self.0.registry)
             .and_then(|()| text::encode_registry(&mut page, &now.figures()))
+            .and_then(|()| text::encode_registry(&mut page, &process::figures()))
             .and_then(|()| text::encode_eof(&mut page));
         debug_assert_eq!(written, fmt::Result::Ok(()));
         page
@@ -164,7 +191,7 @@ impl Metrics {
             },
         };
         let labels = OfTool {
-            tool: key.name.clone(),
+            tool: label(&key.name),
             server: match &key.source {
                 _ if key.name == OTHERS => String::new(),
                 Source::Mcp(server) => server.clone(),
@@ -181,6 +208,26 @@ impl Metrics {
         Some(Arc::clone(made))
     }
 
+    fn queue_of(&self, server: &str) -> impl Deref<Target = Histogram> {
+        let server = server.to_owned();
+        self.0.queue.get_or_create(&OfServer { server })
+    }
+
+    /// What a caller is called here: nothing where callers are not told apart.
+    fn label_of(&self, caller: &str) -> Arc<str> {
+        let callers = &self.0.callers;
+        let mut callers = callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = callers.get(caller) {
+            return Arc::clone(known);
+        }
+        if callers.len() >= MOST_CALLERS {
+            return OTHER_CALLERS.into();
+        }
+        let label: Arc<str> = caller.into();
+        callers.insert(Arc::clone(&label));
+        label
+    }
+
     fn failed(&self, labels: OfTool, kind: ErrorKind) {
         let OfTool { tool, server } = labels;
         let kind = kind.as_str();
@@ -190,23 +237,33 @@ impl Metrics {
 }
 
 impl Tool {
-    fn called(&self, origin: toolgate_core::Origin, metrics: &Metrics) {
+    fn called(&self, origin: Origin, caller: &str, metrics: &Metrics) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = calls.iter().find(|(known, _)| *known == origin);
-        if let Some((_, counter)) = known {
-            counter.inc();
+        let find = |calls: &[Calls], caller: &str| {
+            let is_known = |calls: &&Calls| calls.origin == origin && *calls.caller == *caller;
+            calls.iter().find(is_known).map(|calls| calls.counter.inc())
+        };
+        if find(&calls, caller).is_some() {
+            return;
+        }
+        let caller = metrics.label_of(caller);
+        if find(&calls, &caller).is_some() {
             return;
         }
         let OfTool { tool, server } = self.labels.clone();
-        let origin_name = origin.to_string();
-        let labels = OfOrigin {
+        let labels = OfCaller {
             tool,
             server,
-            origin: origin_name,
+            origin: origin.to_string(),
+            caller: Arc::clone(&caller),
         };
         let counter = metrics.0.calls.get_or_create(&labels).clone();
         counter.inc();
-        calls.push((origin, counter));
+        calls.push(Calls {
+            origin,
+            caller,
+            counter,
+        });
     }
 }
 
@@ -216,12 +273,16 @@ impl Observer for Metrics {
             self.0.unknown.inc();
             return None;
         };
-        tool.called(record.origin, self);
+        let caller = record.caller.as_deref().unwrap_or_default();
+        tool.called(record.origin, caller, self);
         tool.duration.observe(record.outcome.elapsed.as_secs_f64());
         let waited = record.timings.queue;
         if !waited.is_zero() {
-            let queue = self.0.queue.get_or_create(&tool.labels);
-            queue.observe(waited.as_secs_f64());
+            let server = match record.definition().map(ToolDefinition::source) {
+                Some(Source::Mcp(server)) => server,
+                _ => LOCAL,
+            };
+            self.queue_of(server).observe(waited.as_secs_f64());
         }
         if let Err(error) = &record.outcome.result {
             self.failed(tool.labels.clone(), error.kind());
@@ -258,6 +319,15 @@ impl Now {
 }
 
 /// What the servers count themselves.
+/// The name of a tool as a label. A long one is cut, with a number that tells it from others that begin like it.
+fn label(name: &str) -> String {
+    const LONGEST: usize = 200;
+    match name.len() > LONGEST {
+        true => wire_names::legal(name, LONGEST).into_owned(),
+        false => name.to_owned(),
+    }
+}
+
 fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
     let (up, restarts, polluted) = (
         Family::<OfServer, Gauge>::default(),
@@ -283,134 +353,4 @@ fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use toolgate_core::{FunctionTool, Origin, ToolCall, ToolError, ToolExecutor, ToolManager};
-
-    use super::*;
-
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    struct Nothing {}
-
-    fn now(tools: usize) -> Now {
-        Now {
-            tools,
-            ..Now::default()
-        }
-    }
-
-    #[test]
-    fn the_journal_is_told_where_there_is_one() {
-        let page = Metrics::default().render(&now(0));
-        assert!(!page.contains("journal"), "{page}");
-        for is_up in [true, false] {
-            let journal = Some(JournalNow { is_up, lost: 7 });
-            let page = Metrics::default().render(&Now { journal, ..now(0) });
-            let up = format!("toolgate_journal_up {}", i32::from(is_up));
-            for line in [up.as_str(), "toolgate_journal_lost_rows_total 7"] {
-                assert!(page.lines().any(|found| found == line), "{line}: {page}");
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn calls_failures_and_unknown_tools_are_counted_apart() {
-        let metrics = Metrics::default();
-        let manager = ToolManager::new();
-        let fine = async |_: Nothing, _: toolgate_core::CallContext| Ok::<_, ToolError>("fine");
-        let broken = async |_: Nothing, _: toolgate_core::CallContext| {
-            Err::<String, _>(ToolError::failed("broken"))
-        };
-        manager.add(FunctionTool::new("fine", "Works", fine).unwrap());
-        manager.add(FunctionTool::new("broken", "Does not", broken).unwrap());
-        let executor = ToolExecutor::builder(Arc::new(manager))
-            .observer(metrics.clone())
-            .build();
-        for name in ["fine", "fine", "broken", "evil\"name\n"] {
-            let call = ToolCall::new(name, json!({})).origin(Origin::Http);
-            executor.execute(call).await;
-        }
-        let page = metrics.render(&now(2));
-        for line in [
-            r#"toolgate_calls_total{tool="fine",server="custom",origin="http"} 2"#,
-            r#"toolgate_calls_total{tool="broken",server="custom",origin="http"} 1"#,
-            r#"toolgate_failures_total{tool="broken",server="custom",kind="tool_error"} 1"#,
-            r#"toolgate_call_duration_seconds_count{tool="fine",server="custom"} 2"#,
-            "toolgate_unknown_tool_calls_total 1",
-            "toolgate_calls_in_flight 0",
-            "toolgate_tools 2",
-        ] {
-            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
-        }
-        assert!(!page.contains("evil"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_wait_for_a_slot_is_counted_where_there_was_one() {
-        let (metrics, manager) = (Metrics::default(), ToolManager::new());
-        let slow = async |_: Nothing, _: toolgate_core::CallContext| {
-            tokio::time::sleep(std::time::Duration::from_secs(3)).await;
-            Ok::<_, ToolError>("done")
-        };
-        manager.add(FunctionTool::new("slow", "Takes its time", slow).unwrap());
-        let mut limits = toolgate_core::Limits::default();
-        limits.concurrency = 1;
-        let executor = ToolExecutor::builder(Arc::new(manager))
-            .limits(limits)
-            .observer(metrics.clone())
-            .build();
-        let call = || executor.execute(ToolCall::new("slow", json!({})));
-        let (..) = tokio::join!(call(), call());
-        let page = metrics.render(&now(1));
-        for line in [
-            r#"toolgate_call_queue_seconds_count{tool="slow",server="custom"} 1"#,
-            r#"toolgate_call_queue_seconds_sum{tool="slow",server="custom"} 3.0"#,
-        ] {
-            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
-        }
-    }
-
-    struct Of(toolgate_core::ToolDefinition);
-
-    impl toolgate_core::Tool for Of {
-        fn definition(&self) -> &toolgate_core::ToolDefinition {
-            &self.0
-        }
-
-        fn invoke<'a>(
-            &'a self,
-            _: toolgate_core::ValidArguments,
-            _: &'a toolgate_core::CallContext,
-        ) -> toolgate_core::ToolFuture<'a> {
-            Box::pin(async { Ok(toolgate_core::ToolOutput::text("on")) })
-        }
-    }
-
-    #[tokio::test]
-    async fn a_name_that_moves_to_another_server_is_counted_there() {
-        let (metrics, stats) = (Metrics::default(), crate::Stats::default());
-        for server in ["old", "new"] {
-            let source = Source::Mcp(server.to_owned());
-            let tool =
-                toolgate_core::ToolDefinition::builder("lamp", "Lamp", json!({ "type": "object" }));
-            let manager = ToolManager::new();
-            manager.add(Of(tool.source(source).build().unwrap()));
-            let executor = ToolExecutor::builder(Arc::new(manager))
-                .observer(metrics.clone())
-                .observer(stats.clone())
-                .build();
-            executor.execute(ToolCall::new("lamp", json!({}))).await;
-        }
-        let page = metrics.render(&now(1));
-        let report = json!(stats.snapshot(|_, _| true));
-        let mut servers = Vec::new();
-        for (index, server) in ["old", "new"].into_iter().enumerate() {
-            let line = format!(
-                r#"toolgate_calls_total{{tool="lamp",server="{server}",origin="library"}} 1"#
-            );
-            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
-            servers.push(report["tools"][index]["server"].as_str());
-        }
-        assert_eq!(servers, [Some("old"), Some("new")], "{report}");
-    }
-}
+mod tests;

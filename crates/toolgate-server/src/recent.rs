@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use toolgate_core::{CallId, CallRecord, CallStarted, Redactor};
+use toolgate_journal::is_called_by;
 
 use crate::calls::{Call, CallDetail, json_length};
 
@@ -18,6 +19,7 @@ pub(crate) struct CallFilter {
     pub(crate) tool: Option<String>,
     pub(crate) server: Option<String>,
     pub(crate) origin: Option<String>,
+    pub(crate) caller: Option<String>,
     pub(crate) outcome: Option<String>,
     pub(crate) search: Option<String>,
     pub(crate) since: Option<jiff::Timestamp>,
@@ -30,6 +32,7 @@ pub(crate) struct CallFilter {
 /// Keeps the last calls.
 pub(crate) struct Recent {
     redactor: Redactor,
+    command: String,
     calls: Mutex<Calls>,
 }
 
@@ -48,20 +51,22 @@ struct Kept {
 }
 
 impl Recent {
-    pub(crate) fn new(redactor: Redactor) -> Self {
+    /// `command` is what this process was started as.
+    pub(crate) fn new(redactor: Redactor, command: String) -> Self {
         Self {
             redactor,
+            command,
             calls: Mutex::default(),
         }
     }
 
     pub(crate) fn started(&self, call: &CallStarted) {
-        let detail = CallDetail::started(call, &self.redactor);
+        let detail = CallDetail::started(call, &self.redactor, &self.command);
         self.calls().keep(call.id, detail, &call.asked);
     }
 
     pub(crate) fn finished(&self, record: &CallRecord) {
-        let detail = CallDetail::finished(record, &self.redactor);
+        let detail = CallDetail::finished(record, &self.redactor, &self.command);
         self.calls()
             .keep(record.outcome.call_id, detail, &record.asked);
     }
@@ -139,11 +144,15 @@ impl CallFilter {
             Some("failed") => call.success == Some(false),
             _ => is(&self.outcome, Some(&call.outcome)),
         };
+        let is_by = self.caller.as_deref().is_none_or(|wanted| {
+            is_called_by(wanted, call.caller.as_deref(), call.command.as_deref())
+        });
         let started: Option<jiff::Timestamp> = call.started_at.parse().ok();
         outcome
             && is(&self.tool, Some(&call.tool))
             && is(&self.server, call.server.as_deref())
             && is(&self.origin, Some(&call.origin))
+            && is_by
             && self.since.is_none_or(|since| started >= Some(since))
             && self.until.is_none_or(|until| started < Some(until))
             && self.before.as_ref().is_none_or(|before| call.id < *before)

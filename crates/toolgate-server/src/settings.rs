@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use toolgate_core::Pattern;
 
 /// Shorter ones can be guessed.
@@ -23,6 +23,7 @@ const SHORTEST_TOKEN: usize = 16;
 #[non_exhaustive]
 pub struct ServeSettings {
     /// The address to listen on; beyond this machine only with a token.
+    #[serde(deserialize_with = "bind")]
     #[schemars(with = "String")]
     pub bind: SocketAddr,
     /// Names under which this gateway is reached, besides loopback names and the address it listens on.
@@ -183,6 +184,34 @@ impl fmt::Debug for TokenSettings {
     }
 }
 
+/// An address to listen on, with or without its port.
+///
+/// ```
+/// assert_eq!(toolgate_server::parse_bind("localhost:80"), Ok(([127, 0, 0, 1], 80).into()));
+/// assert!(toolgate_server::parse_bind("127.0.0.1:99999").is_err_and(|text| text.contains("65535")));
+/// ```
+pub fn parse_bind(text: &str) -> Result<SocketAddr, String> {
+    let usual = ServeSettings::default().bind.port();
+    let text = text.replacen("localhost", "127.0.0.1", 1);
+    let ip = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>();
+    let port = text.rsplit_once(':').map(|(_, port)| port);
+    match (text.parse(), ip(&text)) {
+        (Ok(address), _) => Ok(address),
+        (_, Ok(ip)) => Ok(SocketAddr::new(ip, usual)),
+        _ if port.is_some_and(|port| port.parse::<u64>().is_ok_and(|port| port > 65_535)) => {
+            Err("ports go to 65535; write an address such as 127.0.0.1:7460".to_owned())
+        }
+        _ => {
+            Err("must be an address of this machine and a port, such as 127.0.0.1:7460".to_owned())
+        }
+    }
+}
+
+fn bind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_bind(&text).map_err(de::Error::custom)
+}
+
 fn everything() -> Vec<Pattern> {
     vec![Pattern::new("*")]
 }
@@ -306,5 +335,22 @@ mod tests {
             shown.contains("kitchen") && !shown.contains(GOOD),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn an_address_needs_no_port() {
+        for (text, expected) in [
+            ("0.0.0.0", Some("0.0.0.0:7460")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("::", Some("[::]:7460")),
+            ("localhost:80", Some("127.0.0.1:80")),
+            ("localhost", Some("127.0.0.1:7460")),
+            ("example.org:80", None),
+            ("80", None),
+            ("", None),
+        ] {
+            let found = parse_bind(text).ok().map(|address| address.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
     }
 }

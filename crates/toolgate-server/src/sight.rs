@@ -1,9 +1,10 @@
 //! What one caller may see of tools, servers and calls.
 
-use toolgate_core::{Pattern, Scope, Source, ToolDefinition};
+use toolgate_core::{Pattern, Scope, Source, ToolDefinition, kept};
 use toolgate_mcp::ServerStatus;
 
 use crate::Gateway;
+use crate::calls::Call;
 use crate::guard::Caller;
 
 /// The gateway through a caller's eyes.
@@ -11,6 +12,8 @@ use crate::guard::Caller;
 pub(crate) struct Sight {
     gateway: Gateway,
     scope: Scope,
+    /// Whose calls it sees, as they are recorded; `None` for everybody's.
+    only_of: Option<String>,
 }
 
 impl Sight {
@@ -18,6 +21,10 @@ impl Sight {
         Self {
             gateway: gateway.clone(),
             scope: caller.scope.clone(),
+            only_of: (!sees_calls_of_others(caller)).then(|| {
+                let name = caller.scope.caller().unwrap_or_default();
+                kept::name(&gateway.parts().redactor, name)
+            }),
         }
     }
 
@@ -45,9 +52,26 @@ impl Sight {
             .count()
     }
 
+    /// The one whose calls it sees; `None` for everybody's.
+    pub(crate) fn only_of(&self) -> Option<&str> {
+        self.only_of.as_deref()
+    }
+
+    /// Whether a call that this caller made is to be seen: a restricted token sees its own only.
+    pub(crate) fn is_of_whom_it_sees(&self, caller: Option<&str>) -> bool {
+        let only_of = self.only_of.as_deref();
+        only_of.is_none_or(|name| caller == Some(name))
+    }
+
     /// Whether a call of this tool, as it was recorded, is the caller's business. The tool may be gone by now, or never have
     /// been there.
-    pub(crate) fn has_call(&self, tool: &str, server: Option<&str>) -> bool {
+    pub(crate) fn has_call(&self, call: &Call) -> bool {
+        self.is_of_whom_it_sees(call.caller.as_deref())
+            && self.has_tool_of_call(&call.tool, call.server.as_deref())
+    }
+
+    /// The same for the tool alone.
+    pub(crate) fn has_tool_of_call(&self, tool: &str, server: Option<&str>) -> bool {
         if self.is_full() {
             return true;
         }
@@ -102,16 +126,47 @@ impl Sight {
     }
 }
 
+/// Whether a caller sees what others called, with which arguments and which answers. A list of tools says what
+/// its holder may do, not what others do with them.
+fn sees_calls_of_others(caller: &Caller) -> bool {
+    caller.scope.is_everything()
+}
+
 /// A tool that has nothing but a name, for patterns to be matched against.
 fn stand_in(name: &str, source: Source) -> Option<ToolDefinition> {
-    let name = match &source {
+    let original = match &source {
         Source::Mcp(server) => {
             let prefix = format!("{server}__");
             name.strip_prefix(&prefix).unwrap_or(name)
         }
         _ => name,
     };
+    let original = original.to_owned();
     let parameters = serde_json::json!({ "type": "object" });
     let tool = ToolDefinition::builder(name, "?", parameters).source(source);
-    tool.build().ok()
+    tool.original_name(original).build().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_core::Scope;
+
+    use super::*;
+
+    /// The tools of recorded calls may be gone, and are judged by what they were listed as.
+    #[test]
+    fn a_recorded_call_of_another_server_is_not_shown_for_its_bare_name() {
+        let notes = || Source::Mcp("notes".to_owned());
+        for (allowed, tool, expected) in [
+            ("datetime", "notes__datetime", false),
+            ("datetime", "datetime", true),
+            ("notes/datetime", "notes__datetime", true),
+            ("notes__*", "notes__datetime", true),
+            ("house/*", "house/lamp", false),
+        ] {
+            let scope = Scope::only(vec![Pattern::new(allowed)]);
+            let tool = stand_in(tool, notes()).unwrap();
+            assert_eq!(scope.has(&tool), expected, "{allowed} {}", tool.name());
+        }
+    }
 }

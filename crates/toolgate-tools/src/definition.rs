@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde_json::Value;
-use serde_path_to_error::Segment;
-use toolgate_core::{DefinitionError, HandlerKind, Source, Tool, ToolDefinition, nearest};
+use serde_json::{Map, Value};
+use toolgate_core::{
+    DefinitionError, HandlerKind, Source, Tool, ToolDefinition, nearest, unknown_word,
+};
 
 use crate::Handlers;
 use crate::handlers::{HandlerTool, Implementation};
@@ -37,7 +37,7 @@ pub struct Loaded {
 /// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
 ///
 /// let loaded = Handlers::new(&BuiltinSettings::default()).load(&[json!({ "name": "x" })]);
-/// assert_eq!(loaded.problems[0].text, "tool 'x' is left out: missing field `description`");
+/// assert_eq!(loaded.problems[0].text, "tool 'x' is left out: missing 'description', missing 'parameters', missing 'implementation'");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,23 +52,9 @@ pub struct Problem {
     pub left_out: bool,
 }
 
-#[derive(Deserialize)]
-struct Written {
-    name: String,
-    description: String,
-    parameters: Value,
-    implementation: WrittenImplementation,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum WrittenImplementation {
-    Mock { mock_response: Value },
-    Builtin { handler: String },
-    Internal { handler: String },
-}
-
 const KEYS: [&str; 4] = ["name", "description", "parameters", "implementation"];
+
+const TYPES: [&str; 3] = ["mock", "builtin", "internal"];
 
 /// The keys an implementation of a type may have.
 fn implementation_keys(kind: &str) -> &'static [&'static str] {
@@ -94,12 +80,15 @@ impl Handlers {
                     loaded.tools.push(tool);
                     loaded.problems.extend(problem);
                 }
-                Err(problem) => loaded.problems.push(problem),
+                Err(problems) => loaded.problems.extend(problems),
             }
         }
         loaded
     }
 }
+
+/// A tool, and what is odd about it.
+type LoadedTool = (Arc<dyn Tool>, Option<Problem>);
 
 /// One definition as it stands in the file.
 struct Entry<'a> {
@@ -108,39 +97,24 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The tool, perhaps with something to warn about.
-    fn tool(&self, handlers: &Handlers) -> Result<(Arc<dyn Tool>, Option<Problem>), Problem> {
-        if !self.value.is_object() {
-            let text = format!("{} is left out: it must be an object", self.title());
-            return Err(self.problem([], &text, true));
+    /// The tool, perhaps with something to warn about; else everything that is wrong.
+    fn tool(&self, handlers: &Handlers) -> Result<LoadedTool, Vec<Problem>> {
+        let Value::Object(written) = self.value else {
+            return Err(vec![self.left_out([], "it must be an object in { }")]);
+        };
+        let wrong = self.wrong(written);
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
-        let written: Written = serde_path_to_error::deserialize(self.value)
-            .map_err(|error| self.unreadable(&error))?;
-        let find = |kind, name: &str| {
-            handlers.find(kind, name).map_err(|error| {
-                let text = format!(
-                    "{} is left out: {kind} handler '{name}' {error}",
-                    self.title()
-                );
-                self.problem(["implementation", "handler"], &text, true)
-            })
-        };
-        let (source, implementation) = match written.implementation {
-            WrittenImplementation::Mock { mock_response } => {
-                (Source::Mock, Implementation::Mock(mock_response))
-            }
-            WrittenImplementation::Builtin { handler } => {
-                (Source::Builtin, find(HandlerKind::Builtin, &handler)?)
-            }
-            WrittenImplementation::Internal { handler } => {
-                (Source::Internal, find(HandlerKind::Internal, &handler)?)
-            }
-        };
-        let definition =
-            ToolDefinition::builder(written.name, written.description, written.parameters)
-                .source(source)
-                .build()
-                .map_err(|error| self.refused(&error))?;
+        let (source, implementation) = self
+            .implementation(&written["implementation"], handlers)
+            .map_err(|problem| vec![problem])?;
+        let text = |key: &str| written[key].as_str().unwrap_or_default();
+        let parameters = written["parameters"].clone();
+        let definition = ToolDefinition::builder(text("name"), text("description"), parameters)
+            .source(source)
+            .build()
+            .map_err(|error| vec![self.refused(&error)])?;
         let problem = match &implementation {
             Implementation::Missing(kind, name) => {
                 Some(self.missing_handler(handlers, *kind, name))
@@ -148,6 +122,85 @@ impl Entry<'_> {
             _ => None,
         };
         Ok((HandlerTool::shared(definition, implementation), problem))
+    }
+
+    /// What is missing, has the wrong type or is an unknown word.
+    fn wrong(&self, written: &Map<String, Value>) -> Vec<Problem> {
+        let mut wrong = Vec::new();
+        let missing = KEYS.iter().filter(|key| !written.contains_key(**key));
+        let missing: Vec<String> = missing.map(|key| format!("missing '{key}'")).collect();
+        if !missing.is_empty() {
+            wrong.push(self.left_out([], &missing.join(", ")));
+        }
+        for key in ["name", "description"] {
+            if written.get(key).is_some_and(|value| !value.is_string()) {
+                wrong.push(self.left_out([key], &format!("{key}: must be a string")));
+            }
+        }
+        if let Some(implementation) = written.get("implementation") {
+            wrong.extend(self.wrong_implementation(implementation));
+        }
+        wrong
+    }
+
+    fn wrong_implementation(&self, implementation: &Value) -> Option<Problem> {
+        let example = "such as { \"type\": \"builtin\", \"handler\": \"echo\" }";
+        let Value::Object(object) = implementation else {
+            let text = format!("implementation: must be an object, {example}");
+            return Some(self.left_out(["implementation"], &text));
+        };
+        let Some(kind) = object.get("type") else {
+            let text = format!("implementation: missing 'type', {example}");
+            return Some(self.left_out(["implementation"], &text));
+        };
+        let known = kind.as_str().filter(|kind| TYPES.contains(kind));
+        let (key, is_right) = match known {
+            Some("mock") => ("mock_response", object.contains_key("mock_response")),
+            Some(_) => (
+                "handler",
+                object.get("handler").is_some_and(Value::is_string),
+            ),
+            None => {
+                let text = match kind.as_str() {
+                    Some(word) => format!("implementation.type: {}", unknown_word(word, &TYPES)),
+                    None => format!("implementation.type: must be one of: {}", TYPES.join(", ")),
+                };
+                return Some(self.left_out(["implementation", "type"], &text));
+            }
+        };
+        match (is_right, object.contains_key(key)) {
+            (true, _) => None,
+            (false, true) => {
+                let text = format!("implementation.{key}: must be a string");
+                Some(self.left_out(["implementation", key], &text))
+            }
+            (false, false) => {
+                let text = format!("implementation: missing '{key}'");
+                Some(self.left_out(["implementation"], &text))
+            }
+        }
+    }
+
+    /// What answers its calls, once it is known to be written well.
+    fn implementation(
+        &self,
+        written: &Value,
+        handlers: &Handlers,
+    ) -> Result<(Source, Implementation), Problem> {
+        let name = written["handler"].as_str().unwrap_or_default();
+        let (source, kind) = match written["type"].as_str() {
+            Some("builtin") => (Source::Builtin, HandlerKind::Builtin),
+            Some("internal") => (Source::Internal, HandlerKind::Internal),
+            _ => {
+                let answer = written["mock_response"].clone();
+                return Ok((Source::Mock, Implementation::Mock(answer)));
+            }
+        };
+        let found = handlers.find(kind, name).map_err(|error| {
+            let text = format!("{kind} handler '{name}' {error}");
+            self.left_out(["implementation", "handler"], &text)
+        });
+        Ok((source, found?))
     }
 
     fn unknown_keys(&self) -> Vec<Problem> {
@@ -185,26 +238,18 @@ impl Entry<'_> {
         problems
     }
 
-    fn unreadable(&self, error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
-        let way = error.path().iter().filter_map(|segment| match segment {
-            Segment::Map { key } => Some(key.as_str()),
-            _ => None,
-        });
-        let text = format!("{} is left out: {}", self.title(), error.inner());
-        self.problem(way, &text, true)
-    }
-
     fn refused(&self, error: &DefinitionError) -> Problem {
         let key = match error {
             DefinitionError::Name { .. } => "name",
             DefinitionError::NoDescription { .. } => "description",
             _ => "parameters",
         };
-        self.problem(
-            [key],
-            &format!("{} is left out: {error}", self.title()),
-            true,
-        )
+        self.left_out([key], &error.to_string())
+    }
+
+    /// A reason to leave it out.
+    fn left_out<'k>(&self, way: impl IntoIterator<Item = &'k str>, text: &str) -> Problem {
+        self.problem(way, &format!("{} is left out: {text}", self.title()), true)
     }
 
     fn missing_handler(&self, handlers: &Handlers, kind: HandlerKind, name: &str) -> Problem {
@@ -245,182 +290,4 @@ impl Entry<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-    use crate::builtin::BuiltinSettings;
-
-    fn load(entries: &[Value]) -> Loaded {
-        Handlers::new(&BuiltinSettings::default()).load(entries)
-    }
-
-    fn entry(implementation: &Value) -> Value {
-        json!({ "name": "t", "description": "d", "parameters": { "type": "object" }, "implementation": implementation })
-    }
-
-    #[test]
-    fn im1_a_definition_of_each_type_becomes_a_tool() {
-        let loaded = load(&[
-            entry(&json!({ "type": "mock", "mock_response": null })),
-            entry(&json!({ "type": "builtin", "handler": "echo" })),
-            entry(&json!({ "type": "internal", "handler": "documents" })),
-        ]);
-        let sources: Vec<String> = loaded
-            .tools
-            .iter()
-            .map(|tool| tool.definition().source().to_string())
-            .collect();
-        assert_eq!(sources, ["mock", "builtin", "internal"]);
-    }
-
-    #[test]
-    fn tm6_a_bad_entry_is_left_out_and_named_and_the_rest_load() {
-        let mock = json!({ "type": "mock", "mock_response": 1 });
-        let with = |key: &str, value: Value| {
-            let mut entry = entry(&mock);
-            entry[key] = value;
-            entry
-        };
-        for (bad, path, text) in [
-            (
-                json!(5),
-                vec![],
-                "tool number 1 is left out: it must be an object",
-            ),
-            (
-                json!({ "name": "x" }),
-                vec![],
-                "tool 'x' is left out: missing field `description`",
-            ),
-            (
-                with("name", json!("")),
-                vec!["name"],
-                "tool number 1 is left out: tool name '' is empty",
-            ),
-            (
-                with("name", json!("a b")),
-                vec!["name"],
-                "tool 'a b' is left out: tool name 'a b' may only have letters, digits and _ - . / :",
-            ),
-            (
-                with("description", json!(" ")),
-                vec!["description"],
-                "tool 't' is left out: tool 't' has no description",
-            ),
-            (
-                with("description", json!(7)),
-                vec!["description"],
-                "tool 't' is left out: invalid type: integer `7`, expected a string",
-            ),
-            (
-                with("parameters", json!(null)),
-                vec!["parameters"],
-                "tool 't' is left out: parameters of tool 't': must be a JSON Schema object, not null",
-            ),
-            (
-                with("implementation", json!({ "type": "magic" })),
-                vec!["implementation", "type"],
-                "tool 't' is left out: unknown variant `magic`, expected one of `mock`, `builtin`, `internal`",
-            ),
-            (
-                with("implementation", json!({ "type": "mock" })),
-                vec!["implementation"],
-                "tool 't' is left out: missing field `mock_response`",
-            ),
-        ] {
-            let loaded = load(&[bad.clone(), entry(&mock)]);
-            assert_eq!(loaded.tools.len(), 1, "{bad}");
-            assert_eq!(loaded.problems[0].text, text);
-            assert_eq!(
-                (loaded.problems[0].path.clone(), loaded.problems[0].left_out),
-                (path.iter().map(|key| (*key).to_owned()).collect(), true),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn im3_a_missing_handler_is_warned_about_and_the_tool_is_there() {
-        let loaded = load(&[
-            entry(&json!({ "type": "builtin", "handler": "ecko" })),
-            entry(&json!({ "type": "internal", "handler": "x" })),
-        ]);
-        assert_eq!(loaded.tools.len(), 2);
-        let texts: Vec<&str> = loaded
-            .problems
-            .iter()
-            .map(|problem| problem.text.as_str())
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                "tool 't': Builtin handler 'ecko' not found, did you mean 'echo'?",
-                "tool 't': Internal handler 'x' not found, there are none",
-            ]
-        );
-    }
-
-    #[test]
-    fn unknown_keys_are_warned_about_with_the_way_to_them() {
-        let mut odd = entry(&json!({ "type": "mock", "mock_response": 1, "mock_respons": 2 }));
-        odd["descripton"] = json!("d");
-        let loaded = load(&[odd]);
-        assert_eq!(loaded.tools.len(), 1);
-        assert_eq!(
-            loaded.problems[0].text,
-            "tool 't': unknown key 'descripton' is ignored, did you mean 'description'?"
-        );
-        assert_eq!(loaded.problems[1].path, ["implementation", "mock_respons"]);
-    }
-
-    fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            "[a-z_$./ ]{0,12}".prop_map(Value::from),
-            prop_oneof![
-                Just("object"),
-                Just("mock"),
-                Just("builtin"),
-                Just("internal"),
-                Just("echo"),
-                Just("#")
-            ]
-            .prop_map(Value::from),
-        ];
-        let key = prop_oneof![
-            prop::sample::select(vec![
-                "name",
-                "description",
-                "parameters",
-                "implementation",
-                "type",
-                "handler",
-                "mock_response",
-                "properties",
-                "$ref"
-            ])
-            .prop_map(str::to_owned),
-            "[a-z$]{0,6}",
-        ];
-        leaf.prop_recursive(4, 40, 6, move |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::vec((key.clone(), inner), 0..6)
-                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn any_definitions_load_or_are_named(entries in prop::collection::vec(any_json(), 0..4)) {
-            let loaded = load(&entries);
-            let left_out = loaded.problems.iter().filter(|problem| problem.left_out).count();
-            prop_assert_eq!(loaded.tools.len() + left_out, entries.len());
-        }
-    }
-}
+mod tests;

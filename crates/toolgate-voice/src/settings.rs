@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::parse_duration;
+use toolgate_core::deserialize_duration;
 
 /// How the gateway hears and speaks. The defaults are the documented ones of the configuration's `voice`.
 ///
@@ -40,27 +40,27 @@ pub struct VoiceSettings {
     /// Its voice; empty: its usual one.
     pub tts_voice: String,
     /// How long it must be quiet for speech to be over.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub silence: Duration,
     /// How much is kept from before speech was noticed.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub pre_roll: Duration,
     /// How long somebody must speak for speech to have begun.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub min_speech: Duration,
     /// The shortest request: speech is not over before.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub min_command: Duration,
     /// The longest request; it is cut there.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub max_command: Duration,
     /// How long a wake word is good for if nobody speaks after it.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub wake_patience: Duration,
     /// How sure the detector must be that this is speech, from 0 to 1.
@@ -72,15 +72,15 @@ pub struct VoiceSettings {
     #[schemars(range(min = 1, max = 64))]
     pub queue: usize,
     /// How long transcription may take.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub asr_timeout: Duration,
     /// How long a tool may work before the gateway says that it is at it.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub filler_after: Duration,
     /// A conversation nobody continues for this long is over.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
     pub forget_after: Duration,
     /// Whether tones are played at the wake word, while it works, and when something fails.
@@ -123,11 +123,6 @@ impl Default for VoiceSettings {
     }
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).map_err(de::Error::custom)
-}
-
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f32, D::Error> {
     match f32::deserialize(deserializer)? {
         share if (0.0..=1.0).contains(&share) => Ok(share),
@@ -152,7 +147,7 @@ mod tests {
         assert_eq!(read("{}").unwrap(), VoiceSettings::default());
         for (json, problem) in [
             (r#"{ "preroll": "1s" }"#, "unknown field `preroll`"),
-            (r#"{ "silence": 700 }"#, "expected a string"),
+            (r#"{ "silence": 700 }"#, "write \"700s\""),
             (r#"{ "silence": "soon" }"#, "'soon'"),
             (r#"{ "sensitivity": 2 }"#, "must be from 0 to 1"),
             (r#"{ "queue": 0 }"#, "must be from 1 to 64"),

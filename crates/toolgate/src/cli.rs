@@ -1,5 +1,6 @@
 //! What a person can type.
 
+mod help;
 mod options;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use help::parse;
 pub(crate) use options::*;
 
 const STYLES: Styles = Styles::styled()
@@ -68,22 +70,30 @@ pub(crate) enum Command {
     #[command(after_help = "\
 Examples:
   toolgate list
+  toolgate list browser click                    those with both words in them
+  toolgate list --server github
+  toolgate list --refresh                        asks the servers, not the memory
   toolgate list --json | jq -r '.[].name'
   toolgate list --at localhost:7460              those of a gateway that runs")]
     List(ListOptions),
-    /// Show one tool: description, parameters, source, and how its calls went
+    /// Show one tool, its parameters and how its calls went; or an MCP server and its tools
     #[command(after_help = "\
 Examples:
   toolgate inspect volume
+  toolgate inspect github                        a server: how it is, and its tools
   toolgate inspect volume --json | jq .parameters")]
     Inspect(InspectOptions),
     /// Run a tool and print the envelope as JSON on stdout
     #[command(after_help = "\
 Arguments are key=value pairs typed by the tool's schema, one JSON object, or - to read the
-object from stdin.
+object from stdin. A key given several times, or with [] behind it, makes a list; a.b is the key b
+of the object a, unless the tool has a parameter of that very name.
 
 Examples:
   toolgate call datetime action=weekday date=2026-12-24
+  toolgate call create_issue title='It rains in' labels=bug labels=roof    two labels
+  toolgate call create_issue title='It rains in' labels[]=bug              a list of one
+  toolgate call paint size.width=3 size.height=4                           an object
   toolgate call echo '{\"nested\": {\"a\": [1, 2]}}'
   echo '{\"query\": \"rust\"}' | toolgate call search - --timeout 5s
   toolgate call volume action=set level=30 --dry-run
@@ -144,14 +154,20 @@ Examples:
   toolgate demo --script sentences.txt")]
     Demo(DemoOptions),
     /// Add an MCP server to the configuration
-    #[command(after_help = "\
-Writes the file that --config names, else ./toolgate.json if it is there, else the user's own.
-Starts nothing.
+    #[command(
+        override_usage = "toolgate add [OPTIONS] <NAME> -- <COMMAND>...\n       toolgate add [OPTIONS] <NAME> <URL>",
+        after_help = "\
+Writes the file that --config names, else ./toolgate.json if it is there, else the user's own,
+then starts the server once: what npx, uvx, docker run and their like have to download comes now,
+and is given five minutes. If it doesn't start you are asked whether it stays in the file; where
+nobody can be asked it does, and the exit code is 1.
 
 Examples:
   toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- toolgate zwave-mcp-server
-  toolgate add remote https://example.org/mcp -H 'Authorization: Bearer ${TOKEN}'")]
+  toolgate add remote https://example.org/mcp -H 'Authorization: Bearer ${TOKEN}'
+  toolgate add --no-start later -- uvx mcp-server-fetch"
+    )]
     Add(AddOptions),
     /// Take an MCP server out of the configuration
     #[command(after_help = "\
@@ -184,6 +200,7 @@ Every command that runs tools records its calls: 'toolgate --config … doctor' 
 may be cut as long as no other call begins like it; last is the newest call.
 
 Examples:
+  toolgate calls --caller kitchen                  by the token of that name at the gateway
   toolgate calls --tool search --outcome failed --since 1h
   toolgate calls --follow
   toolgate calls --json --limit 1000 | jq -r 'select(.duration_ms > 1000) | .tool' | sort | uniq -c
@@ -229,7 +246,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolgate init                 writes ./toolgate.json
-  toolgate init ~/.config/toolgate/toolgate.json")]
+  toolgate init ~/.config/toolgate/toolgate.json
+  toolgate --config house.json init
+
+Says which file is no longer read because of it, if there is one.")]
     Init(InitOptions),
     /// Check the configuration and what the tools need, and say what to do
     #[command(after_help = "\
@@ -237,10 +257,21 @@ Examples:
   toolgate doctor
   toolgate doctor --provider ollama --model qwen3:4b    the model of such an ask or chat
   toolgate --config house.json doctor
+  toolgate doctor --at localhost:7460                   a gateway that runs
 
 Asks the tools themselves, which sends one web search. Exit code 1 if a check failed; what is only
 missing and optional is a warning.")]
     Doctor(DoctorOptions),
+    /// Ask a running gateway whether it takes calls: exit code 0 if it does, else 1
+    #[command(after_help = "\
+Needs no token and starts nothing. A gateway whose servers are partly missing is degraded, and
+takes calls.
+
+Examples:
+  toolgate health                               the gateway of the configuration
+  toolgate health http://10.0.0.7:7460
+  until toolgate health; do sleep 1; done")]
+    Health(HealthOptions),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -278,23 +309,6 @@ mod tests {
                     command.get_name()
                 );
             }
-        }
-    }
-
-    #[test]
-    fn an_address_needs_no_port() {
-        for (text, expected) in [
-            ("0.0.0.0", Some("0.0.0.0:7460")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("::", Some("[::]:7460")),
-            ("localhost:80", Some("127.0.0.1:80")),
-            ("localhost", Some("127.0.0.1:7460")),
-            ("example.org:80", None),
-            ("80", None),
-            ("", None),
-        ] {
-            let found = address(text).ok().map(|address| address.to_string());
-            assert_eq!(found.as_deref(), expected, "{text}");
         }
     }
 

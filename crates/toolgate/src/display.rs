@@ -1,8 +1,11 @@
 //! What a person sees while a model answers: words as they come, and the tools as they run.
 
+mod answer;
 mod line;
+mod markdown;
 mod untold;
 
+pub(crate) use answer::AnswerFormat;
 pub(crate) use line::seconds;
 
 use std::convert::Infallible;
@@ -13,9 +16,10 @@ use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{Event, Listener, ModelCall};
 
-use crate::clean::Cleaner;
+use crate::clean::{Cleaner, clean};
 use crate::say;
 use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+use answer::{AnswerStream, AnswerStyle};
 use line::{timed, title};
 use untold::Untold;
 
@@ -35,6 +39,8 @@ pub(crate) struct Display(Arc<Mutex<Screen>>);
 pub(crate) struct Manner {
     /// Words go to stdout as they come.
     pub(crate) streams: bool,
+    /// How answers are written.
+    pub(crate) format: AnswerFormat,
     /// Calls and waiting are shown on stderr.
     pub(crate) progress: bool,
     /// The model's thinking is shown on stderr.
@@ -49,7 +55,11 @@ struct Screen {
     waiting: Option<(String, Instant)>,
     running: Vec<Running>,
     turns: usize,
-    words: Words,
+    answer: AnswerStream,
+    /// A sentence was matched, without a model: its words are plain.
+    is_sentence: bool,
+    /// The cursor is in the middle of a line of thinking.
+    is_thinking: bool,
     /// Words of this answer are there to be seen.
     has_shown: bool,
     cleaner: Cleaner,
@@ -64,18 +74,6 @@ struct Running {
     since: Instant,
 }
 
-/// Where the words that were streamed have left the cursor.
-#[derive(Default, PartialEq, Clone, Copy)]
-enum Words {
-    /// None yet, or their line has ended.
-    #[default]
-    Ended,
-    /// In the middle of a line.
-    Open,
-    /// In the middle of a line of thinking.
-    OpenThinking,
-}
-
 impl Display {
     pub(crate) fn new(manner: Manner, redactor: Redactor, spinner: Spinner) -> Self {
         Self(Arc::new(Mutex::new(Screen {
@@ -85,12 +83,19 @@ impl Display {
             waiting: None,
             running: Vec::new(),
             turns: 0,
-            words: Words::default(),
+            answer: AnswerStream::default(),
+            is_sentence: false,
+            is_thinking: false,
             has_shown: false,
             cleaner: Cleaner::default(),
             unsaid: Vec::new(),
             untold: Untold::default(),
         })))
+    }
+
+    /// Another model answers from now on.
+    pub(crate) fn set_format(&self, format: AnswerFormat) {
+        self.screen().manner.format = format;
     }
 
     /// Draws what goes on, for as long as it is polled.
@@ -109,6 +114,7 @@ impl Display {
         let mut screen = self.screen();
         screen.waiting = None;
         screen.end_line();
+        screen.is_sentence = false;
         screen.show_untold("");
         clear_line();
         screen.catch_up();
@@ -156,6 +162,7 @@ impl Screen {
             Event::Calling { call, .. } => {
                 self.stop_waiting();
                 self.end_line();
+                self.is_sentence |= untold::is_sentence(call);
                 self.running.push(Running {
                     id: call.id.clone(),
                     title: title(call, &self.redactor),
@@ -193,23 +200,26 @@ impl Screen {
             }
             return;
         }
-        if self.words == Words::OpenThinking {
+        if self.is_thinking {
             self.end_line();
         }
         self.show_untold(text);
         let text = self.cleaner.push(text);
-        // Nothing but white space is no beginning.
-        let text = match self.words {
-            Words::Ended => text.trim_start_matches(['\n', ' ', '\t']),
-            _ => text.as_str(),
-        };
-        if text.is_empty() {
-            return;
+        if let Some(block) = self.answer.push(&text, self.style()) {
+            say::result(&block);
+            self.has_shown = true;
         }
-        self.stop_waiting();
-        say::stream(text);
-        self.words = Words::Open;
-        self.has_shown = true;
+        if self.answer.is_pending() {
+            self.stop_waiting();
+            self.has_shown = true;
+        }
+    }
+
+    fn style(&self) -> AnswerStyle {
+        AnswerStyle::new(match self.is_sentence {
+            true => AnswerFormat::Plain,
+            false => self.manner.format,
+        })
     }
 
     fn thinking(&mut self, text: &str) {
@@ -219,13 +229,13 @@ impl Screen {
             }
             return;
         }
-        if self.words == Words::Open {
+        if self.answer.is_pending() {
             self.end_line();
         }
         let text = self.cleaner.push(text);
-        let text = match self.words {
-            Words::Ended => text.trim_start(),
-            _ => text.as_str(),
+        let text = match self.is_thinking {
+            false => text.trim_start(),
+            true => text.as_str(),
         };
         if text.is_empty() {
             return;
@@ -233,7 +243,7 @@ impl Screen {
         self.stop_waiting();
         let dim = Style::new().dimmed();
         say::aside(&format!("{dim}{text}{dim:#}"));
-        self.words = Words::OpenThinking;
+        self.is_thinking = true;
         self.has_shown = true;
     }
 
@@ -312,18 +322,24 @@ impl Screen {
 
     fn end_line(&mut self) {
         self.cleaner = Cleaner::default();
-        match std::mem::take(&mut self.words) {
-            Words::Ended => {}
-            Words::Open => say::stream("\n"),
-            Words::OpenThinking => say::aside("\n"),
+        let style = self.style();
+        if let Some(rest) = self.answer.finish(style) {
+            say::result(&rest);
+        }
+        if std::mem::take(&mut self.is_thinking) {
+            say::aside("\n");
         }
     }
 
     fn draw(&mut self) {
-        if self.spinner.is_paused() || self.words != Words::Ended {
+        if self.spinner.is_paused() || self.is_thinking {
             return;
         }
         self.catch_up();
+        if self.answer.is_pending() {
+            let preview = self.answer.preview(self.style());
+            return spinner::draw_end(&preview);
+        }
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
         let width = spinner::width();
@@ -349,6 +365,15 @@ impl Screen {
     }
 }
 
+/// An answer as stdout wants it: fitted to a terminal, as it is for everybody else.
+pub(crate) fn whole(answer: &str, format: AnswerFormat) -> String {
+    let answer = clean(answer);
+    match say::is_watched() {
+        true => AnswerStyle::new(format).shown(answer.trim()),
+        false => answer.trim().to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +388,7 @@ mod tests {
         ] {
             let manner = Manner {
                 streams: false,
+                format: AnswerFormat::Plain,
                 progress: true,
                 thinking,
             };

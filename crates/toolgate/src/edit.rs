@@ -101,6 +101,15 @@ impl ServerFile {
             .collect()
     }
 
+    /// The entry of a server, if there is one.
+    pub(crate) fn entry(&self, name: &str) -> anyhow::Result<Option<Value>> {
+        let document = Document::parse(&self.path, self.root.to_string().as_bytes())?;
+        let mut objects = config::servers::KEYS
+            .into_iter()
+            .map(|key| &document.value()[key]);
+        Ok(objects.find_map(|object| object.get(name)).cloned())
+    }
+
     /// Puts a server in place of the one of its name, else at the end.
     pub(crate) fn put(&self, name: &str, entry: &Value) {
         if let Some(property) = self.find(name) {

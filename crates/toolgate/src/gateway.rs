@@ -1,17 +1,17 @@
 //! The gateway over HTTP, as `serve` and `demo` put it together.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures::future::BoxFuture;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
+    Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder, escape,
 };
 use toolgate_mcp::Servers;
 use toolgate_server::{
@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::journal::Record;
 use crate::servers::Fleet;
 use crate::talk::Setting;
-use crate::wiring::Tools;
+use crate::wiring::{self, Tools};
 
 /// How long calls of others may hold up the end of a chat.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -69,6 +69,8 @@ impl Watch {
         settings: ServeSettings,
         workshop: Option<Arc<dyn Workshop>>,
     ) -> Gateway {
+        // The dashboard and the probes tell which servers can't do their work.
+        servers.watch_health(wiring::probe(config, tools));
         Gateway::new(Parts {
             executor,
             servers,
@@ -79,6 +81,7 @@ impl Watch {
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
+            command: self.record.command().to_owned(),
             journal: self.record.journal().cloned(),
             journal_problem: self.record.problem().map(str::to_owned),
             workshop,
@@ -168,6 +171,18 @@ impl Running {
     }
 }
 
+/// As `TcpListener::bind` does, with a longer queue: while it is full, whoever connects waits a second for another try.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const QUEUE: u32 = 4096;
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
+
 /// Listens, before anything is started that would have to be stopped again.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let refused = |error: std::io::Error| {
@@ -183,7 +198,7 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, 
             _ => anyhow!("cannot listen on {address}: {error}; choose another address with --bind"),
         }
     };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let listener = bind(address).map_err(refused)?;
     let address = listener.local_addr().context("cannot listen")?;
     Ok((listener, address))
 }
@@ -197,9 +212,79 @@ pub(crate) fn url(address: SocketAddr) -> String {
     }
 }
 
+/// Every address and name under which the gateway answers, the one to open first.
+pub(crate) fn reached_at(address: SocketAddr, hosts: &[String]) -> Vec<String> {
+    let mut reached = vec![url(address)];
+    if address.ip().is_unspecified() {
+        reached.extend(own_addresses(address));
+    } else if address.ip().is_loopback() {
+        reached.push(format!("http://localhost:{}", address.port()));
+    }
+    reached.extend(hosts.iter().map(|host| escape(host)));
+    reached.dedup();
+    reached
+}
+
+/// What listening on all addresses comes to on this machine. Those that only hold on one link name that link, which no `Host`
+/// header does.
+fn own_addresses(address: SocketAddr) -> Vec<String> {
+    let found = if_addrs::get_if_addrs().unwrap_or_default();
+    let is_link_local = |ip: &IpAddr| match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    let ips = found.into_iter().map(|interface| interface.ip());
+    ips.filter(|ip| !is_link_local(ip) && (address.is_ipv6() || ip.is_ipv4()))
+        .map(|ip| format!("http://{}", SocketAddr::new(ip, address.port())))
+        .collect()
+}
+
+/// How names are added under which other machines reach a gateway; nothing where they don't reach it at all.
+pub(crate) fn names_to_add(address: SocketAddr, hosts: &[String]) -> Option<String> {
+    if address.ip().is_loopback() {
+        return None;
+    }
+    let names = match hosts.is_empty() {
+        true => "alone",
+        false => "or by a name in serve.hosts",
+    };
+    Some(format!(
+        "other machines get in by an address in numbers {names}; to add a name: \"serve\": {{ \"hosts\": [\"tools.example.org\"] }} in the configuration"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_under_which_it_is_reached_is_told() {
+        let hosts = ["tools.example.org".to_owned()];
+        let at = |address: &str| reached_at(address.parse().unwrap(), &hosts);
+        assert_eq!(
+            at("127.0.0.1:7460"),
+            [
+                "http://127.0.0.1:7460",
+                "http://localhost:7460",
+                "tools.example.org"
+            ]
+        );
+        let everywhere = at("0.0.0.0:7460");
+        assert_eq!(everywhere[0], "http://localhost:7460");
+        assert!(
+            everywhere.contains(&"http://127.0.0.1:7460".to_owned()),
+            "{everywhere:?}"
+        );
+        assert!(
+            everywhere.iter().all(|url| !url.contains('[')),
+            "{everywhere:?}"
+        );
+        let both = at("[::]:7460");
+        assert!(
+            both.contains(&"http://127.0.0.1:7460".to_owned()),
+            "{both:?}"
+        );
+    }
 
     #[test]
     fn an_address_is_one_that_a_browser_can_open() {

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The journal of this run, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
+    /// What this run is, for people.
+    command: String,
     journal: Option<Journal>,
     /// What there is instead, if it should be there.
     none: Option<NoJournal>,
@@ -30,17 +32,14 @@ pub(crate) struct Record {
 impl Record {
     /// Opens the journal of a command that makes one call. `command` says for people what this run is.
     pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        Self::of(
-            opened(config, tools, command, Patience::None),
-            config,
-            tools,
-        )
+        let opened = opened(config, tools, command, Patience::None);
+        Self::of(opened, config, tools, command)
     }
 
     /// The same for a command that goes on: a journal that can not be opened yet is tried again.
     pub(crate) fn open_when_possible(config: &Config, tools: &Tools, command: &str) -> Self {
         let opened = opened(config, tools, command, Patience::Endless);
-        Self::of(opened, config, tools)
+        Self::of(opened, config, tools, command)
     }
 
     /// The same for calls that are not real: in a folder of its own, which goes with it.
@@ -49,39 +48,38 @@ impl Record {
             Ok(folder) => Arc::new(folder),
             Err(error) => {
                 let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
-                return Self::of(Err(problem), config, tools);
+                return Self::of(Err(problem), config, tools, command);
             }
         };
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
         let (settings, _) = config.journal_settings();
         let opened = Journal::open(&file, &settings, redactor, command);
-        let record = Self::of(opened.map_err(Into::into), config, tools);
+        let record = Self::of(opened.map_err(Into::into), config, tools, command);
         Self {
             _folder: Some(folder),
             ..record
         }
     }
 
-    fn of(opened: anyhow::Result<Journal>, config: &Config, tools: &Tools) -> Self {
+    fn of(opened: anyhow::Result<Journal>, config: &Config, tools: &Tools, command: &str) -> Self {
+        let mut record = Self {
+            command: command.to_owned(),
+            ..Self::default()
+        };
         match opened {
             Ok(journal) => {
                 tools.recent.reads(journal.reader());
-                Self {
-                    journal: Some(journal),
-                    ..Self::default()
-                }
+                record.journal = Some(journal);
             }
             Err(error) => {
                 let (settings, _) = config.journal_settings();
                 // The cause stands in its own words already.
                 warn!("calls are not recorded: {error}; {}", settings.require);
-                Self {
-                    none: Some(NoJournal::new(&settings, error.to_string())),
-                    ..Self::default()
-                }
+                record.none = Some(NoJournal::new(&settings, error.to_string()));
             }
         }
+        record
     }
 
     /// The executor's calls are recorded.
@@ -91,6 +89,11 @@ impl Record {
             (None, Some(none)) => door.observer(none.clone()),
             (None, None) => door,
         }
+    }
+
+    /// What this run was started as.
+    pub(crate) fn command(&self) -> &str {
+        &self.command
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {

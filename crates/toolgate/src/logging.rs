@@ -1,7 +1,10 @@
 //! The log: stderr only, because stdout belongs to results and protocols.
 
+mod json;
+
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -36,11 +39,27 @@ pub(crate) fn start(options: &Global, command: &Command) {
         Command::Voice(_) if say::is_read() && options.verbose == 0 => LevelFilter::ERROR,
         _ => ours,
     };
+    // It tells itself how the server's start went.
+    let supervision = match command {
+        Command::Add(_) if options.verbose == 0 => LevelFilter::OFF,
+        _ => ours,
+    };
+    // Which of two tools has a name is a question for who looks at tools, not for each call of one.
+    let clashes = match command {
+        Command::Call(_) | Command::Replay(_) | Command::Ask(_) | Command::Chat(_)
+            if options.verbose == 0 =>
+        {
+            LevelFilter::ERROR
+        }
+        _ => ours,
+    };
     let filter = Targets::new()
         .with_default(others)
         // It warns of every error that a client is answered with; the call's own record tells more.
         .with_target("rmcp", LevelFilter::ERROR)
         .with_target("toolgate", ours)
+        .with_target("toolgate_mcp", supervision)
+        .with_target("toolgate_core::tools", clashes)
         .with_target("toolgate_voice", speech)
         .with_target("zwave", ours);
     let lines = tracing_subscriber::fmt::layer()
@@ -52,7 +71,10 @@ pub(crate) fn start(options: &Global, command: &Command) {
             lines.with_ansi(say::colours()).boxed()
         }
         LogFormat::Text => lines.with_ansi(say::colours()).without_time().boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Json => lines
+            .fmt_fields(JsonFields::new())
+            .event_format(json::Json)
+            .boxed(),
     };
     tracing_subscriber::registry()
         .with(lines.with_filter(filter))
@@ -66,7 +88,11 @@ struct Lines;
 
 impl std::io::Write for Lines {
     fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
-        say::whole_lines(record).map(|()| record.len())
+        let written = match std::str::from_utf8(record) {
+            Ok(text) if say::is_read() => say::whole_lines(say::fitted(text, 2).as_bytes()),
+            _ => say::whole_lines(record),
+        };
+        written.map(|()| record.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

@@ -14,6 +14,7 @@ mod gateway;
 mod journal;
 mod logging;
 mod pairs;
+mod patterns;
 mod prompt;
 mod questions;
 mod reload;
@@ -27,15 +28,16 @@ mod terminal;
 mod trust;
 mod wiring;
 mod workshop;
+mod wrap;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::{Cli, Command};
 use exit::Exit;
+use toolgate_mcp::Chain;
 
 fn main() -> ExitCode {
+    hide_from_children();
     // Not a command: a run that has servers starts this one, which ends them if that one is killed.
     if std::env::args_os()
         .nth(1)
@@ -46,7 +48,7 @@ fn main() -> ExitCode {
             Err(_) => Exit::Failure.into(),
         };
     }
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };
@@ -60,7 +62,20 @@ fn main() -> ExitCode {
     exit.into()
 }
 
+/// An MCP server runs as the same user, and could read our tokens and model keys from
+/// `/proc/PPID/environ` or our memory. A process that isn't dumpable can't be read or traced by
+/// others of its user. Its price is that a crash leaves no core dump.
+fn hide_from_children() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // The kernel knows the call since 2.3: there is nothing to tell anybody.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+    }
+}
+
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
+    Chain::inherited().check_length()?;
     match &cli.command {
         Command::List(options) => commands::list::run(&cli.global, options),
         Command::Inspect(options) => commands::inspect::run(&cli.global, options),
@@ -78,8 +93,9 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Serve(options) => commands::serve::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
         Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),
-        Command::Init(options) => commands::init::run(options),
+        Command::Init(options) => commands::init::run(&cli.global, options),
         Command::Doctor(options) => commands::doctor::run(&cli.global, options),
-        Command::Completions(options) => commands::completions::run(options),
+        Command::Health(options) => commands::health::run(&cli.global, options),
+        Command::Completions(options) => commands::completions::run(&cli.global, options),
     }
 }

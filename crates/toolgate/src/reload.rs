@@ -1,23 +1,27 @@
-//! The configuration file, followed while the program runs: what changed in it is applied, and what is broken in it leaves the
-//! old configuration in force. So is an agreement to its servers, as long as one is missing.
+//! The configuration file, followed while the program runs: what changed in it is applied, at once or on SIGHUP, and what is
+//! broken in it leaves the old configuration in force. So is an agreement to its servers, as long as one is missing.
 
+mod file_watch;
+
+use std::collections::HashSet;
 use std::convert::Infallible;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use tokio::sync::mpsc;
-use toolgate_core::{Redactor, ToolManager, escape};
+use file_watch::FileWatch;
+use serde_json::Value;
+use tokio::signal::unix::Signal;
+use tokio::time::Instant;
+use toolgate_core::{Redactor, ToolExecutor, escape};
 use toolgate_mcp::Servers;
+use toolgate_server::ConfigurationState;
 use tracing::{error, info, warn};
 
 use crate::config::Config;
 use crate::servers::{self, Admitted};
 use crate::wiring::{self, Services, Tools};
-use crate::{say, trust};
+use crate::{patterns, say, trust};
 
 /// An editor writes in several steps; this long nothing must happen.
 const QUIET: Duration = Duration::from_millis(150);
@@ -25,17 +29,23 @@ const QUIET: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(2);
 /// How often it is looked whether somebody has agreed to a server in the meantime.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long servers may start before patterns are compared with the tools that are known by then. The first start of a package
+/// runner takes minutes, and meanwhile a misspelt `policy.deny` lets everything through.
+const EARLY_CHECK: Duration = Duration::from_secs(5);
 
-/// Sections that are read once, by whatever follows the file.
-const FIXED: [&str; 4] = ["journal", "limits", "policy", "retry"];
+/// What is read once, by whatever follows the file: a section, or a key of one such as `serve.bind`.
+const FIXED: [&str; 1] = ["journal"];
 
-type Tell = Box<dyn Fn(Option<String>) + Send>;
+type Tell = Box<dyn Fn(ConfigurationState) + Send>;
+type Apply = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
 
 /// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
     config: Arc<Config>,
-    manager: Arc<ToolManager>,
+    /// What the program was started with, and still uses of what is read once.
+    started: Arc<Config>,
+    executor: ToolExecutor,
     services: Services,
     redactor: Redactor,
     servers: Servers,
@@ -43,13 +53,37 @@ pub(crate) struct Reload {
     untrusted: Vec<String>,
     /// When the agreements were last written, as far as is known.
     agreed_at: Option<SystemTime>,
-    changes: mpsc::Receiver<()>,
+    /// An error if the file can't be watched; it is still read on SIGHUP.
+    watch: notify::Result<FileWatch>,
+    hangup: Option<Signal>,
+    pattern_checks: PatternChecks,
     also_fixed: &'static [&'static str],
+    also_applied: Option<Apply>,
+    /// What of the configuration could not be applied besides.
+    refused: Vec<&'static str>,
     /// A person who does not read the log is told of every change.
     is_attended: bool,
     tell: Option<Tell>,
-    /// Ends the watching with it.
-    _watcher: RecommendedWatcher,
+}
+
+/// When the patterns of the configuration are compared with the tools: soon, with what is known then, and once more when all
+/// servers have settled.
+struct PatternChecks {
+    /// None once it is done.
+    early: Option<Instant>,
+    is_settled: bool,
+    /// Place and text of the patterns that were warned of.
+    told: HashSet<(String, String)>,
+}
+
+impl PatternChecks {
+    fn new() -> Self {
+        Self {
+            early: Some(Instant::now() + EARLY_CHECK),
+            is_settled: false,
+            told: HashSet::new(),
+        }
+    }
 }
 
 impl Reload {
@@ -57,32 +91,39 @@ impl Reload {
     pub(crate) fn new(
         config: impl Into<Arc<Config>>,
         tools: &Tools,
+        executor: ToolExecutor,
         servers: Servers,
-    ) -> anyhow::Result<Option<Self>> {
+    ) -> Option<Self> {
         let config = config.into();
-        let Some(path) = config.file().map(Path::to_owned) else {
-            return Ok(None);
-        };
-        let (watcher, changes) =
-            watch(&path).with_context(|| format!("cannot follow {}", path.display()))?;
-        Ok(Some(Self {
+        let path = config.file().map(Path::to_owned)?;
+        Some(Self {
+            watch: FileWatch::start(&path),
             path,
             agreed_at: trust::changed_at(&wiring::environment),
             untrusted: servers::admit_unasked(&config).untrusted,
+            started: Arc::clone(&config),
             config,
-            manager: Arc::clone(&tools.manager),
+            executor,
             services: tools.services(),
             redactor: tools.redactor.clone(),
             servers,
-            changes,
+            hangup: None,
+            pattern_checks: PatternChecks::new(),
             also_fixed: &[],
+            also_applied: None,
+            refused: Vec::new(),
             is_attended: false,
             tell: None,
-            _watcher: watcher,
-        }))
+        })
     }
 
-    /// Sections that this command reads once, besides the usual ones.
+    /// Reads the file again at each of these signals, whether or not it has changed.
+    pub(crate) fn on(mut self, hangup: Option<Signal>) -> Self {
+        self.hangup = hangup;
+        self
+    }
+
+    /// Sections and keys that this command reads once, besides the usual ones.
     pub(crate) fn also_fixed(mut self, sections: &'static [&'static str]) -> Self {
         self.also_fixed = sections;
         self
@@ -94,25 +135,53 @@ impl Reload {
         self
     }
 
-    /// Tells at every change what is wrong with the file, or that nothing is.
-    pub(crate) fn telling(mut self, tell: impl Fn(Option<String>) + Send + 'static) -> Self {
+    /// What else this command takes from a new configuration, before anything of it is in use. An error refuses the whole of it;
+    /// else it names what can't be taken without a restart.
+    pub(crate) fn also_applying(
+        mut self,
+        apply: impl Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send + 'static,
+    ) -> Self {
+        self.also_applied = Some(Box::new(apply));
+        self
+    }
+
+    /// Tells at every change how the file is.
+    pub(crate) fn telling(mut self, tell: impl Fn(ConfigurationState) + Send + 'static) -> Self {
         self.tell = Some(Box::new(tell));
         self
     }
 
     /// Applies every change, for as long as it is polled.
     pub(crate) async fn run(mut self) -> Infallible {
+        let servers = self.servers.clone();
+        if let Err(error) = &self.watch {
+            let file = escape(&self.path.to_string_lossy());
+            let applied = match self.hangup {
+                Some(_) => "SIGHUP applies edits of it",
+                None => "edits of it take effect at the next start",
+            };
+            warn!("cannot watch {file}: {error}; {applied}");
+        }
         loop {
             let waits = !self.untrusted.is_empty();
+            let early = self.pattern_checks.early;
+            let is_settled = self.pattern_checks.is_settled;
             tokio::select! {
-                changed = self.changes.recv() => {
-                    if changed.is_none() {
-                        return std::future::pending().await;
-                    }
+                () = changed(&mut self.watch) => {
                     self.settle().await;
                     self.apply();
                 }
+                () = told(&mut self.hangup) => {
+                    let file = escape(&self.path.to_string_lossy());
+                    self.tell_of(&format!("SIGHUP: {file} is read again"));
+                    self.apply();
+                }
                 () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement(),
+                () = passed(early) => self.check_patterns(),
+                () = servers.settled(), if !is_settled => {
+                    self.pattern_checks.is_settled = true;
+                    self.check_patterns();
+                }
             }
         }
     }
@@ -139,41 +208,93 @@ impl Reload {
     /// Waits until the writing is over.
     async fn settle(&mut self) {
         let quiet = async {
-            while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
+            while tokio::time::timeout(QUIET, changed(&mut self.watch))
+                .await
+                .is_ok()
+            {}
         };
         // A file that never rests is read as it is.
         drop(tokio::time::timeout(LONGEST, quiet).await);
     }
 
     fn apply(&mut self) {
-        let read = Config::read(&self.path, &wiring::environment);
-        if let Some(tell) = &self.tell {
-            tell(read.as_ref().err().map(ToString::to_string));
-        }
-        let mut new = match read {
-            Ok(config) => config,
+        let problem = match self.read() {
+            Ok(Some((new, refused))) => {
+                self.take_over(new, refused);
+                None
+            }
+            Ok(None) => None,
             Err(problem) => {
-                error!("{problem}; the configuration before it stays in force");
-                return;
+                error!("{problem:#}; the configuration before it stays in force");
+                Some(format!("{problem:#}"))
             }
         };
-        new.place = self.config.place;
-        if new.is_same_text(&self.config) {
-            return;
+        if let Some(tell) = &self.tell {
+            let restart_needed = self.restart_needed().map(str::to_owned).collect();
+            tell(ConfigurationState {
+                problem,
+                restart_needed,
+            });
         }
-        self.tell_changed();
-        self.redactor.learn(new.secrets());
-        self.apply_tools(&new);
-        self.apply_servers(&new);
-        if let Some(text) = self.left_for_later(&new) {
-            warn!("{text}");
-        }
-        self.config = Arc::new(new);
     }
 
-    fn tell_changed(&self) {
+    /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
+    fn read(&self) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+        let mut new = Config::read(&self.path, &wiring::environment)?;
+        new.place = self.config.place;
+        if new.is_same_text(&self.config) {
+            return Ok(None);
+        }
+        let refused = match &self.also_applied {
+            Some(apply) => apply(&new)?,
+            None => Vec::new(),
+        };
+        Ok(Some((new, refused)))
+    }
+
+    /// Puts a new configuration in force, and tells what of it needs a restart.
+    fn take_over(&mut self, new: Config, refused: Vec<&'static str>) {
         let file = escape(&self.path.to_string_lossy());
-        self.tell_of(&format!("{file} changed: its tools and servers are in use"));
+        self.tell_of(&format!("{file} changed, and is in use"));
+        self.redactor.learn(new.secrets());
+        self.executor
+            .set_rules(new.limits.clone(), new.policy.clone());
+        self.servers
+            .set_health_rules(new.limits.clone(), new.policy.clone());
+        self.servers.set_retry(new.retry);
+        self.apply_tools(&new);
+        self.apply_servers(&new);
+        self.pattern_checks = PatternChecks::new();
+        let before = std::mem::replace(&mut self.config, Arc::new(new));
+        self.refused = refused;
+        let differs = |key: &&str| value_at(&self.config, key) != value_at(&before, key);
+        let later = self
+            .restart_needed()
+            .filter(|key| differs(key) || self.refused.contains(key));
+        let later: Vec<String> = later.map(|key| format!("'{key}'")).collect();
+        if !later.is_empty() {
+            let keys = later.join(", ");
+            warn!("{keys} changed: that takes effect at the next start");
+        }
+    }
+
+    /// What the configuration says otherwise than the program was started with, and is read at the start alone.
+    fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
+        let differs = |key: &&str| value_at(&self.config, key) != value_at(&self.started, key);
+        let fixed = FIXED.iter().chain(self.also_fixed).copied();
+        fixed.filter(differs).chain(self.refused.iter().copied())
+    }
+
+    fn check_patterns(&mut self) {
+        self.pattern_checks.early = None;
+        let tools = self.executor.manager().tools();
+        for unmatched in patterns::unmatched(&self.config, &tools, &self.servers.status()) {
+            // What is said about servers that can't be asked differs from check to check; the pattern is the same.
+            let key = (unmatched.place.clone(), unmatched.pattern.clone());
+            if self.pattern_checks.told.insert(key) {
+                warn!("{unmatched}");
+            }
+        }
     }
 
     fn tell_of(&self, text: &str) {
@@ -183,15 +304,6 @@ impl Reload {
         }
     }
 
-    /// What of a new configuration this program can not take into use.
-    fn left_for_later(&self, new: &Config) -> Option<String> {
-        let fixed = FIXED.iter().chain(self.also_fixed).copied();
-        let changed = fixed.filter(|name| new.section(name) != self.config.section(name));
-        let names: Vec<String> = changed.map(|name| format!("'{name}'")).collect();
-        let names = names.join(", ");
-        (!names.is_empty()).then(|| format!("{names} changed: that takes effect at the next start"))
-    }
-
     fn apply_tools(&self, new: &Config) {
         let tools = wiring::tools_beside(new, self.services.clone());
         wiring::warn_about(new, &tools);
@@ -199,7 +311,8 @@ impl Reload {
         let is_same =
             (&new.tools, &new.search, &new.documents) == (&old.tools, &old.search, &old.documents);
         if !is_same {
-            self.manager
+            self.executor
+                .manager()
                 .replace_local(tools.manager.tools().iter().cloned());
             info!(tools = tools.manager.tools().len(), "local tools made anew");
         }
@@ -216,64 +329,51 @@ impl Reload {
     }
 
     fn admit(&mut self, admitted: Admitted) {
-        admitted.tell_absent(&self.manager);
+        self.servers.apply(admitted.settings.clone());
+        admitted.tell_absent(self.executor.manager());
         self.untrusted = admitted.untrusted;
-        self.servers.apply(admitted.settings);
     }
 }
 
-/// Watches the folder: an editor that replaces the file would take a watch on the file itself along with the old one.
-fn watch(path: &Path) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)> {
-    let path = std::path::absolute(path).map_err(notify::Error::io)?;
-    let mut places = vec![path.clone()];
-    // Behind a link the text changes elsewhere.
-    places.extend(
-        std::fs::canonicalize(&path)
-            .ok()
-            .filter(|real| *real != path),
-    );
-    let names: Vec<OsString> = places
-        .iter()
-        .filter_map(|place| Some(place.file_name()?.to_owned()))
-        .collect();
-    // One that waits is enough for any number of changes.
-    let (changed, changes) = mpsc::channel(1);
-    let first = changed.clone();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        let is_ours = match &event {
-            Ok(event) if matches!(event.kind, EventKind::Access(_)) => false,
-            Ok(event) => {
-                event.need_rescan()
-                    || event.paths.iter().any(|path| {
-                        path.file_name()
-                            .is_some_and(|name| names.iter().any(|ours| ours == name))
-                    })
-            }
-            Err(_) => true,
-        };
-        if is_ours {
-            // Full: a change is waiting already. Closed: nobody follows any more.
-            let _waiting = changed.try_send(());
-        }
-    })?;
-    for place in &places {
-        let folder = place.parent().unwrap_or(Path::new("/"));
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+/// A section as it stands in the file, or a key of one: `serve.bind`.
+fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
+    match key.split_once('.') {
+        Some((section, key)) => &config.section(section)[key],
+        None => config.section(key),
     }
-    // What was written between the first reading and now would never be noticed: one look tells.
-    let _waiting = first.try_send(());
-    Ok((watcher, changes))
 }
 
-/// Applies what is edited in the file, if there is one that can be followed.
-pub(crate) async fn followed(reload: anyhow::Result<Option<Reload>>) -> Infallible {
+/// Returns at the next change of the file.
+async fn changed(watch: &mut notify::Result<FileWatch>) {
+    match watch {
+        Ok(watch) => watch.changed().await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Returns at that time.
+async fn passed(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns at the next signal.
+async fn told(signal: &mut Option<Signal>) {
+    if let Some(signal) = signal
+        && signal.recv().await.is_some()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Applies what is edited in the file, if there is one.
+pub(crate) async fn followed(reload: Option<Reload>) -> Infallible {
     match reload {
-        Ok(Some(reload)) => reload.run().await,
-        Ok(None) => std::future::pending().await,
-        Err(error) => {
-            warn!("{error:#}: edits of it take effect at the next start");
-            std::future::pending().await
-        }
+        Some(reload) => reload.run().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -219,7 +219,10 @@ fn address(text: &str) -> anyhow::Result<Url> {
             url.set_fragment(None);
             Ok(url)
         }
-        None => bail!("--at takes the address of a gateway, such as http://localhost:7460"),
+        None => bail!(
+            "'{}' is not the address of a gateway, such as http://localhost:7460",
+            escape(text)
+        ),
     }
 }
 

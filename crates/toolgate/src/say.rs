@@ -1,14 +1,18 @@
-//! The only place that prints. stdout carries results, stderr everything a person reads beside them.
+//! The only place that prints. stdout carries results, stderr everything a person reads beside them. What a person reads is
+//! broken between words to fit the terminal; a pipe gets every line whole.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 
 use crate::cli::{Global, LogFormat};
+use crate::config::ConfigErrors;
 use crate::exit::Exit;
 use crate::spinner::clear_line;
-use crate::{prompt, terminal};
+use crate::{prompt, terminal, wrap};
 
 /// How remarks look; set once, from the command line.
 static MANNER: OnceLock<Manner> = OnceLock::new();
@@ -49,13 +53,33 @@ pub(crate) fn result(text: &str) {
     }
 }
 
-/// A part of a result, on stdout, as it comes.
-pub(crate) fn stream(text: &str) {
-    clear_line();
-    let mut out = std::io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        unwritten(&error);
+/// A result in words, on stdout, fitted to the terminal if there is one.
+pub(crate) fn text(text: &str) {
+    hanging(text, 0);
+}
+
+/// Like [`text`], but lines go on `indent` columns right of where they begin.
+pub(crate) fn hanging(text: &str, indent: usize) {
+    match width() {
+        Some(width) => result(&wrap::hanging(text, indent, width)),
+        None => result(text),
     }
+}
+
+/// How many columns stdout has; `None` if that is not a terminal, and lines stay as long as they are.
+pub(crate) fn width() -> Option<usize> {
+    columns(std::io::stdout())
+}
+
+/// How many columns stderr has.
+pub(crate) fn side_width() -> Option<usize> {
+    columns(std::io::stderr())
+}
+
+fn columns(stream: impl AsFd) -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(stream)?;
+    // A terminal that does not know how wide it is says 0.
+    Some(usize::from(width.0)).filter(|width| *width > 0)
 }
 
 /// A part of a line, on stderr, as it comes.
@@ -85,9 +109,14 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// An error and its causes, on stderr.
+/// An error and its causes, on stderr. What is wrong with a configuration has a line for each error.
 pub(crate) fn error(error: &anyhow::Error) {
-    complain(&format!("{error:#}"));
+    match error.downcast_ref::<ConfigErrors>() {
+        Some(errors) if error.chain().len() == 1 => {
+            errors.iter().for_each(|error| complain(&error.to_string()));
+        }
+        _ => complain(&format!("{error:#}")),
+    }
 }
 
 fn complain(text: &str) {
@@ -100,11 +129,19 @@ fn complain(text: &str) {
     line(&format!("{style}error:{style:#} {text}"));
 }
 
-/// A line of ours on stderr, as it is. If stderr is closed, there is nobody left to tell.
+/// A line of ours on stderr. If stderr is closed, there is nobody left to tell.
 pub(crate) fn line(text: &str) {
     let mut line = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stderr()));
-    drop(writeln!(line, "{text}"));
+    drop(writeln!(line, "{}", fitted(text, 0)));
     drop(whole_lines(&line.into_inner()));
+}
+
+/// Lines as stderr shows them: fitted to the terminal if there is one. They go on `indent` columns right of where they begin.
+pub(crate) fn fitted(text: &str, indent: usize) -> Cow<'_, str> {
+    match side_width() {
+        Some(width) => Cow::Owned(wrap::hanging(text, indent, width)),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Whole lines on stderr, above the one that a person is typing.
@@ -119,6 +156,11 @@ pub(crate) fn whole_lines(lines: &[u8]) -> std::io::Result<()> {
 /// True if colours on stderr are wanted: a terminal, and what `NO_COLOR` and its friends say.
 pub(crate) fn colours() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
+}
+
+/// The same for stdout.
+pub(crate) fn result_colours() -> bool {
+    AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 
 /// True if a person looks at stderr and wants to see more than errors.
@@ -140,4 +182,9 @@ pub(crate) fn can_stream() -> bool {
 /// True if what is logged would stand between the words that a person reads.
 pub(crate) fn is_read() -> bool {
     manner() != Manner::Json && std::io::stderr().is_terminal()
+}
+
+/// True if what a result says would be said once more by the log: both go to one terminal, and nobody asked for a log.
+pub(crate) fn shows_twice() -> bool {
+    is_watched() && is_read() && !tracing::enabled!(tracing::Level::INFO)
 }

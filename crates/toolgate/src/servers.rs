@@ -1,19 +1,27 @@
 //! The MCP servers of a configuration, as one command uses them: chosen, agreed to, started, waited for, stopped.
 
+mod admission;
+mod spoken;
+
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use toolgate_core::{ToolManager, escape};
+use futures::future::BoxFuture;
+use toolgate_core::{Pattern, ToolManager, escape};
 use toolgate_mcp::guard::Guard;
-use toolgate_mcp::{
-    Connection, ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
-};
+use toolgate_mcp::{Catalogue, ServerHealth, ServerState, ServerStatus, Servers, ServersOptions};
+use toolgate_models::ToolReadiness;
 use tracing::warn;
 
-use crate::config::{Config, ConfiguredServer, Place};
+pub(crate) use admission::{
+    Admitted, admit, admit_among_all, admit_unasked, tell_untrusted, warn_of_untrusted,
+};
+use spoken::{is_house, spoken};
+
+use crate::config::{Config, ConfiguredServer, state_folder};
 use crate::elicit::TerminalElicitor;
 use crate::spinner::{Spinner, clear_line};
-use crate::trust::{self, Trust};
 use crate::wiring::{self, Tools};
 use crate::{exit, say};
 
@@ -21,7 +29,7 @@ use crate::{exit, say};
 pub(crate) const GUARD: &str = "guard-servers";
 
 /// The servers that a call of this tool could need: none for a local tool, but those that go before local ones, and all if it
-/// reports on them; for `<server>__<tool>` that one; else all, since any may have it.
+/// reports on them; for `<server>__<tool>` that one; else all, since any may have it, or a name that the policy allows.
 pub(crate) fn needed<'c>(
     config: &'c Config,
     manager: &ToolManager,
@@ -39,109 +47,75 @@ pub(crate) fn needed<'c>(
         return all.filter(|server| server.settings.overrides).collect();
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();
-    if named.is_empty() {
-        all.collect()
-    } else {
-        named
+    // A bare name in an allow list is the tool that has it, and who has it depends on all servers.
+    let allows_all = config.policy.allow.contains(&Pattern::new("*"));
+    match named.is_empty() || !allows_all {
+        true => all.collect(),
+        false => named,
     }
 }
 
-/// Servers that may start, and the names of those that may not.
-#[derive(Debug, Default)]
-pub(crate) struct Admitted {
-    pub(crate) settings: Vec<ServerSettings>,
-    pub(crate) untrusted: Vec<String>,
-}
+/// Tools of servers that are still starting, as a conversation waits for them.
+pub(crate) struct StartingServers(pub(crate) Servers);
 
-impl Admitted {
-    /// Whoever asks for a tool of a server that does not start will be told why it is not there.
-    pub(crate) fn tell_absent(&self, manager: &ToolManager) {
-        let disabled = self.settings.iter().filter(|settings| settings.disabled);
-        let disabled = disabled.map(|settings| (&settings.name, "disabled in the configuration"));
-        let untrusted = self.untrusted.iter();
-        let untrusted = untrusted.map(|name| (name, "not trusted yet; run 'toolgate trust'"));
-        for (name, why) in disabled.chain(untrusted) {
-            let reason = format!("its server '{}' is {why}", escape(name));
-            manager.set_absent(name, Some(&reason));
-        }
+impl ToolReadiness for StartingServers {
+    fn all_offered(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.first_round_over())
+    }
+
+    fn starting(&self) -> Vec<String> {
+        self.0.expected()
+    }
+
+    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let callable = async {
+                self.0.settled_for(tool).await;
+                self.0.connected_for(tool).await;
+            };
+            tokio::select! {
+                biased; // It starts the servers that may have the tool.
+                () = callable => {}
+                () = self.0.out_of_reach(tool) => {}
+            }
+        })
     }
 }
 
-/// Keeps back what nobody has agreed to. On a terminal the person is asked.
-pub(crate) fn admit(config: &Config, wanted: &[&ConfiguredServer]) -> Admitted {
-    admit_if(config, wanted, trust::ask)
+/// When the servers of a command are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    AtOnce,
+    /// As soon as one of their tools is called, or something is asked that isn't remembered of them.
+    WhenNeeded,
 }
 
-/// The same where nobody can be asked, because the program is busy with something else.
-pub(crate) fn admit_unasked(config: &Config) -> Admitted {
-    let all: Vec<_> = config.servers.iter().collect();
-    admit_if(config, &all, |_, _| false)
+/// What is remembered of servers between runs.
+pub(crate) fn catalogue() -> Catalogue {
+    let folder = state_folder(&wiring::environment);
+    folder.map_or_else(Catalogue::default, |folder| {
+        Catalogue::new(folder.join("catalogue"))
+    })
 }
 
-fn admit_if(
-    config: &Config,
-    wanted: &[&ConfiguredServer],
-    ask: impl FnOnce(&Path, &[&ConfiguredServer]) -> bool,
-) -> Admitted {
-    let file = config.file().filter(|_| config.place == Place::Here);
-    let unknown = file.map_or_else(Vec::new, |file| strangers(file, wanted, ask));
-    let is_unknown = |server: &&ConfiguredServer| {
-        unknown
-            .iter()
-            .any(|unknown| unknown.settings.name == server.settings.name)
-    };
-    let (held, free): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(is_unknown);
-    Admitted {
-        settings: free.iter().map(|server| server.settings.clone()).collect(),
-        untrusted: held
-            .iter()
-            .map(|server| server.settings.name.clone())
-            .collect(),
-    }
-}
-
-/// Those that are still not agreed to after the person was asked.
-fn strangers<'c>(
-    file: &Path,
-    wanted: &[&'c ConfiguredServer],
-    ask: impl FnOnce(&Path, &[&ConfiguredServer]) -> bool,
-) -> Vec<&'c ConfiguredServer> {
-    let starting = wanted.iter().filter(|server| !server.settings.disabled);
-    if starting.clone().next().is_none() {
-        return Vec::new();
-    }
-    let mut trust = Trust::read(&wiring::environment);
-    let unknown: Vec<_> = starting
-        .copied()
-        .filter(|server| !trust.has(file, server))
-        .collect();
-    if unknown.is_empty() || !ask(file, &unknown) {
-        return unknown;
-    }
-    let agreed = unknown
-        .iter()
-        .map(|server| (server.settings.name.as_str(), &server.entry));
-    if let Err(error) = trust.agree(file, agreed) {
-        // It holds for this time.
-        warn!("{error:#}");
-    }
-    Vec::new()
-}
-
-/// The running servers of a command.
+/// The servers of a command.
 pub(crate) struct Fleet {
     pub(crate) servers: Servers,
     untrusted: Vec<String>,
+    /// Those that can't be started as they are configured.
+    blocked: Vec<String>,
     /// Those that are for the house, by name.
     houses: Vec<String>,
 }
 
 impl Fleet {
-    /// Starts them, with a spinner where a person could be asked something. Call it inside of a runtime.
+    /// Their tools are there as far as they are remembered. `spinner` is for where a person could be asked something. Call it
+    /// in a runtime.
     pub(crate) fn start(
         config: &Config,
         tools: &Tools,
         admitted: Admitted,
+        start: Start,
         spinner: Option<&Spinner>,
     ) -> Self {
         let mut options = ServersOptions::default();
@@ -150,16 +124,21 @@ impl Fleet {
         options.file = config.file().map(Path::to_owned);
         options.guard = guard();
         options.health = tools.health.clone();
+        options.catalogue = catalogue();
+        options.on_demand = start == Start::WhenNeeded;
         if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }
-        admitted.tell_absent(&tools.manager);
         let servers = Servers::new(Arc::clone(&tools.manager), options);
-        servers.apply(admitted.settings);
+        servers.apply(admitted.settings.clone());
+        let blocked = admitted.settings.iter();
+        let blocked = blocked.filter(|settings| settings.blocked.is_some());
+        admitted.tell_absent(&tools.manager);
         let all = config.servers.iter().map(|server| &server.settings);
         let houses = all.filter(|settings| is_house(settings));
         Self {
             servers,
+            blocked: blocked.map(|settings| settings.name.clone()).collect(),
             untrusted: admitted.untrusted,
             houses: houses.map(|settings| settings.name.clone()).collect(),
         }
@@ -206,14 +185,54 @@ impl Fleet {
         names.collect()
     }
 
+    /// True if what this server listed in an earlier run is known.
+    pub(crate) fn remembers(&self, server: &str) -> bool {
+        let status = self.servers.status_of(server);
+        status.is_some_and(|status| status.remembered)
+    }
+
     /// Tells, on stderr, of every server whose tools are not there.
     pub(crate) fn tell_missing(&self) {
-        for status in self.servers.status() {
+        self.tell_missing_of(None);
+    }
+
+    /// The same of this server alone, if one is named.
+    pub(crate) fn tell_missing_of(&self, server: Option<&str>) {
+        for status in self.status_of(server) {
             let name = escape(&status.name);
             match status.state {
-                ServerState::Connected => {}
+                ServerState::Connected => {
+                    if let Some(problem) = status.degraded() {
+                        say::note(&format!(
+                            "server '{name}' is connected, but can't do its work: {}; 'toolgate doctor' shows more",
+                            escape(problem)
+                        ));
+                    }
+                }
                 ServerState::Disabled => {
                     say::note(&format!("server '{name}' is disabled in the configuration"));
+                }
+                ServerState::Failed if status.remembered => {
+                    let error = status.error.as_deref().map(escape).unwrap_or_default();
+                    say::note(&format!(
+                        "server '{name}' is down, so its tools can't be called ({error}); 'toolgate doctor' shows more"
+                    ));
+                }
+                _ if status.remembered => {}
+                // The configuration told why.
+                _ if self.blocked.contains(&status.name) => {}
+                ServerState::Idle => {
+                    let failure = self.servers.failure(&status.name);
+                    say::note(&match failure {
+                        Some(failure) => format!(
+                            "server '{name}' has no tools here: {} ({}); 'toolgate list --refresh' asks it again",
+                            escape(&failure.reason),
+                            ago(failure.at)
+                        ),
+                        None => format!(
+                            "server '{name}' has never been started; 'toolgate list' does, which may take minutes the first time"
+                        ),
+                    });
                 }
                 state => {
                     let error = status.error.as_deref().map(escape);
@@ -227,11 +246,45 @@ impl Fleet {
         tell_untrusted(&self.untrusted);
     }
 
-    /// What can not be reached, in words that can be spoken, such as `the smart home and the server files`. What is on its way is
-    /// not missing.
+    fn status_of(&self, server: Option<&str>) -> Vec<ServerStatus> {
+        match server {
+            Some(server) => self.servers.status_of(server).into_iter().collect(),
+            None => self.servers.status(),
+        }
+    }
+
+    /// Tells, on stderr, which tools are listed from memory: of all servers, or of the named one.
+    pub(crate) fn tell_remembered_of(&self, server: Option<&str>) {
+        let all = self.status_of(server);
+        let remembered = all.iter().filter(|status| status.remembered);
+        let times: Vec<_> = remembered.filter_map(|status| status.listed_at).collect();
+        let Some(oldest) = times.iter().min() else {
+            return;
+        };
+        let of = match times.len() {
+            1 => "1 server are".to_owned(),
+            several => format!("{several} servers are"),
+        };
+        say::note(&format!(
+            "the tools of {of} remembered, listed {}; --refresh asks the servers",
+            ago(*oldest)
+        ));
+    }
+
+    /// True if the tools of at least one server are known.
+    pub(crate) fn knows_some(&self) -> bool {
+        let all = self.servers.status();
+        all.iter().any(|status| status.listed_at.is_some())
+    }
+
+    /// What cannot be reached, in words that can be spoken, such as `the smart home and the server files`: servers that are down,
+    /// and those that are connected and can't do their work. What is on its way is not missing.
     pub(crate) fn missing(&self) -> Option<String> {
         use ServerState::{Failed, Stopped};
-        let away = self.names(|status| matches!(status.state, Failed | Stopped));
+        let is_of_no_use = |status: &ServerStatus| {
+            matches!(status.state, Failed | Stopped) || status.degraded().is_some()
+        };
+        let away = self.names(is_of_no_use);
         spoken(away.iter().chain(&self.untrusted), &self.houses)
     }
 
@@ -242,19 +295,22 @@ impl Fleet {
 
     /// Logs which servers are still on their way; of those that failed there is a record already.
     pub(crate) fn warn_of_late(&self) {
-        use ServerState::{Connected, Disabled, Failed, Stopped};
+        use ServerState::{Restarting, Starting};
         let is_late = |status: &ServerStatus| {
-            !matches!(status.state, Connected | Disabled | Failed | Stopped)
+            matches!(status.state, Starting | Restarting) && !status.remembered
         };
         for name in self.names(is_late) {
-            warn!(server = %escape(&name), "MCP server has not answered yet: its tools are not offered; 'toolgate doctor' shows more");
+            warn!(server = %escape(&name), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
         }
     }
 
     /// True if no server's tools are missing.
     pub(crate) fn is_complete(&self) -> bool {
         use ServerState::{Connected, Disabled};
-        let missing = self.names(|status| !matches!(status.state, Connected | Disabled));
+        let is_missing = |status: &ServerStatus| {
+            !matches!(status.state, Connected | Disabled) && !status.remembered
+        };
+        let missing = self.names(is_missing);
         missing.is_empty() && self.untrusted.is_empty()
     }
 
@@ -264,8 +320,7 @@ impl Fleet {
 
     /// How the server of a name is.
     pub(crate) fn status(&self, server: &str) -> Option<ServerStatus> {
-        let all = self.servers.status();
-        all.into_iter().find(|status| status.name == server)
+        self.servers.status_of(server)
     }
 
     /// Ends all servers in an orderly way; a second Ctrl-C ends the program at once, and its guard ends the servers.
@@ -277,73 +332,24 @@ impl Fleet {
     }
 }
 
-/// The same as a record of the log.
-pub(crate) fn warn_of_untrusted(names: &[String]) {
-    for name in names {
-        warn!(server = %escape(name), "MCP server is not trusted; 'toolgate trust' shows what would be started, and agrees");
+/// How long ago something was, in words.
+pub(crate) fn ago(time: SystemTime) -> String {
+    // A clock that was set back makes it now.
+    let seconds = time.elapsed().unwrap_or_default().as_secs();
+    let (count, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3600 => (seconds / 60, "minute"),
+        3600..172_800 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    match count {
+        1 => format!("1 {unit} ago"),
+        several => format!("{several} {unit}s ago"),
     }
-}
-
-/// Tells which servers wait for an agreement.
-pub(crate) fn tell_untrusted(names: &[String]) {
-    if names.is_empty() {
-        return;
-    }
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| format!("'{}'", escape(name)))
-        .collect();
-    let (noun, verb) = match names.len() {
-        1 => ("server", "is"),
-        _ => ("servers", "are"),
-    };
-    say::note(&format!(
-        "{noun} {} {verb} not trusted, since the file lies in this folder; 'toolgate trust' shows what would be started, and agrees",
-        names.join(", ")
-    ));
-}
-
-/// True if it is the one for the house, as far as can be seen of a server whose tools are not there: by its name or its program.
-fn is_house(settings: &ServerSettings) -> bool {
-    let names_it = |word: &str| {
-        let word = word.to_lowercase();
-        word.contains("zwave") || word.contains("z-wave")
-    };
-    let is_program = |word: &String| {
-        let file = word.rsplit('/').next().unwrap_or(word);
-        names_it(file) && file.to_lowercase().contains("mcp")
-    };
-    let by_program = match &settings.connection {
-        Connection::Stdio(program) => {
-            let mut words = std::iter::once(&program.command).chain(&program.args);
-            words.any(is_program)
-        }
-        Connection::Http { .. } => false,
-    };
-    names_it(&settings.name) || by_program
-}
-
-/// Servers by names that can be spoken. Most people who talk to their house have one for it, and call it otherwise.
-fn spoken<'a>(names: impl Iterator<Item = &'a String>, houses: &[String]) -> Option<String> {
-    let mut words: Vec<String> = Vec::new();
-    for name in names {
-        let spoken = match houses.contains(name) {
-            true => "the smart home".to_owned(),
-            false => format!("the server {}", escape(name).replace(['_', '-'], " ")),
-        };
-        if !words.contains(&spoken) {
-            words.push(spoken);
-        }
-    }
-    let last = words.pop()?;
-    Some(match words.is_empty() {
-        true => last,
-        false => format!("{} and {last}", words.join(", ")),
-    })
 }
 
 /// This program once more, as a watcher.
-fn guard() -> Guard {
+pub(crate) fn guard() -> Guard {
     match std::env::current_exe() {
         Ok(program) => Guard::new(program, [GUARD]),
         Err(error) => {
@@ -357,48 +363,24 @@ fn guard() -> Guard {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_mcp::Program;
-
     use super::*;
 
     #[test]
-    fn servers_are_called_by_names_that_can_be_spoken() {
-        let houses = ["zwave", "upstairs"].map(str::to_owned);
-        for (names, expected) in [
-            (&[][..], None),
-            (&["zwave"], Some("the smart home")),
-            (&["my_files"], Some("the server my files")),
-            (
-                &["zwave", "files", "upstairs", "mail"],
-                Some("the smart home, the server files and the server mail"),
-            ),
+    fn times_are_told_in_the_largest_unit_that_fits() {
+        for (seconds, expected) in [
+            (59, "just now"),
+            (60, "1 minute ago"),
+            (3599, "59 minutes ago"),
+            (3600, "1 hour ago"),
+            (172_799, "47 hours ago"),
+            (172_800, "2 days ago"),
         ] {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(spoken(names.iter(), &houses).as_deref(), expected);
+            let time = SystemTime::now() - std::time::Duration::from_secs(seconds);
+            assert_eq!(ago(time), expected, "{seconds}");
         }
-    }
-
-    #[test]
-    fn a_house_is_known_by_zwave_in_its_name_or_its_program() {
-        for (name, command, expected) in [
-            ("zwave", "x", true),
-            ("My-Z-Wave", "x", true),
-            ("upstairs", "/opt/zwave-mcp-server", true),
-            ("upstairs", "/opt/toolgate zwave-mcp-server", true),
-            ("upstairs", "npx -y @somebody/zwave-js-mcp", true),
-            ("warehouse", "stock-mcp", false),
-            ("homepage", "web-mcp", false),
-            ("notes", "files-mcp /home/ada/zwave-mcp/notes", false),
-            ("notes", "files-mcp zwave.txt", false),
-        ] {
-            let mut words = command.split(' ').map(str::to_owned);
-            let program = Program {
-                command: words.next().unwrap(),
-                args: words.collect(),
-                ..Program::default()
-            };
-            let settings = ServerSettings::new(name, Connection::Stdio(program));
-            assert_eq!(is_house(&settings), expected, "{name} {command}");
-        }
+        assert_eq!(
+            ago(SystemTime::now() + std::time::Duration::from_secs(9)),
+            "just now"
+        );
     }
 }

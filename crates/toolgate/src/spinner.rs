@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::Progress;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
+
+use crate::wrap::seen;
 
 /// Shorter calls need no spinner.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
@@ -67,15 +69,29 @@ fn rows(lines: &[usize], columns: usize) -> usize {
     rows.sum()
 }
 
-/// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal.
+/// Draws the end of a text, as much of it as the terminal has room for: what has left the screen can't be taken back.
+pub(crate) fn draw_end(text: &str) {
+    let rows = terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(24, |(_, height)| usize::from(height.0));
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let first = lines.len().saturating_sub(rows.saturating_sub(2).max(1));
+    draw(lines.get(first..).unwrap_or_default());
+}
+
+/// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal. Where one has to be cut, it
+/// loses its colours.
 pub(crate) fn draw(lines: &[String]) {
     let width = width();
-    let lines: Vec<&str> = lines.iter().map(|line| fitting(line, width)).collect();
+    let lines = lines.iter().map(|line| match seen(line) <= width {
+        true => line.clone(),
+        false => fitting(&anstream::adapter::strip_str(line).to_string(), width).to_owned(),
+    });
+    let lines: Vec<String> = lines.collect();
     let mut err = std::io::stderr().lock();
     let text = format!("{}{}", taken_back(), lines.join("\n"));
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
     let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *drawn = lines.iter().map(|line| line.width()).collect();
+    *drawn = lines.iter().map(|line| seen(line)).collect();
 }
 
 /// How wide a line may be. One column stays free: a line that wraps could not be taken back.
@@ -133,6 +149,11 @@ impl Spinner {
             .unwrap_or_default();
         let message = toolgate_core::escape(progress.message.as_deref().unwrap_or_default());
         self.line().message = format!("{share}{message}");
+    }
+
+    /// Shows a line of whatever is waited for.
+    pub(crate) fn say(&self, message: &str) {
+        self.line().message = toolgate_core::escape(message);
     }
 
     /// Says something else is being waited for.

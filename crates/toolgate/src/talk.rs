@@ -9,30 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use toolgate_core::{Origin, Pattern, Redactor, Source, escape, nearest};
+use toolgate_core::{Origin, Pattern, Redactor, escape};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved, Toolbox, Turn,
-    TurnEnd,
+    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
+    Turn, TurnEnd,
 };
 
 use crate::approve::TerminalApprover;
 use crate::cli::{Global, ModelOptions};
 use crate::config::{Config, ConfiguredServer};
-use crate::display::{Display, Manner};
+use crate::display::{AnswerFormat, Display, Manner};
 use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
 use crate::journal::Record;
-use crate::servers::{self, Admitted, Fleet};
+use crate::patterns::ToolName;
+use crate::servers::{self, Admitted, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Services, Tools};
-use crate::{exit, file, say};
+use crate::{exit, file, patterns, say};
 
 use heard::Heard;
 use wanted::{for_provider, refuse_strange, split};
 pub(crate) use wanted::{named, wanted};
 
-/// How long a question waits for servers that are still starting; the others' tools are there by then.
-const SETTLING: Duration = Duration::from_secs(15);
+/// How long a question waits for servers where the tools of none are known yet.
+const FIRST_TOOLS: Duration = Duration::from_secs(5);
+/// A demo is nothing without its house.
+const HOUSE: Duration = Duration::from_secs(15);
 
 /// Why it is the model of a conversation that is resumed.
 const SAVED: &str = "the saved conversation was with it";
@@ -53,6 +56,7 @@ pub(crate) struct Setting {
     pub(crate) spinner: Spinner,
     /// Where calls are recorded; closed at the end.
     pub(crate) record: Record,
+    is_play: bool,
 }
 
 /// What a run is about.
@@ -100,7 +104,10 @@ impl Setting {
         options: &ModelOptions,
         occasion: Occasion<'_>,
     ) -> anyhow::Result<Self> {
-        let config = wiring::configuration(global)?;
+        let mut config = wiring::configuration(global)?;
+        if occasion.is_play {
+            config.keep_simulated();
+        }
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = occasion.resume.map(read).transpose()?;
         let (mut wanted, said_by) = wanted(&config, &options.choice, saved.as_ref())?;
@@ -149,6 +156,7 @@ impl Setting {
             patterns: options.tools.clone(),
             spinner,
             record,
+            is_play: occasion.is_play,
         })
     }
 
@@ -166,14 +174,16 @@ impl Setting {
         (!needed.is_empty()).then(|| servers::admit(config, &needed))
     }
 
-    /// Starts the servers and looks for a model, side by side. `None` if the person had enough of waiting.
+    /// Starts the servers and looks for a model, side by side. Tools that are remembered are offered at once, and nobody waits
+    /// for the others then. `None` if the person had enough of waiting.
     pub(crate) async fn start(
         &self,
         admitted: Option<Admitted>,
+        start: Start,
     ) -> (Option<Fleet>, Option<Result<Choice, ChooseError>>) {
         let spinner = &self.spinner;
-        let fleet =
-            admitted.map(|them| Fleet::start(&self.config, &self.tools, them, Some(spinner)));
+        let fleet = admitted
+            .map(|them| Fleet::start(&self.config, &self.tools, them, start, Some(spinner)));
         let choosing = self.choose();
         let Some(fleet) = fleet else {
             let choice = tokio::select! {
@@ -183,9 +193,18 @@ impl Setting {
             return (None, choice);
         };
         let mut choice = None;
+        fleet.servers.start_unseen_installed();
+        let patience = match (self.is_play, fleet.knows_some()) {
+            (true, _) => HOUSE,
+            (false, true) => Duration::ZERO,
+            (false, false) => FIRST_TOOLS,
+        };
         let settled = async {
-            let waiting = tokio::time::timeout(SETTLING, fleet.servers.settled());
-            let (_late, chosen) = tokio::join!(waiting, choosing);
+            let waiting = tokio::time::timeout(patience, fleet.servers.tools_known());
+            let (waited, chosen) = tokio::join!(waiting, choosing);
+            if start == Start::WhenNeeded && waited.is_err() && !patience.is_zero() {
+                fleet.servers.give_up_late();
+            }
             choice = Some(chosen);
         };
         let is_settled = fleet.wait(spinner, settled).await;
@@ -214,38 +233,17 @@ impl Setting {
         let means_some = |text: &str| {
             let pattern = Pattern::new(text);
             let mut definitions = tools.iter().map(|tool| tool.definition());
-            definitions
-                .any(|tool| pattern.matches(tool) && self.toolbox.executor().is_visible(tool))
+            definitions.any(|tool| pattern.grants(tool) && self.toolbox.executor().is_visible(tool))
         };
         let text = self.patterns.iter().find(|text| !means_some(text))?;
-        let slashed = text.replacen("__", "/", 1);
-        let hint = match slashed != *text && means_some(&slashed) {
-            true => format!("did you mean '{}'?", escape(&slashed)),
-            false => match nearest(text, self.names().iter().map(String::as_str), 3) {
-                near if near.is_empty() => "'toolgate list' shows which there are".to_owned(),
-                near => format!("near it: {}", escape(&near.join(", "))),
-            },
-        };
+        let visible = tools.iter().map(|tool| tool.definition());
+        let visible = visible.filter(|tool| self.toolbox.executor().is_visible(tool));
+        let visible: Vec<ToolName> = visible.map(ToolName::of).collect();
+        let hint = patterns::hint(text, &visible);
         Some(format!(
             "--tools {}: no tool is like that; {hint}",
             escape(text)
         ))
-    }
-
-    /// Every tool, as a pattern would name it.
-    fn names(&self) -> Vec<String> {
-        let tools = self.tools.manager.tools();
-        let definitions = tools.iter().map(|tool| tool.definition());
-        definitions
-            .map(|tool| match tool.source() {
-                Source::Mcp(server) => {
-                    let prefix = format!("{server}__");
-                    let name = tool.name();
-                    format!("{server}/{}", name.strip_prefix(&prefix).unwrap_or(name))
-                }
-                _ => tool.name().to_owned(),
-            })
-            .collect()
     }
 
     /// The client of a choice. Its secrets are known from now on.
@@ -424,6 +422,14 @@ pub(crate) fn exit_of(error: &ChooseError) -> Exit {
             Exit::Failure
         }
         _ => Exit::Usage,
+    }
+}
+
+/// Models write Markdown, matched sentences don't.
+pub(crate) fn answer_format(chosen: &Chosen) -> AnswerFormat {
+    match chosen.client.provider() {
+        Provider::Intents => AnswerFormat::Plain,
+        _ => AnswerFormat::Markdown,
     }
 }
 

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use futures::future::BoxFuture;
 use toolgate_core::{
-    Approver, LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager,
+    Approver, CallRecord, LogObserver, Observer, Redactor, ToolExecutor, ToolExecutorBuilder,
+    ToolManager,
 };
 use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
@@ -17,6 +19,7 @@ use tracing::warn;
 use crate::cli::Global;
 use crate::config::{self, Config};
 use crate::journal::Record;
+use crate::say;
 
 /// The process's environment, as the configuration sees it.
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -150,8 +153,23 @@ pub(crate) fn executor(
     approver: impl Approver + 'static,
     record: &Record,
 ) -> ToolExecutor {
-    let door = logged(config, tools).approver(approver);
-    record.keep(door).build()
+    let door = match say::shows_twice() {
+        true => quiet(config, tools).observer(WithoutFailures(log(tools))),
+        false => logged(config, tools),
+    };
+    record.keep(door.approver(approver)).build()
+}
+
+/// Logs what succeeds, such as a slow call: the envelope on the same terminal tells of what fails.
+struct WithoutFailures(LogObserver);
+
+impl Observer for WithoutFailures {
+    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        match record.outcome.is_success() {
+            true => self.0.finished(record),
+            false => None,
+        }
+    }
 }
 
 /// The door where nobody can be asked: what needs approval is denied.
@@ -166,8 +184,11 @@ pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
 
 /// A door whose calls are logged.
 pub(crate) fn logged(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
-    let log = LogObserver::new(config.limits.slow_after).redactor(tools.redactor.clone());
-    quiet(config, tools).observer(log)
+    quiet(config, tools).observer(log(tools))
+}
+
+fn log(tools: &Tools) -> LogObserver {
+    LogObserver::default().redactor(tools.redactor.clone())
 }
 
 /// A door whose calls nobody hears of.

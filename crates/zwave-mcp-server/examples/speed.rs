@@ -1,5 +1,5 @@
-//! How fast the program is in a simulated building: `cargo build --release -p zwave-mcp-server --bins --examples`, then
-//! `target/release/examples/speed`. The broker, the building and the client are in this process, the server in its own.
+//! How fast the program is in a simulated building: `cargo build --profile dist -p zwave-mcp-server --bins --examples`, then
+//! `target/dist/examples/speed`. The broker, the building and the client are in this process, the server in its own.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{LogObserver, ToolExecutor, ToolManager};
+use toolgate_core::{Limits, ToolExecutor, ToolManager};
 use toolgate_mcp::{McpServer, ServeOptions};
 use toolgate_mqtt::{Client, Mqtt};
 use tracing::{debug, info, warn};
@@ -92,9 +92,9 @@ fn open(chosen: Chosen) -> Home {
 pub(crate) fn server(home: &Home) -> io::Result<McpServer> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(tools::all(home).map_err(io::Error::other)?);
-    let executor = ToolExecutor::builder(manager)
-        .observer(LogObserver::new(SLOW))
-        .build();
+    let mut limits = Limits::default();
+    limits.slow_after = SLOW;
+    let executor = ToolExecutor::builder(manager).limits(limits).build();
     let mut options = ServeOptions::new("zwave-mcp-server", env!("CARGO_PKG_VERSION"));
     options.instructions = Some(INSTRUCTIONS.to_owned());
     Ok(McpServer::new(executor, options))

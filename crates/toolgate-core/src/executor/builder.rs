@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 use super::{Shared, ToolExecutor};
-use crate::slots::Slots;
-use crate::{Approver, Limits, LogObserver, Observer, Policy, ToolManager};
+use crate::{Approver, Limits, LogObserver, Observer, Policy, Rules, ToolManager};
 
 /// Collects what a [`ToolExecutor`] needs.
 ///
@@ -16,7 +17,7 @@ use crate::{Approver, Limits, LogObserver, Observer, Policy, ToolManager};
 /// let mut limits = Limits::default();
 /// limits.timeout = Duration::from_secs(5);
 /// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).limits(limits).build();
-/// assert_eq!(executor.limits().timeout, Duration::from_secs(5));
+/// assert_eq!(executor.rules().limits.timeout, Duration::from_secs(5));
 /// ```
 #[must_use]
 pub struct ToolExecutorBuilder {
@@ -80,14 +81,12 @@ impl ToolExecutorBuilder {
 
     /// Puts it together.
     pub fn build(self) -> ToolExecutor {
-        let log = || vec![Arc::new(LogObserver::new(self.limits.slow_after)) as Arc<dyn Observer>];
+        let log = || vec![Arc::new(LogObserver::default()) as Arc<dyn Observer>];
         ToolExecutor {
             shared: Arc::new(Shared {
                 observers: self.observers.unwrap_or_else(log),
-                slots: Slots::new(self.limits.concurrency),
                 manager: self.manager,
-                limits: self.limits,
-                policy: self.policy,
+                rules: ArcSwap::from_pointee(Rules::new(self.limits, self.policy)),
                 approver: self.approver,
                 traced: self.traced,
             }),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::ToolExecutor;
-use crate::{Scope, Source, Tool, ToolDefinition, ToolError, nearest};
+use crate::tools::of_server;
+use crate::{Rules, Scope, Source, Tool, ToolDefinition, ToolError, nearest};
 
 impl ToolExecutor {
     /// A tool by name. One that the policy hides is not found, so that nothing is learnt of it.
@@ -13,30 +14,49 @@ impl ToolExecutor {
 
     /// The same for a caller with a share of the tools.
     pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
-        let visible = |tool: &Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
+        self.find_under(&self.shared.rules.load(), name, scope)
+    }
+
+    /// The same under the rules of one call.
+    pub(super) fn find_under(
+        &self,
+        rules: &Rules,
+        name: &str,
+        scope: &Scope,
+    ) -> Result<Arc<dyn Tool>, ToolError> {
+        let visible = |tool: &Arc<dyn Tool>| rules.shows(tool.definition(), scope);
         match self.shared.manager.find(name).filter(visible) {
             Some(tool) => Ok(tool),
-            None => self.find_among_visible(name, scope),
+            None => self.find_among_visible(rules, name, scope),
         }
     }
 
     #[cold]
-    fn find_among_visible(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
+    fn find_among_visible(
+        &self,
+        rules: &Rules,
+        name: &str,
+        scope: &Scope,
+    ) -> Result<Arc<dyn Tool>, ToolError> {
         let tools = self.shared.manager.tools();
-        let visible = |tool: &&Arc<dyn Tool>| self.is_visible_in(tool.definition(), scope);
+        let visible = |tool: &&Arc<dyn Tool>| rules.shows(tool.definition(), scope);
         let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
         if let [only] = sharing.as_slice() {
             return Ok(Arc::clone(only));
         }
         if sharing.is_empty()
-            && let Some(error) = self.absent(name, scope)
+            && let Some(error) = self.absent(rules, name, scope)
         {
             return Err(error);
         }
         let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
         let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
         let nearest = if sharing.is_empty() {
-            nearest(name, known.iter().map(String::as_str), 3)
+            let of_server = nearest_of_server(name, tools.iter().filter(visible));
+            match of_server.is_empty() {
+                true => nearest(name, known.iter().map(String::as_str), 3),
+                false => of_server,
+            }
         } else {
             sharing.into_iter().map(name_of).collect()
         };
@@ -48,13 +68,34 @@ impl ToolExecutor {
     }
 
     /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
-    fn absent(&self, name: &str, scope: &Scope) -> Option<ToolError> {
+    fn absent(&self, rules: &Rules, name: &str, scope: &Scope) -> Option<ToolError> {
         let (server, tool, reason) = self.shared.manager.absent(name)?;
         let parameters = serde_json::json!({ "type": "object" });
         let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
-        let visible = asked
-            .build()
-            .is_ok_and(|tool| self.is_visible_in(&tool, scope));
+        let visible = asked.build().is_ok_and(|tool| rules.shows(&tool, scope));
         visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
     }
+}
+
+/// Tools that are meant by a slip behind `<server>__`, as `<server>__<tool>`.
+fn nearest_of_server<'a>(
+    name: &str,
+    tools: impl Iterator<Item = &'a Arc<dyn Tool>>,
+) -> Vec<String> {
+    let mut asked = None;
+    let mut names = Vec::new();
+    for tool in tools.map(|tool| tool.definition()) {
+        if let Source::Mcp(server) = tool.source()
+            && let Some(tail) = of_server(server, name)
+        {
+            asked = Some(tail);
+            names.push(tool.original_name());
+        }
+    }
+    let Some(asked) = asked else {
+        return Vec::new();
+    };
+    let prefix = &name[..name.len() - asked.len()];
+    let near = nearest(asked, names, 3).into_iter();
+    near.map(|tool| format!("{prefix}{tool}")).collect()
 }

@@ -1,6 +1,7 @@
 //! JSON Schemas that are safe to use: measured first, then compiled, then asked in the contract's words.
 
 mod cost;
+mod declared;
 mod identity;
 mod keywords;
 mod pattern;
@@ -9,15 +10,16 @@ mod rehearsal;
 mod violation;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::arguments::Size;
-use crate::{SchemaLimits, ToolError, ValidArguments};
+use crate::{SchemaLimits, ToolError, ValidArguments, nearest};
 
 use cost::{Cost, MOST_ERRORS, MOST_STACKED};
+pub(crate) use declared::DeclaredNames;
 pub use violation::Violation;
 
 /// A schema for the arguments of a tool: the document as it was given, and what checks arguments against it.
@@ -34,8 +36,22 @@ pub use violation::Violation;
 pub struct Schema {
     document: Arc<Value>,
     required: Arc<[(String, String)]>,
-    /// `None`: any arguments will do.
-    checker: Option<Arc<Checker>>,
+    checking: Checking,
+}
+
+#[derive(Clone)]
+enum Checking {
+    /// Any arguments will do.
+    Nothing,
+    Compiled(Arc<Checker>),
+    Deferred(Arc<DeferredChecker>),
+}
+
+/// Compiled when it is first asked.
+struct DeferredChecker {
+    limits: SchemaLimits,
+    /// `None` inside: it can't be compiled, so any arguments will do.
+    checker: OnceLock<Option<Checker>>,
 }
 
 struct Checker {
@@ -99,19 +115,29 @@ impl Schema {
     pub fn compile(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         expect_object(&document)?;
         expect_shallow(&document, limits.depth)?;
-        let plain = identity::plain(&document)?;
-        let cost = Cost::measure(&plain, limits)?;
-        let validator = build(&plain).map_err(|error| SchemaError::Invalid {
-            problem: crate::redact::cut(&error.to_string(), 300),
-        })?;
-        Ok(Self::new(
-            document,
-            Some(Checker {
-                validator,
-                cost,
-                most_steps: limits.steps,
-            }),
-        ))
+        let checker = Checker::compile(&document, limits)?;
+        Ok(Self::new(document, Checking::Compiled(Arc::new(checker))))
+    }
+
+    /// Like [`compile`](Self::compile), but measured and compiled only when arguments are first checked, as most tools of a long
+    /// list are never called. For schemas that have been compiled before: one that can't be, after all, lets any arguments pass.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::{Schema, SchemaLimits};
+    ///
+    /// let schema = Schema::deferred(json!({ "type": "object", "required": ["city"] }), &SchemaLimits::default())?;
+    /// assert!(schema.check(json!({})).is_err());
+    /// # Ok::<_, toolgate_core::SchemaError>(())
+    /// ```
+    pub fn deferred(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
+        expect_object(&document)?;
+        expect_shallow(&document, limits.depth)?;
+        let deferred = DeferredChecker {
+            limits: *limits,
+            checker: OnceLock::new(),
+        };
+        Ok(Self::new(document, Checking::Deferred(Arc::new(deferred))))
     }
 
     /// A schema that is only shown: it must describe an object, but any arguments will do. For tools that check their
@@ -119,20 +145,31 @@ impl Schema {
     pub fn unchecked(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         expect_object(&document)?;
         expect_shallow(&document, limits.depth)?;
-        Ok(Self::new(document, None))
+        Ok(Self::new(document, Checking::Nothing))
     }
 
-    fn new(document: Value, checker: Option<Checker>) -> Self {
+    fn new(document: Value, checking: Checking) -> Self {
         Self {
             required: required(&document).collect(),
             document: Arc::new(document),
-            checker: checker.map(Arc::new),
+            checking,
         }
     }
 
     /// False if any arguments will do.
     pub fn is_checked(&self) -> bool {
-        self.checker.is_some()
+        self.checker().is_some()
+    }
+
+    fn checker(&self) -> Option<&Checker> {
+        match &self.checking {
+            Checking::Nothing => None,
+            Checking::Compiled(checker) => Some(checker),
+            Checking::Deferred(deferred) => {
+                let compile = || Checker::compile(&self.document, &deferred.limits).ok();
+                deferred.checker.get_or_init(compile).as_ref()
+            }
+        }
     }
 
     /// The document as it was given.
@@ -157,15 +194,12 @@ impl Schema {
         arguments: Arc<Value>,
         size: Size,
     ) -> Result<ValidArguments, ToolError> {
-        let Some(checker) = &self.checker else {
+        let Some(checker) = self.checker() else {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         };
         let bill = checker.cost.bill(&arguments, size);
         if bill.steps > checker.most_steps || bill.stacked > MOST_STACKED {
-            return Err(ToolError::invalid(
-                "arguments",
-                "are too large or nested too deeply to be checked against this schema",
-            ));
+            return Err(ToolError::too_large_to_check());
         }
         if checker.validator.is_valid(&*arguments) {
             return Ok(ValidArguments::new(arguments, Vec::new()));
@@ -189,7 +223,8 @@ impl Schema {
         let errors: Vec<_> = validator.iter_errors(&*arguments).collect();
         let spare = violation::not_given(&errors, &self.document);
         if spare.is_empty() {
-            return Err(self.invalid(violation::all(errors, &self.document, &arguments)));
+            let violations = violation::all(errors, &self.document, &arguments);
+            return Err(self.invalid(violations, &arguments));
         }
         drop(errors);
         let (kept, dropped) = violation::without(arguments, &spare);
@@ -197,19 +232,57 @@ impl Schema {
             return Ok(ValidArguments::new(Arc::new(kept), dropped));
         }
         let errors = validator.iter_errors(&kept).collect();
-        Err(self.invalid(violation::all(errors, &self.document, &kept)))
+        let violations = violation::all(errors, &self.document, &kept);
+        Err(self.invalid(violations, &kept))
     }
 
-    fn invalid(&self, violations: Vec<Violation>) -> ToolError {
+    fn invalid(&self, violations: Vec<Violation>, arguments: &Value) -> ToolError {
         ToolError::InvalidArguments {
             violations,
             required: self.required.to_vec(),
+            misspelt: self.misspelt(arguments),
         }
+    }
+
+    /// Given names that the schema does not know, with the parameter that looks like it and was not given.
+    fn misspelt(&self, arguments: &Value) -> Vec<(String, String)> {
+        /// Whoever gets more wrong than this looks at the parameters anyway.
+        const MOST: usize = 3;
+        let (Some(declared), Some(given)) = (
+            self.document.get("properties").and_then(Value::as_object),
+            arguments.as_object(),
+        ) else {
+            return Vec::new();
+        };
+        let free = || declared.keys().filter(|name| !given.contains_key(*name));
+        let unknown = given.keys().filter(|name| !declared.contains_key(*name));
+        unknown
+            .filter_map(|name| {
+                let meant = nearest(name, free().map(String::as_str), 1).pop()?;
+                Some((name.clone(), meant))
+            })
+            .take(MOST)
+            .collect()
     }
 
     /// Every required parameter with its type.
     pub fn required(&self) -> &[(String, String)] {
         &self.required
+    }
+}
+
+impl Checker {
+    fn compile(document: &Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
+        let plain = identity::plain(document)?;
+        let cost = Cost::measure(&plain, limits)?;
+        let validator = build(&plain).map_err(|error| SchemaError::Invalid {
+            problem: crate::redact::cut(&error.to_string(), 300),
+        })?;
+        Ok(Self {
+            validator,
+            cost,
+            most_steps: limits.steps,
+        })
     }
 }
 

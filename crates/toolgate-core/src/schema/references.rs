@@ -31,22 +31,27 @@ impl<'a> References<'a> {
         let Some(Value::String(reference)) = keywords.get("$ref") else {
             return Ok(None);
         };
-        let shown = crate::redact::cut(reference, 100);
-        let Some(fragment) = reference.strip_prefix('#') else {
-            let problem = format!("to '{shown}' does not stay inside the schema");
-            return Err(self.refuse(schema, "$ref", problem));
-        };
-        let fragment = percent_decoded(fragment);
-        let target = match fragment.as_str() {
+        let target = self.find(reference);
+        if target.is_none() {
+            let problem = match reference.starts_with('#') {
+                true => "finds nothing",
+                false => "does not stay inside the schema",
+            };
+            let shown = crate::redact::cut(reference, 100);
+            return Err(self.refuse(schema, "$ref", format!("to '{shown}' {problem}")));
+        }
+        Ok(target)
+    }
+
+    /// What a reference leads to inside the document.
+    pub(super) fn find(&self, reference: &str) -> Option<&'a Value> {
+        let fragment = percent_decoded(reference.strip_prefix('#')?);
+        match fragment.as_str() {
             pointer if pointer.is_empty() || pointer.starts_with('/') => {
                 self.document.pointer(pointer)
             }
             anchor => self.anchors.get(anchor).copied(),
-        };
-        if target.is_none() {
-            return Err(self.refuse(schema, "$ref", format!("to '{shown}' finds nothing")));
         }
-        Ok(target)
     }
 
     /// Every name for a place, also where it may be none: a name that is given twice could mean either place.

@@ -13,7 +13,7 @@ use toolgate_core::{
 };
 
 use crate::support::{
-    Recorder, builder_of, echo, executor_of, hung, millis, open, secs, sleeping, tool_of,
+    Recorder, builder_of, echo, executor_of, hung, millis, open, scripted, secs, sleeping, tool_of,
 };
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -202,6 +202,34 @@ async fn ex9_a_tool_that_blocks_its_thread_holds_up_no_other_call() {
         others
     );
     assert_eq!(outcome.to_model_text(), "released");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ex9_a_tool_that_blocks_inside_invoke_holds_up_no_other_call() {
+    let (begun, begins) = mpsc::channel();
+    let (release, wait) = mpsc::channel::<()>();
+    let (begun, wait) = (Mutex::new(begun), Mutex::new(wait));
+    let rude = scripted(open("rude"), move |_, _| {
+        begun.lock().unwrap().send(()).unwrap();
+        wait.lock().unwrap().recv().unwrap();
+        async { Ok(toolgate_core::ToolOutput::text("released")) }
+    });
+    let executor = executor_of([rude, echo(open("echo"))]);
+    let call = |name: &'static str| {
+        let executor = executor.clone();
+        tokio::spawn(async move { executor.execute(ToolCall::new(name, json!({}))).await })
+    };
+    let rude = call("rude");
+    // From here on one of the two threads of the runtime stands still until it is released.
+    tokio::task::spawn_blocking(move || begins.recv().unwrap())
+        .await
+        .unwrap();
+    for _ in 0..100 {
+        assert!(call("echo").await.unwrap().is_success());
+    }
+    assert!(!rude.is_finished());
+    release.send(()).unwrap();
+    assert_eq!(rude.await.unwrap().to_model_text(), "released");
 }
 
 #[tokio::test]

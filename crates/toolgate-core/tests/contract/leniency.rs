@@ -68,20 +68,24 @@ fn va5_what_is_wrong_besides_is_still_said() {
 }
 
 #[test]
-fn va5_many_unknown_arguments_are_left_out_in_no_time() {
+fn va5_the_work_grows_with_the_unknown_arguments_and_not_with_their_square() {
     let schema = compile(
         json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false }),
     );
-    let many: serde_json::Map<_, _> = (0..50_000).map(|i| (format!("k{i}"), json!(i))).collect();
-    let begin = tokio::time::Instant::now();
-    let valid = schema.check(Value::Object(many)).unwrap();
-    assert_eq!(valid.dropped().len(), 50_000);
-    assert_eq!(valid.as_value(), &json!({}));
-    assert!(
-        begin.elapsed() < crate::support::secs(10),
-        "{:?}",
-        begin.elapsed()
-    );
+    let time = |count: usize| {
+        let many: serde_json::Map<_, _> = (0..count).map(|i| (format!("k{i}"), json!(i))).collect();
+        let begin = tokio::time::Instant::now();
+        let valid = schema.check(Value::Object(many)).unwrap();
+        let took = begin.elapsed();
+        assert_eq!(valid.dropped().len(), count);
+        assert_eq!(valid.as_value(), &json!({}));
+        took
+    };
+    // The best of a few: another process may take the processor at any time.
+    let best = |count| (0..5).map(|_| time(count)).min().unwrap();
+    let (few, many) = (best(1_000), best(50_000));
+    // Fifty times as many: 50 times the work, and by the square 2,500 times.
+    assert!(many < few * 500, "{few:?}, {many:?}");
 }
 
 #[test]
@@ -228,6 +232,25 @@ async fn arguments_over_the_limit_are_refused_with_their_size() {
         "The arguments of 't' take 101 bytes; the limit is 100"
     );
     assert_eq!(envelope["error_kind"], "too_large");
+}
+
+#[tokio::test]
+async fn f7_arguments_of_more_values_than_the_limit_are_too_large() {
+    let executor = builder_of([echo(open("t"))]).build();
+    // Beside the zeros, the arguments themselves and the list are values.
+    for (zeros, runs) in [(9_998, true), (9_999, false)] {
+        let arguments = json!({ "a": vec![0; zeros] });
+        let outcome = executor.execute(ToolCall::new("t", arguments)).await;
+        assert_eq!(outcome.is_success(), runs, "{zeros}");
+        if !runs {
+            let envelope = outcome.to_envelope();
+            assert_eq!(envelope["error_kind"], "too_large");
+            assert_eq!(
+                envelope["error"],
+                "The arguments of 't' hold more than 10000 values, which is the limit"
+            );
+        }
+    }
 }
 
 #[tokio::test]

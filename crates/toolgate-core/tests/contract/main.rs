@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod approval;
+mod by_others;
 mod cancellation;
 mod concurrency;
 mod dependencies;
@@ -19,6 +20,7 @@ mod observers;
 mod properties;
 mod ranks;
 mod real_schemas;
+mod rules;
 mod scopes;
 mod scripted;
 mod servers;

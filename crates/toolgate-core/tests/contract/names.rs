@@ -201,31 +201,200 @@ async fn pn6_a_name_that_the_schema_declares_is_never_touched() {
     assert_eq!(received(&executor, asked.clone()).await, asked.to_string());
 }
 
+/// Everything that can make our own renaming lose an argument: names that are required, typed and closed in.
+fn snake() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "device_name": { "type": "string" }, "command": { "enum": ["on", "off"] }, "brightness": { "type": "integer" },
+            "fade_time": { "type": "number" },
+        },
+        "required": ["device_name", "command"],
+        "additionalProperties": false,
+    })
+}
+
 #[tokio::test]
-async fn pn6_always_and_never_do_what_they_say() {
-    let open = || json!({ "properties": { "device_name": {} } });
-    let asked = json!({ "device_name": "a" });
-    let always = builder_of([lamp(Normalize::Always, open())]).build();
+async fn pn6_always_validates_the_declared_spelling_and_sends_the_other() {
+    let asked = json!({ "device_name": "Switch One", "command": "on" });
+    let sent = r#"{"deviceName":"Switch One","action":"on"}"#;
+    let open = || {
+        let mut schema = snake();
+        schema["additionalProperties"] = json!(true);
+        schema
+    };
+    for schema in [snake(), open(), camel(), json!({ "type": "object" })] {
+        let always = builder_of([lamp(Normalize::Always, schema.clone())]).build();
+        assert_eq!(received(&always, asked.clone()).await, sent, "{schema}");
+    }
+    let always = builder_of([lamp(Normalize::Always, snake())]).build();
+    for (asked, expected) in [
+        // In the spelling that is sent, too.
+        (
+            json!({ "action": "off", "deviceName": "x", "level": 5, "fadeTime": 1.5 }),
+            r#"{"action":"off","deviceName":"x","level":5,"fadeTime":1.5}"#,
+        ),
+        (
+            json!({ "device_name": "x", "command": "on", "brightness": 5, "fade_time": 2 }),
+            r#"{"deviceName":"x","action":"on","level":5,"fadeTime":2}"#,
+        ),
+        // What no spelling declares is closed out, and an optional null counts as not given, as ever.
+        (
+            json!({ "device_name": "x", "command": "on", "fade_time": null, "extra_key": 1 }),
+            r#"{"deviceName":"x","action":"on"}"#,
+        ),
+        (
+            json!({ "device_name": 5, "fade_time": "slow" }),
+            "Invalid parameters: missing 'command', 'device_name' must be string, 'fade_time' must be number. \
+             Required parameters: 'device_name' (string), 'command' (one of: on, off)",
+        ),
+    ] {
+        assert_eq!(received(&always, asked).await, expected);
+    }
+}
+
+/// Ways to accept `x_foo` in an object that is closed otherwise.
+fn closed_schemas() -> [Value; 6] {
+    let named = || json!({ "properties": { "x_foo": {} } });
+    let closed = |keyword: &str, value: Value| json!({ "type": "object", keyword: value, "unevaluatedProperties": false });
+    [
+        json!({ "patternProperties": { "^x_": {} }, "additionalProperties": false }),
+        json!({ "allOf": [{ "patternProperties": { "_foo$": {} }, "additionalProperties": false }] }),
+        closed("dependentSchemas", json!({ "x_foo": named() })),
+        json!({ "if": { "required": ["x_foo"] }, "then": named(), "unevaluatedProperties": false }),
+        json!({ "if": { "required": ["y"] }, "else": named(), "unevaluatedProperties": false }),
+        json!({ "$ref": "#x", "$defs": { "x": { "$anchor": "x", "patternProperties": { "^x_": {} } } }, "unevaluatedProperties": false }),
+    ]
+}
+
+#[tokio::test]
+async fn pn6_renaming_never_makes_a_closed_schema_drop_an_argument() {
+    let names = |mode| ParameterNames::new(mode, HashMap::new());
+    for schema in closed_schemas() {
+        for (mode, expected) in [
+            (Normalize::Never, r#"{"x_foo":1}"#),
+            (Normalize::Undeclared, r#"{"x_foo":1}"#),
+            (Normalize::Always, r#"{"xFoo":1}"#),
+        ] {
+            let asked = json!({ "x_foo": 1 });
+            let source = Source::Mcp("s".to_owned());
+            let received = sent(source, "t", names(mode), schema.clone(), asked).await;
+            assert_eq!(received, expected, "{mode:?} {schema}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pn6_a_name_that_matches_a_pattern_of_the_schema_is_validated_by_it() {
+    let schema = json!({ "properties": { "device_name": {} }, "patternProperties": { "^x_|^d": { "type": "integer" } } });
+    let names = |mode| ParameterNames::new(mode, HashMap::new());
+    for (mode, asked, expected) in [
+        (
+            Normalize::Undeclared,
+            json!({ "x_foo": "a" }),
+            "Invalid parameters: 'x_foo' must be integer",
+        ),
+        (
+            Normalize::Always,
+            json!({ "x_foo": "a" }),
+            "Invalid parameters: 'x_foo' must be integer",
+        ),
+        (
+            Normalize::Undeclared,
+            json!({ "y_foo": "a" }),
+            r#"{"yFoo":"a"}"#,
+        ),
+        // One that the schema has by name is meant before one by pattern.
+        (
+            Normalize::Always,
+            json!({ "deviceName": 1 }),
+            r#"{"deviceName":1}"#,
+        ),
+    ] {
+        let source = Source::Mcp("s".to_owned());
+        let received = sent(source, "t", names(mode), schema.clone(), asked).await;
+        assert_eq!(received, expected, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn pn6_names_that_take_too_long_to_match_are_refused() {
+    let schema = json!({ "patternProperties": { "^[a-z_]{1,20000}$": {} } });
+    for validate in [true, false] {
+        let definition = with_schema("t", schema.clone())
+            .source(Source::Mcp("s".to_owned()))
+            .validate(validate)
+            .names(ParameterNames::new(Normalize::Undeclared, HashMap::new()));
+        let executor = builder_of([scripted(definition, |_, _| async {
+            Ok(ToolOutput::json(1))
+        })])
+        .build();
+        let asked = json!({ "a_b".repeat(1000): 1 });
+        let outcome = executor.execute(ToolCall::new("t", asked)).await;
+        assert_eq!(
+            outcome.error().unwrap(),
+            "Invalid parameters: 'arguments' are too large or nested too deeply to be checked against this schema"
+        );
+    }
+}
+
+#[tokio::test]
+async fn pn6_always_records_what_was_sent_and_what_was_renamed() {
+    let recorder = Recorder::default();
+    let executor = builder_of([lamp(Normalize::Always, snake())])
+        .observer(recorder.clone())
+        .build();
+    let asked = json!({ "command": "on", "device_name": "x", "none_such": 1 });
+    let rehearsal = executor.rehearse(&ToolCall::new("control_zwave_device", asked.clone()));
+    let sent = received(&executor, asked.clone()).await;
+    assert_eq!(sent, r#"{"action":"on","deviceName":"x"}"#);
+    let record = recorder.only();
+    assert_eq!(record.executed.unwrap().to_string(), sent);
+    assert_eq!(record.asked.to_string(), asked.to_string());
+    assert_eq!(record.dropped, ["noneSuch"]);
+    let pairs = [
+        ("command", "action"),
+        ("device_name", "deviceName"),
+        ("none_such", "noneSuch"),
+    ];
+    let pairs = pairs.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    assert_eq!(record.renamed, pairs);
+    let rehearsal = rehearsal.unwrap();
+    assert_eq!(rehearsal.arguments.as_value().to_string(), sent);
+    assert_eq!(rehearsal.renamed, pairs);
+}
+
+#[tokio::test]
+async fn pn6_never_sends_what_was_asked() {
+    let never = builder_of([lamp(Normalize::Never, snake())]).build();
+    let asked = json!({ "device_name": "a", "command": "on" });
+    assert_eq!(received(&never, asked.clone()).await, asked.to_string());
     assert_eq!(
-        received(&always, asked.clone()).await,
-        r#"{"deviceName":"a"}"#
+        received(&never, json!({ "deviceName": "a", "action": "on" })).await,
+        "Invalid parameters: missing 'device_name', missing 'command'. \
+         Required parameters: 'device_name' (string), 'command' (one of: on, off)"
     );
-    let never = builder_of([lamp(Normalize::Never, open())]).build();
-    assert_eq!(received(&never, asked).await, r#"{"device_name":"a"}"#);
 }
 
 #[tokio::test]
 async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_alone() {
     let ran = Arc::new(AtomicBool::new(false));
-    let runs = Arc::clone(&ran);
-    let definition = with_schema("t", camel())
-        .source(Source::Mcp("zwave".to_owned()))
-        .names(zwave(Normalize::Undeclared));
-    let executor = builder_of([scripted(definition, move |_, _| {
-        runs.store(true, Ordering::SeqCst);
-        async { Ok(ToolOutput::json(1)) }
-    })])
-    .build();
+    let executor = |mode, schema| {
+        let runs = Arc::clone(&ran);
+        let definition = with_schema("t", schema)
+            .source(Source::Mcp("zwave".to_owned()))
+            .names(zwave(mode));
+        builder_of([scripted(definition, move |_, _| {
+            runs.store(true, Ordering::SeqCst);
+            async { Ok(ToolOutput::json(1)) }
+        })])
+        .build()
+    };
+    let executors = [
+        executor(Normalize::Undeclared, camel()),
+        executor(Normalize::Always, camel()),
+        executor(Normalize::Always, snake()),
+    ];
     for (asked, expected) in [
         (
             json!({ "device_name": "Lamp", "deviceName": "Door" }),
@@ -244,8 +413,10 @@ async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_al
             "Invalid parameters: 'x_y' and 'xY' are the same parameter",
         ),
     ] {
-        let outcome = executor.execute(ToolCall::new("t", asked)).await;
-        assert_eq!(outcome.error().unwrap(), expected);
+        for executor in &executors {
+            let outcome = executor.execute(ToolCall::new("t", asked.clone())).await;
+            assert_eq!(outcome.error().unwrap(), expected);
+        }
     }
     assert!(!ran.load(Ordering::SeqCst));
 }

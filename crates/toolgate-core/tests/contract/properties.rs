@@ -67,7 +67,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn arguments() -> impl Strategy<Value = Value> {
+pub(crate) fn arguments() -> impl Strategy<Value = Value> {
     prop::collection::vec((name(), json_value()), 0..6)
         .prop_map(|all| Value::Object(all.into_iter().collect()))
 }
@@ -123,7 +123,7 @@ fn schema() -> impl Strategy<Value = Value> {
 }
 
 /// A whole document: an object schema with something to refer to.
-fn document() -> impl Strategy<Value = Value> {
+pub(crate) fn document() -> impl Strategy<Value = Value> {
     (schema(), schema()).prop_map(|(root, shared)| match root {
         Value::Object(mut root) => {
             root.insert("$defs".to_owned(), json!({ "d": shared }));
@@ -178,8 +178,11 @@ proptest! {
         });
         let expected = at_top_level_without(&Value::Object(expected.collect()), &record.dropped);
         prop_assert_eq!(received, expected.to_string());
-        let plain = jsonschema::validator_for(&schema).unwrap();
-        prop_assert!(plain.is_valid(&expected));
+        // What is sent fits the schema, but where another spelling is sent than the declared one.
+        if mode != Normalize::Always {
+            let plain = jsonschema::validator_for(&schema).unwrap();
+            prop_assert!(plain.is_valid(&expected));
+        }
     }
 
     /// Whatever is asked, an envelope answers.
@@ -218,9 +221,9 @@ proptest! {
         prop_assert!(begin.elapsed() < secs(20));
     }
 
-    /// The verdict is that of the standard, but for what counts as not given.
+    /// What counts as not given is the only difference that we make to the crate underneath; `by_others.rs` compares that one.
     #[test]
-    fn va1_the_verdict_is_that_of_plain_json_schema(schema in document(), arguments in arguments()) {
+    fn only_what_counts_as_not_given_is_judged_otherwise(schema in document(), arguments in arguments()) {
         let Ok(compiled) = Schema::compile(schema.clone(), &SchemaLimits::default()) else { return Ok(()) };
         let plain = jsonschema::options().should_validate_formats(false).build(&schema).unwrap();
         match compiled.check(arguments.clone()) {

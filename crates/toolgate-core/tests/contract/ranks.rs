@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_core::{
-    Annotations, DefinitionBuilder, Policy, Rank, Source, Tool, ToolCall, ToolDefinition,
-    ToolExecutor, ToolManager, ToolOutput,
+    Annotations, DefinitionBuilder, Pattern, Policy, Rank, Scope, Source, Tool, ToolCall,
+    ToolDefinition, ToolExecutor, ToolManager, ToolOutput,
 };
 
 use crate::support::{Log, answering, echo, manager_of, names, open, secs, sleeping, tool_of};
@@ -159,14 +159,14 @@ fn tm7_server_and_tool_find_it_clash_or_not() {
     serve(&manager, "my höuse", Rank::Server(1), &["lamp", "gate"]);
     assert_eq!(
         names(&manager),
-        ["lamp", "attic__lamp", "door", "my_h_use__lamp", "gate"]
+        ["lamp", "attic__lamp", "door", "my höuse__lamp", "gate"]
     );
     for (asked, found) in [
         ("attic__lamp", Some(("attic__lamp", "mcp:attic"))),
         ("attic__door", Some(("door", "mcp:attic"))),
-        ("my höuse__lamp", Some(("my_h_use__lamp", "mcp:my höuse"))),
+        ("my höuse__lamp", Some(("my höuse__lamp", "mcp:my höuse"))),
         ("my höuse__gate", Some(("gate", "mcp:my höuse"))),
-        ("my_h_use__gate", Some(("gate", "mcp:my höuse"))),
+        ("my_h_use__gate", None),
         ("attic__gate", None),
         ("builtin__lamp", None),
         ("__lamp", None),
@@ -191,11 +191,94 @@ fn tm7_a_long_name_that_is_taken_gets_a_number() {
         ["attic__lamp_4", "lamp_3"],
         "the third is what 'lamp_3' of that server is found by"
     );
-    // Two servers whose names differ only in what no name may hold.
+    // Servers that differ in one character are two servers.
     let manager = manager_of([local("lamp")]);
     serve(&manager, "a b", Rank::Server(0), &["lamp"]);
     serve(&manager, "a_b", Rank::Server(1), &["lamp"]);
-    assert_eq!(names(&manager), ["lamp", "a_b__lamp", "a_b__lamp_2"]);
+    assert_eq!(names(&manager), ["lamp", "a b__lamp", "a_b__lamp"]);
+}
+
+#[tokio::test]
+async fn tm2_no_tool_is_left_out_or_mistaken_because_of_its_name() {
+    let long = "a very long name ".repeat(20_000);
+    let odd = [
+        "a_b",
+        "a+b",
+        "a b",
+        "größe",
+        "日本",
+        "tool(1)",
+        "a$b,c@d",
+        " padded ",
+        "\"quoted\" \\ 'it'",
+        "{\"json\":1}",
+        "--help",
+        "../../etc/passwd",
+        "a\nb",
+        "a\u{200b}b",
+        r"a\u{200b}b",
+        r"a\\u{200b}b",
+        r"a\nb",
+        r"C:\users",
+        " ",
+        "   ",
+        "\u{a0}",
+        &*long,
+    ];
+    let manager = manager_of([]);
+    let tools = odd.iter().map(|name| {
+        let definition = open(name).source(server("odd"));
+        Arc::new(answering(definition, Ok(ToolOutput::text(*name)))) as Arc<dyn Tool>
+    });
+    manager.replace(&server("odd"), Rank::Server(0), tools.collect());
+    let tools = manager.tools();
+    let originals = tools.iter().map(|tool| tool.definition().original_name());
+    assert!(
+        originals.eq(odd),
+        "all of them, in order, as the server calls them"
+    );
+    let executor = executor(Arc::clone(&manager));
+    for (tool, original) in tools.iter().zip(odd) {
+        let listed = tool.definition().name();
+        assert!(!listed.contains(['\n', '\u{200b}']), "{listed:?}");
+        for name in [listed.to_owned(), format!("odd__{listed}")] {
+            assert_eq!(answer(&executor, &name).await, original, "{name:?}");
+        }
+        // Its name on the server finds it too, unless that is what another one is listed as: an exact listed name wins.
+        let is_listed = |tool: &&Arc<dyn Tool>| tool.definition().name() == original;
+        let meant = tools.iter().find(is_listed).unwrap_or(tool);
+        let meant = meant.definition().original_name();
+        for name in [original.to_owned(), format!("odd__{original}")] {
+            assert_eq!(answer(&executor, &name).await, meant, "{name:?}");
+        }
+    }
+    for (original, name) in [
+        ("a\u{200b}b", r"a\u{200b}b"),
+        (r"a\u{200b}b", r"a\\u{200b}b"),
+        (r"a\\u{200b}b", r"a\\\\u{200b}b"),
+        ("a\nb", r"a\nb"),
+        (r"a\nb", r"a\\nb"),
+        (r"C:\users", r"C:\users"),
+        (" ", r"\u{20}"),
+        ("\u{a0}", r"\u{a0}"),
+        (&*long, &*long),
+    ] {
+        let tool = tools.find(name).unwrap();
+        assert_eq!(tool.definition().original_name(), original);
+    }
+    for nobody in ["a-b", "odd__a-b", "odd__a.b", "gr__e", "a_b ", "odd_a_b"] {
+        assert!(manager.find(nobody).is_none(), "{nobody}");
+    }
+}
+
+#[tokio::test]
+async fn tm7_no_two_names_mean_one_tool() {
+    let manager = manager_of([]);
+    serve(&manager, "odd", Rank::Server(0), &["a_b"]);
+    serve(&manager, "od", Rank::Server(1), &["a+b"]);
+    for (name, found) in [("odd__a_b", true), ("odd__a+b", false), ("od__a_b", false)] {
+        assert_eq!(manager.find(name).is_some(), found, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -226,7 +309,7 @@ fn tm7_a_clash_is_warned_of_once_and_both_are_named() {
         warning["fields"],
         json!({
             "message": "two tools have the same name: the second is listed under another",
-            "tool": "lamp", "first": "builtin", "second": r"mcp:attic\nERROR", "listed": "attic_ERROR__lamp",
+            "tool": "lamp", "first": "builtin", "second": r"mcp:attic\nERROR", "listed": r"attic\nERROR__lamp",
         })
     );
     serve(&manager, "attic\nERROR", Rank::Server(1), &["lamp", "door"]);
@@ -241,25 +324,31 @@ fn tm7_a_clash_is_warned_of_once_and_both_are_named() {
 }
 
 #[tokio::test]
-async fn tm7_a_name_twice_in_one_list_is_the_first_tool_and_warned_of() {
+async fn tm7_a_name_twice_in_one_list_is_the_later_tool_and_warned_of() {
     let log = Log::json();
     let manager = manager_of([]);
-    let twice = ["first", "second"].map(|text| {
-        let definition = open("lamp").source(server("attic"));
+    let tools = [("lamp", "first"), ("door", "door"), ("lamp", "second")].map(|(name, text)| {
+        let definition = open(name).source(server("attic"));
         Arc::new(answering(definition, Ok(ToolOutput::text(text)))) as Arc<dyn Tool>
     });
-    manager.replace(&server("attic"), Rank::Server(0), twice.into());
-    assert_eq!(names(&manager), ["lamp"]);
+    manager.replace(&server("attic"), Rank::Server(0), tools.into());
+    assert_eq!(
+        names(&manager),
+        ["lamp", "door"],
+        "in the place of the first"
+    );
     let warning = log.only();
     assert_eq!(
         (&warning["level"], &warning["fields"]["tool"]),
         (&json!("WARN"), &json!("lamp"))
     );
-    assert_eq!(answer(&executor(manager), "lamp").await, "first");
+    let executor = executor(manager);
+    assert_eq!(answer(&executor, "lamp").await, "second");
+    assert_eq!(answer(&executor, "attic__lamp").await, "second");
 }
 
 #[tokio::test]
-async fn tm7_policies_match_the_server_and_its_own_name_whatever_a_tool_is_listed_as() {
+async fn tm7_policies_match_the_server_with_its_own_name_and_the_listed_one() {
     let manager = manager_of([local("lamp")]);
     serve(&manager, "attic", Rank::Server(0), &["lamp"]);
     serve(&manager, "cellar", Rank::Server(1), &["lamp"]);
@@ -270,7 +359,9 @@ async fn tm7_policies_match_the_server_and_its_own_name_whatever_a_tool_is_liste
     };
     for (denied, expected) in [
         (json!(["attic/lamp"]), ["local", "", "cellar"]),
-        (json!(["attic__lamp"]), ["local", "attic", "cellar"]),
+        (json!(["attic__lamp"]), ["local", "", "cellar"]),
+        (json!(["cellar__*"]), ["local", "attic", ""]),
+        (json!(["lamp"]), ["", "", ""]),
         (json!(["*/lamp"]), ["local", "", ""]),
     ] {
         let executor = policy(denied);
@@ -282,6 +373,60 @@ async fn tm7_policies_match_the_server_and_its_own_name_whatever_a_tool_is_liste
             assert_eq!(outcome.is_success(), !expected.is_empty(), "{name}");
             assert!(expected.is_empty() || outcome.to_model_text() == expected);
         }
+    }
+}
+
+/// Another server's tool of the same name, or one that reads like a tool of the server in the list, is not granted with it.
+#[tokio::test]
+async fn tm7_an_allow_list_grants_only_what_it_names() {
+    let manager = manager_of([local("datetime")]);
+    serve(&manager, "house", Rank::Server(0), &["lamp"]);
+    let hostile = ["datetime", "house/lamp2", "house__lamp2", "lamp"];
+    serve(&manager, "evil", Rank::Server(1), &hostile);
+    assert_eq!(
+        names(&manager),
+        [
+            "datetime",
+            "lamp",
+            "evil__datetime",
+            "house/lamp2",
+            "evil__house__lamp2",
+            "evil__lamp"
+        ]
+    );
+    for (allowed, expected) in [
+        ("datetime", &["datetime"][..]),
+        ("evil__datetime", &["evil__datetime"]),
+        ("lamp", &["lamp"]),
+        ("lam*", &["lamp"]),
+        ("house/*", &["lamp"]),
+        ("house__*", &["lamp"]),
+        ("house/lamp2", &[]),
+        ("house__lamp2", &[]),
+        ("evil/house/lamp2", &["house/lamp2"]),
+    ] {
+        let policy: Policy = serde_json::from_value(json!({ "allow": [allowed] })).unwrap();
+        let builder = || ToolExecutor::builder(Arc::clone(&manager)).unobserved();
+        let by_policy = builder().policy(policy).build();
+        let by_scope = builder().build();
+        let scope = Scope::only(vec![Pattern::new(allowed)]);
+        for tool in manager.tools().iter() {
+            let tool = tool.definition();
+            let expected = expected.contains(&tool.name());
+            assert_eq!(
+                by_policy.is_visible(tool),
+                expected,
+                "{allowed}: {}",
+                tool.name()
+            );
+            let found = by_scope.is_visible_in(tool, &scope);
+            assert_eq!(found, expected, "{allowed}: {}", tool.name());
+        }
+        // Nor by the name it would have liked to have.
+        let outcome = by_policy
+            .execute(ToolCall::new("house__lamp2", json!({})))
+            .await;
+        assert!(!outcome.is_success(), "{allowed}");
     }
 }
 
@@ -351,4 +496,28 @@ fn the_tools_of_a_server_change_at_once_and_only_if_there_are_any() {
     serve(&manager, "attic", Rank::Server(0), &[]);
     manager.remove(&server("cellar"));
     assert_eq!(count(), before + 3, "there was nothing to remove");
+}
+
+#[tokio::test]
+async fn a_slip_behind_the_name_of_a_server_is_told_the_tool_of_that_server() {
+    let manager = ToolManager::new();
+    let tools = ["create_issue", "search"];
+    serve(&manager, "github", Rank::Server(0), &tools);
+    serve(&manager, "gitlab", Rank::Server(1), &tools);
+    let executor = ToolExecutor::new(Arc::new(manager));
+    for (asked, expected) in [
+        (
+            "github__creat_issue",
+            "Did you mean 'github__create_issue'?",
+        ),
+        // It is listed with its server's name, as it clashes with the first.
+        ("gitlab__serch", "Did you mean 'gitlab__search'?"),
+        ("gitub__create_issue", "Did you mean 'gitlab__create_issue'"),
+    ] {
+        let outcome = executor.execute(ToolCall::new(asked, json!({}))).await;
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.to_string(), format!("Tool '{asked}' not found"));
+        let hint = error.hint().unwrap_or_default();
+        assert!(hint.starts_with(expected), "{asked}: {hint}");
+    }
 }

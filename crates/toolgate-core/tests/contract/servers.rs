@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolgate_core::{
-    Content, Limits, Normalize, ParameterNames, Source, ToolCall, ToolExecutor, ToolOutput,
+    Content, Limits, Normalize, ParameterNames, Schema, SchemaLimits, Source, ToolCall,
+    ToolExecutor, ToolOutput,
 };
 
 use crate::support::{Recorder, builder_of, on_a_small_stack, outcome_of, scripted, with_schema};
@@ -233,4 +234,34 @@ async fn every_field_of_a_block_counts_towards_the_size_of_a_result() {
         let executor = builder_of([tool]).limits(limits.clone()).build();
         assert_eq!(error(&executor, json!({})).await.is_none(), is_fine);
     }
+}
+
+#[test]
+fn a_schema_compiled_at_first_use_checks_like_one_compiled_at_once() {
+    let limits = SchemaLimits::default();
+    let document = json!({
+        "type": "object", "required": ["level"], "additionalProperties": false,
+        "properties": { "level": { "type": "integer", "minimum": 0 }, "on": { "type": "boolean" } },
+    });
+    let at_once = Schema::compile(document.clone(), &limits).unwrap();
+    let later = Schema::deferred(document, &limits).unwrap();
+    for arguments in [
+        json!({ "level": 5 }),
+        json!({ "level": -1, "on": "yes" }),
+        json!({ "on": null, "extra": 1 }),
+        json!({ "level": 1, "on": null, "extra": 1 }),
+    ] {
+        let checked = |schema: &Schema| {
+            let checked = schema.check(arguments.clone());
+            checked.map(|valid| (valid.as_value().clone(), valid.dropped().to_vec()))
+        };
+        let (one, other) = (checked(&at_once), checked(&later));
+        assert_eq!(format!("{one:?}"), format!("{other:?}"), "{arguments}");
+    }
+    // What is no object is refused at once all the same; what can't be run lets anything pass.
+    assert!(Schema::deferred(json!({ "type": "string" }), &limits).is_err());
+    let endless = json!({ "type": "object", "$ref": "https://example.org/s.json" });
+    assert!(Schema::compile(endless.clone(), &limits).is_err());
+    let endless = Schema::deferred(endless, &limits).unwrap();
+    assert!(!endless.is_checked() && endless.check(json!({ "x": 1 })).is_ok());
 }

@@ -178,7 +178,7 @@ impl io::Write for Sink {
 /// An executor that logs, and knows these secrets.
 pub(crate) fn logging(tools: impl IntoIterator<Item = Scripted>, secrets: &[&str]) -> ToolExecutor {
     let secrets = secrets.iter().map(|secret| (*secret).to_owned());
-    let log = LogObserver::new(secs(1)).redactor(Redactor::new(secrets));
+    let log = LogObserver::default().redactor(Redactor::new(secrets));
     builder_of(tools).observer(log).build()
 }
 

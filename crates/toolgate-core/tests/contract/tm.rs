@@ -14,7 +14,7 @@ use crate::support::{
     with_schema,
 };
 
-/// A server lists one tool: its name there, and one of harmless characters.
+/// A server lists one tool, as it and we call it.
 fn serve(manager: &ToolManager, server: &str, place: usize, original: &str, name: &str) {
     let tool = tool_of(server, open(name).original_name(original));
     let source = Source::Mcp(server.to_owned());
@@ -161,24 +161,42 @@ fn tm4_tools_are_returned_as_they_are() {
 #[test]
 fn tm5_a_tool_is_found_by_its_name_and_by_its_original_name() {
     let manager = manager_of([echo(open("echo")), echo(open("lamp"))]);
-    serve(&manager, "house", 0, "the lamp", "lamp");
-    serve(&manager, "attic", 1, "the door", "door");
+    for (place, server, tool) in [
+        (0, "house", "lamp"),
+        (1, "attic", "get weather"),
+        (2, "cellar", "un\u{200b}lock"),
+    ] {
+        serve(&manager, server, place, tool, tool);
+    }
     for (asked, found) in [
-        ("echo", Some("echo")),
-        ("lamp", Some("lamp")),
-        ("house__lamp", Some("house__lamp")),
-        ("the lamp", Some("house__lamp")),
-        ("the door", Some("door")),
+        ("echo", Some(("echo", "echo"))),
+        ("lamp", Some(("lamp", "lamp"))),
+        ("house__lamp", Some(("house__lamp", "lamp"))),
+        ("get weather", Some(("get weather", "get weather"))),
+        ("attic__get weather", Some(("get weather", "get weather"))),
+        // What can't be seen is listed escaped; the name that its server gave it finds the tool, too.
+        (
+            r"un\u{200b}lock",
+            Some((r"un\u{200b}lock", "un\u{200b}lock")),
+        ),
+        (
+            "un\u{200b}lock",
+            Some((r"un\u{200b}lock", "un\u{200b}lock")),
+        ),
+        (
+            "cellar__un\u{200b}lock",
+            Some((r"un\u{200b}lock", "un\u{200b}lock")),
+        ),
+        ("unlock", None),
+        ("get_weather", None),
         ("Lamp", None),
         ("", None),
         ("lamp ", None),
     ] {
         let tool = manager.find(asked);
-        assert_eq!(
-            tool.as_ref().map(|tool| tool.definition().name()),
-            found,
-            "{asked}"
-        );
+        let tool = tool.as_ref().map(|tool| tool.definition());
+        let tool = tool.map(|tool| (tool.name(), tool.original_name()));
+        assert_eq!(tool, found, "{asked}");
     }
 }
 
@@ -196,47 +214,60 @@ fn tm5_an_exact_listed_name_wins() {
     }
 }
 
-#[tokio::test]
-async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_them() {
-    let executor = executor_of([echo(open("lamb")), echo(open("the_lamp"))]);
-    serve(executor.manager(), "attic", 0, "the lamp", "the_lamp");
-    serve(executor.manager(), "cellar", 1, "the lamp", "the_lamp");
-    assert!(executor.manager().find("the lamp").is_none());
-    let envelope = executor
-        .execute(ToolCall::new("the lamp", json!({})))
-        .await
-        .to_envelope();
-    assert_eq!(envelope["error"], "Tool 'the lamp' not found");
-    assert_eq!(
-        envelope["hint"],
-        "Did you mean 'attic__the_lamp' or 'cellar__the_lamp'?"
-    );
+/// Two servers with a tool of one name, which a local tool has already.
+fn shared(manager: &ToolManager) {
+    serve(manager, "attic", 0, "lamp", "lamp");
+    serve(manager, "cellar", 1, "lamp", "lamp");
 }
 
-#[test]
-fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other() {
-    let manager = manager_of([]);
-    serve(&manager, "attic", 0, "the lamp", "lamp");
-    serve(&manager, "cellar", 1, "the lamp", "lamp");
-    assert!(manager.find("the lamp").is_none());
-    manager.remove(&Source::Mcp("attic".to_owned()));
-    let tool = manager.find("the lamp").unwrap();
+#[tokio::test]
+async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_them() {
+    // A policy hides the local tool, and with it the plain name.
+    let manager = manager_of([echo(open("lamb")), echo(open("lamp").source(Source::Mock))]);
+    shared(&manager);
+    let policy = json!({ "allow": ["*/lamp", "lamb"] });
+    let executor = ToolExecutor::builder(Arc::clone(&manager))
+        .policy(serde_json::from_value(policy).unwrap())
+        .unobserved()
+        .build();
+    let envelope = executor
+        .execute(ToolCall::new("lamp", json!({})))
+        .await
+        .to_envelope();
+    assert_eq!(envelope["error"], "Tool 'lamp' not found");
     assert_eq!(
-        tool.definition().source(),
-        &Source::Mcp("cellar".to_owned())
+        envelope["hint"],
+        "Did you mean 'attic__lamp' or 'cellar__lamp'?"
     );
+    // Found they are under the names of the hint.
+    for name in ["attic__lamp", "cellar__lamp"] {
+        let outcome = executor.execute(ToolCall::new(name, json!({}))).await;
+        assert!(outcome.is_success(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other() {
+    let manager = manager_of([]);
+    shared(&manager);
+    let source = |name: &str| manager.find(name).unwrap().definition().source().clone();
+    assert_eq!(source("lamp"), Source::Mcp("attic".to_owned()));
+    assert_eq!(source("cellar__lamp"), Source::Mcp("cellar".to_owned()));
+    manager.remove(&Source::Mcp("attic".to_owned()));
+    assert_eq!(source("lamp"), Source::Mcp("cellar".to_owned()));
+    // Behind a local tool of that name it is found by the name on its server no more, and by the long one still.
+    manager.add(echo(open("lamp").source(Source::Mock)));
+    assert_eq!(source("lamp"), Source::Mock);
+    assert_eq!(source("cellar__lamp"), Source::Mcp("cellar".to_owned()));
 }
 
 #[test]
 fn tm6_a_definition_without_a_name_a_description_or_an_object_schema_is_refused() {
     let object = || json!({ "type": "object" });
-    let long = "x".repeat(129);
     for (name, description, parameters, expected) in [
         ("", "d", object(), "tool name '' is empty".to_owned()),
-        (&*long, "d", object(), format!("tool name '{long}' is longer than 128 characters")),
-        ("a b", "d", object(), "tool name 'a b' may only have letters, digits and _ - . / :".to_owned()),
-        ("a\nb", "d", object(), r"tool name 'a\nb' may only have letters, digits and _ - . / :".to_owned()),
-        ("$(id)", "d", object(), "tool name '$(id)' may only have letters, digits and _ - . / :".to_owned()),
+        (" \t", "d", object(), r"tool name ' \t' is empty".to_owned()),
+        ("a\nb", "d", object(), r"tool name 'a\nb' has characters that can't be seen: control or invisible ones".to_owned()),
         ("t", "", object(), "tool 't' has no description".to_owned()),
         ("t", " \n\t", object(), "tool 't' has no description".to_owned()),
         ("t", "d", Value::Null, "parameters of tool 't': must be a JSON Schema object, not null".to_owned()),
@@ -267,23 +298,6 @@ fn tm6_a_definition_without_a_name_a_description_or_an_object_schema_is_refused(
         let error = ToolDefinition::builder(name, description, parameters).build().unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-}
-
-#[test]
-fn tm6_the_rest_still_load() {
-    let definitions = [
-        open("good"),
-        open(""),
-        with_schema("bad", Value::Null),
-        ToolDefinition::builder("mute", "", json!({ "type": "object" })),
-        open("fine"),
-    ];
-    let built: Vec<Result<ToolDefinition, DefinitionError>> = definitions
-        .into_iter()
-        .map(toolgate_core::DefinitionBuilder::build)
-        .collect();
-    let loaded: Vec<&str> = built.iter().flatten().map(ToolDefinition::name).collect();
-    assert_eq!(loaded, ["good", "fine"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod damage;
 mod disk;
+mod documented;
 mod forms;
 mod kill;
 mod opening;

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use toolgate_core::{Origin, Source, ToolCall, ToolError, ToolOutput};
+use toolgate_core::{Origin, Scope, Source, ToolCall, ToolError, ToolOutput};
 use toolgate_journal::{Filter, JournalError, Position};
 
 use crate::support::{House, all, answering, any, echo, executor_of, filtered, hanging, scripted};
@@ -223,4 +223,54 @@ async fn a_page_of_what_may_be_shown_is_full_however_many_calls_lie_between() {
         assert!(calls.iter().all(|call| call.tool == "echo"));
         assert!(calls.is_sorted_by(|newer, older| newer.id > older.id));
     }
+}
+
+#[tokio::test]
+async fn calls_are_found_by_who_made_them() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    let call = || ToolCall::new("echo", json!({}));
+    let kitchen = call().scope(Scope::default().of("kitchen"));
+    let (by_token, by_command) = (kitchen.id().to_string(), call());
+    let without = by_command.id().to_string();
+    executor.execute(kitchen).await;
+    executor.execute(by_command).await;
+    let command = house.calls()[0].command.clone().unwrap();
+    let short = command.strip_prefix("toolgate ").unwrap_or(&command);
+    for (caller, expected) in [
+        ("kitchen", vec![&by_token]),
+        (&*command, vec![&without]),
+        (short, vec![&without]),
+        ("bath", vec![]),
+    ] {
+        let found = filtered(|filter| filter.caller = Some(caller.to_owned()));
+        let found = house.reader().calls(&found).unwrap();
+        let found: Vec<&String> = found.iter().map(|call| &call.id).collect();
+        assert_eq!(found, expected, "{caller}");
+    }
+    journal.close().await;
+}
+
+#[tokio::test]
+async fn so_many_digits_name_a_call_as_tell_it_from_all_others() {
+    let house = House::new();
+    let journal = house.journal();
+    let executor = executor_of(&journal, [echo()]);
+    // All within a moment, so that some share their millisecond.
+    let calls: Vec<ToolCall> = (0..50).map(|_| ToolCall::new("echo", json!({}))).collect();
+    let ids: Vec<String> = calls.iter().map(|call| call.id().to_string()).collect();
+    for call in calls {
+        executor.execute(call).await;
+    }
+    let reader = house.reader();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    // One alone in its list is told from those that are not listed, too.
+    for (id, digits) in ids.iter().zip(reader.distinct_digits(&ids).unwrap()) {
+        assert_eq!(reader.distinct_digits(&[id]).unwrap(), [digits]);
+        assert!(digits <= 17, "{id}: {digits}");
+        let found = reader.call(&id[..digits.max(12)]).unwrap().unwrap();
+        assert_eq!(found.summary.id, *id);
+    }
+    journal.close().await;
 }

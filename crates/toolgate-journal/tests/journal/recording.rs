@@ -46,7 +46,7 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
     assert_eq!(
         summary,
         json!({
-            "id": id, "tool": "zwave__switch", "source": "mcp:zwave", "server": "zwave", "origin": "chat",
+            "id": id, "tool": "zwave__switch", "source": "mcp:zwave", "server": "zwave", "origin": "chat", "command": "test",
             "started_at": started_at, "duration_ms": summary["duration_ms"], "outcome": "success", "success": true,
             "arguments": { "deviceName": "Lamp" }, "result_bytes": 29,
         })

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toolgate_core::{Redactor, Source, Tools, escape};
 
+use super::broken_cache;
 use crate::{Connection, ServerSettings};
 
 /// How much of stderr is shown.
@@ -11,6 +12,9 @@ const LINES: usize = 20;
 const BYTES: usize = 4096;
 /// The longest thing else that is shown, such as a URL.
 const LONGEST: usize = 500;
+
+/// The server that ships with Toolgate. It is of no use without a broker, and nearly always it is the broker that is missing.
+const ZWAVE: &str = "zwave-mcp-server";
 
 /// Everything the block is filled in with.
 pub(crate) struct Block<'a> {
@@ -59,23 +63,44 @@ impl Block<'_> {
     }
 
     fn check(&self) -> String {
-        if let Some(check) = &self.settings.check {
-            return self.redactor.line(check, LONGEST);
+        what_to_check(self.settings, self.stderr, self.file, self.redactor)
+    }
+}
+
+/// What a person should look at when a server does not start: the configured `check`, else what its stderr or its settings
+/// suggest. `file` is where it is configured.
+pub fn what_to_check(
+    settings: &ServerSettings,
+    stderr: &[String],
+    file: Option<&Path>,
+    redactor: &Redactor,
+) -> String {
+    let broken = match &settings.connection {
+        Connection::Stdio(program) => broken_cache::advice(program, stderr),
+        Connection::Http { .. } => None,
+    };
+    if let Some(broken) = broken {
+        return redactor.line(&broken, LONGEST);
+    }
+    if let Some(check) = &settings.check {
+        return redactor.line(check, LONGEST);
+    }
+    let name = escape(&settings.name);
+    let file = match file {
+        Some(file) => escape(&file.display().to_string()),
+        None => "the configuration".to_owned(),
+    };
+    match &settings.connection {
+        Connection::Stdio(program) if program.runs(ZWAVE) => {
+            format!("MQTT broker running, {ZWAVE} installed")
         }
-        let name = escape(&self.settings.name);
-        let file = match self.file {
-            Some(file) => escape(&file.display().to_string()),
-            None => "the configuration".to_owned(),
-        };
-        match &self.settings.connection {
-            Connection::Stdio(program) => {
-                let command = self.redactor.line(&program.command, LONGEST);
-                format!("'{command}' installed and on the PATH, settings of '{name}' in {file}")
-            }
-            Connection::Http { url, .. } => {
-                let url = self.redactor.line(&without_login(url), LONGEST);
-                format!("{url} reachable, headers of '{name}' in {file}")
-            }
+        Connection::Stdio(program) => {
+            let command = redactor.line(&program.command, LONGEST);
+            format!("'{command}' installed and on the PATH, settings of '{name}' in {file}")
+        }
+        Connection::Http { url, .. } => {
+            let url = redactor.line(&without_login(url), LONGEST);
+            format!("{url} reachable, headers of '{name}' in {file}")
         }
     }
 }

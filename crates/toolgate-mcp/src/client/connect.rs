@@ -1,15 +1,18 @@
 //! From settings to a connection that is ready for calls.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use toolgate_core::Redactor;
 use tracing::debug;
 
+use super::chain::Chain;
 use super::diagnostics::Diagnostics;
 use super::greeting::{self, Disagreement, explain};
 use super::http::{self, Http};
@@ -20,7 +23,7 @@ use super::questions::Questions;
 use super::session::{Failure, Request, Session};
 use super::stdio::{self, Stdio};
 use super::tool;
-use super::transport::{End, Status, TransportError};
+use super::transport::{End, Status, Transport, TransportError};
 use crate::{Connection, Era, EraChoice, Headers, Program, ServerSettings};
 
 /// The longest a server on HTTP is waited for to say that it is not of the modern era.
@@ -38,6 +41,8 @@ pub(crate) struct ConnectError {
     pub(crate) stderr: Vec<String>,
     /// Trying again will not help until something is changed: 401, 403, 404.
     pub(crate) hopeless: bool,
+    /// The program could not even be started.
+    pub(crate) not_started: bool,
 }
 
 /// Makes real connections.
@@ -55,6 +60,8 @@ struct Known {
     diagnostics: Arc<Diagnostics>,
     /// The era that worked.
     era: Option<Era>,
+    /// Cancelled once nothing is left of its latest process.
+    gone: Option<CancellationToken>,
 }
 
 impl Dialer {
@@ -63,9 +70,14 @@ impl Dialer {
         questions: Questions,
         redactor: Redactor,
         max_message: usize,
+        file: Option<&Path>,
     ) -> Self {
         Self {
-            stdio: stdio::Shared { guard, max_message },
+            stdio: stdio::Shared {
+                guard,
+                max_message,
+                chain: Chain::inherited().continued(file),
+            },
             http: Arc::new(http::Shared::new(max_message)),
             questions: Arc::new(questions),
             redactor,
@@ -104,6 +116,7 @@ impl Dialer {
         let known = all.entry(server.to_owned()).or_insert_with(|| Known {
             diagnostics: Diagnostics::new(server, self.redactor.clone()),
             era: None,
+            gone: None,
         });
         change(known);
         known.clone()
@@ -118,6 +131,14 @@ impl Reach for Dialer {
         patience: Duration,
     ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
         Box::pin(self.dial(settings, link, patience))
+    }
+
+    fn cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {
+            if let Some(gone) = self.known(server, |_| {}).gone {
+                gone.cancelled().await;
+            }
+        })
     }
 
     fn vitals(&self, server: &str) -> Vitals {
@@ -157,13 +178,23 @@ impl Attempt<'_> {
             &self.dialer.stdio,
             diagnostics,
             session.inbox(),
+            self.settings.is_package_runner(),
         )
-        .map_err(|error| self.error(error.0, false))?;
-        let pid = process.pid();
-        session.connect(process);
+        .map_err(|error| ConnectError {
+            not_started: true,
+            ..self.error(error.0, false)
+        })?;
+        self.dialer.known(&self.settings.name, |known| {
+            known.gone = Some(process.gone());
+        });
+        session.connect(Arc::clone(&process) as Arc<dyn Transport>);
         let capabilities = self.dialer.questions.capabilities();
         let greeting = greeting::greet_process(&session, self.choice, &capabilities);
-        self.finish(&session, Some(pid), greeting).await
+        let reached = self.finish(&session, Some(process.pid()), greeting).await;
+        if reached.is_ok() {
+            process.installed();
+        }
+        reached
     }
 
     async fn visit(&self, url: &str, headers: &Headers) -> Result<Reached, ConnectError> {
@@ -199,7 +230,10 @@ impl Attempt<'_> {
     }
 
     fn session(&self) -> Arc<Session> {
-        Session::new(&self.settings.name, Arc::clone(&self.dialer.questions))
+        Session::new(
+            Arc::clone(self.diagnostics),
+            Arc::clone(&self.dialer.questions),
+        )
     }
 
     /// Handshake and first listing. Whatever fails, nothing is left behind.
@@ -271,6 +305,7 @@ impl Attempt<'_> {
             reason,
             stderr: Vec::new(),
             hopeless,
+            not_started: false,
         }
     }
 }
@@ -310,6 +345,10 @@ struct Live {
 impl Peer for Live {
     fn era(&self) -> Era {
         self.era
+    }
+
+    fn revision(&self) -> Option<String> {
+        self.session.revision()
     }
 
     fn pid(&self) -> Option<u32> {

@@ -1,15 +1,15 @@
-//! What a server said that was no message: kept for reports, across restarts.
+//! What a server said that nobody can use: kept for reports across restarts, and kept from flooding the log.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::Redactor;
+use toolgate_core::{Redactor, bounded, escape};
 
 use super::stdio::stderr::Ring;
 
-/// This many stray lines are logged per [`WINDOW`], and this many are kept.
+/// This many of each [`Noise`] are logged per [`WINDOW`], and this many stray lines are kept.
 const SHOWN: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 /// How much of a stray line is looked at, and how much of that is shown.
@@ -27,15 +27,32 @@ pub(crate) struct Diagnostics {
 struct State {
     polluted: u64,
     last: VecDeque<String>,
-    window: Option<Window>,
+    windows: HashMap<Noise, Window>,
     stderr: Arc<Ring>,
 }
 
-/// The minute in which stray lines are counted for the log.
+/// What a server may say without end. Each kind is logged and counted by itself, so that none hides another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Noise {
+    /// A line on stdout that is not a message.
+    Line,
+    UnknownAnswer,
+    LateAnswer,
+    /// Progress of a call that isn't open.
+    Progress,
+    Notification,
+    Sampling,
+    /// A question to a person, where nobody is there to answer.
+    Elicitation,
+    /// Asked while too many of the server's requests are open.
+    Request,
+}
+
+/// The minute in which one kind is counted for the log.
 #[derive(Clone, Copy)]
 struct Window {
     began: Instant,
-    lines: usize,
+    count: usize,
 }
 
 impl Diagnostics {
@@ -89,40 +106,94 @@ impl Diagnostics {
             state.last.pop_front();
         }
         state.last.push_back(content.clone());
-        let window = state.count(Instant::now());
         drop(state);
-        let lines = window.lines;
-        if lines <= SHOWN {
+        if self.is_logged(Noise::Line) {
             tracing::error!(
                 server = self.server,
                 content,
                 bytes,
                 "a line on the server's stdout is no MCP message"
             );
-        } else if lines == SHOWN + 1 {
-            self.count_at(window.began + WINDOW);
         }
     }
 
-    /// Says at the end of the minute how many lines were not logged.
-    fn count_at(self: &Arc<Self>, end: Instant) {
-        let diagnostics = Arc::downgrade(self);
-        tokio::spawn(async move {
-            tokio::time::sleep_until(end).await;
-            if let Some(diagnostics) = diagnostics.upgrade() {
-                diagnostics.say_count();
+    /// Takes note of a message that is dropped or declined. `detail` is the server's own word for it.
+    pub(super) fn ignored(self: &Arc<Self>, noise: Noise, detail: &str) {
+        // Escaping a flood would cost more than reading it.
+        if !self.is_logged(noise) {
+            return;
+        }
+        let server = &self.server;
+        let detail = escape(&bounded(detail, LONGEST));
+        match noise {
+            Noise::Line => {}
+            Noise::UnknownAnswer => {
+                tracing::warn!(server, id = %detail, "answer to a question nobody asked, dropped");
             }
-        });
+            Noise::LateAnswer => tracing::debug!(server, id = %detail, "late answer dropped"),
+            Noise::Progress => {
+                tracing::debug!(server, id = %detail, "progress of no open call, dropped");
+            }
+            Noise::Notification => {
+                tracing::debug!(server, method = %detail, "notification ignored");
+            }
+            Noise::Sampling => {
+                tracing::info!(server, "asked for a model's help, which is not offered");
+            }
+            Noise::Elicitation => {
+                tracing::info!(server, "asked a question, and nobody is there to answer");
+            }
+            Noise::Request => {
+                tracing::debug!(server, method = %detail, "too many open questions: dropped");
+            }
+        }
     }
 
-    fn say_count(&self) {
-        let window = self.state().window.take();
-        let lines = window.map_or(0, |window| window.lines - SHOWN);
-        tracing::error!(
-            server = self.server,
-            lines,
-            "more lines on the server's stdout are no MCP messages"
-        );
+    /// Counts one more. False if there were enough of its kind in this minute; how many is told at its end.
+    fn is_logged(self: &Arc<Self>, noise: Noise) -> bool {
+        let window = self.state().count(noise, Instant::now());
+        if window.count == SHOWN + 1 {
+            let diagnostics = Arc::downgrade(self);
+            tokio::spawn(async move {
+                tokio::time::sleep_until(window.began + WINDOW).await;
+                if let Some(diagnostics) = diagnostics.upgrade() {
+                    diagnostics.say_count(noise);
+                }
+            });
+        }
+        window.count <= SHOWN
+    }
+
+    fn say_count(&self, noise: Noise) {
+        let window = self.state().windows.remove(&noise);
+        let more = window.map_or(0, |window| window.count - SHOWN);
+        let server = &self.server;
+        match noise {
+            Noise::Line => tracing::error!(
+                server,
+                lines = more,
+                "more lines on the server's stdout are no MCP messages"
+            ),
+            Noise::UnknownAnswer => tracing::warn!(
+                server,
+                messages = more,
+                "more answers to questions nobody asked, dropped"
+            ),
+            Noise::Sampling | Noise::Elicitation => tracing::info!(
+                server,
+                kind = ?noise,
+                messages = more,
+                "more of the server's questions declined"
+            ),
+            Noise::LateAnswer | Noise::Progress | Noise::Notification | Noise::Request => {
+                tracing::debug!(
+                    server,
+                    kind = ?noise,
+                    messages = more,
+                    "more of the server's messages dropped"
+                );
+            }
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,20 +202,18 @@ impl Diagnostics {
 }
 
 impl State {
-    /// One more line.
-    fn count(&mut self, now: Instant) -> Window {
-        // A window with lines that were not logged ends when their number is.
-        let over = |window: &Window| window.lines <= SHOWN && now - window.began >= WINDOW;
-        let mut window = match self.window {
-            Some(window) if !over(&window) => window,
-            _ => Window {
-                began: now,
-                lines: 0,
-            },
+    fn count(&mut self, noise: Noise, now: Instant) -> Window {
+        let fresh = Window {
+            began: now,
+            count: 0,
         };
-        window.lines += 1;
-        self.window = Some(window);
-        window
+        let window = self.windows.entry(noise).or_insert(fresh);
+        // A window in which something was not logged ends when its number is.
+        if window.count <= SHOWN && now - window.began >= WINDOW {
+            *window = fresh;
+        }
+        window.count += 1;
+        *window
     }
 }
 
@@ -183,16 +252,52 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn mc1_five_lines_a_minute_are_logged_with_content_and_the_rest_as_a_number() {
+    fn logging() -> (Log, tracing::subscriber::DefaultGuard) {
         let log = Log::default();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(log.clone())
+            .with_max_level(tracing::Level::DEBUG)
             .with_ansi(false)
             .without_time()
             .with_target(false)
             .finish();
-        let _default = tracing::subscriber::set_default(subscriber);
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn useless_messages_are_told_once_a_minute_for_each_kind() {
+        let (log, _default) = logging();
+        let diagnostics = Diagnostics::new("time", Redactor::default());
+        let kinds = [
+            Noise::UnknownAnswer,
+            Noise::LateAnswer,
+            Noise::Progress,
+            Noise::Notification,
+            Noise::Sampling,
+            Noise::Elicitation,
+            Noise::Request,
+        ];
+        for kind in kinds {
+            for number in 0..200_000 {
+                diagnostics.ignored(kind, &format!("{number}\u{1b}"));
+            }
+            assert_eq!(log.take().len(), SHOWN, "{kind:?}");
+        }
+        tokio::time::sleep(WINDOW).await;
+        tokio::task::yield_now().await;
+        let told = log.take();
+        assert_eq!(told.len(), kinds.len(), "{told:?}");
+        assert!(
+            told.iter().all(|line| line.contains("messages=199995")),
+            "{told:?}"
+        );
+        diagnostics.ignored(Noise::UnknownAnswer, "1");
+        assert_eq!(log.take().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mc1_five_lines_a_minute_are_logged_with_content_and_the_rest_as_a_number() {
+        let (log, _default) = logging();
         let diagnostics = Diagnostics::new("time", Redactor::new(["hunter2".to_owned()]));
         for number in 1..=1000 {
             diagnostics.quarantine(format!("line {number} hunter2\u{1b}").as_bytes(), 9);

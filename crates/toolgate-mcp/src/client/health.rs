@@ -10,7 +10,7 @@ use super::status::{Roster, ServerStatus};
 /// The handler behind `server_health`. Made before the servers, since tools are, and told of them by
 /// [`ServersOptions::health`](crate::ServersOptions); clones are the same service.
 ///
-/// It answers `{"servers": [{"name", "state", "era", "tools", "restarts", "polluted", "error"}]}`, without parameters.
+/// It answers `{"servers": [{"name", "state", "era", "tools", "restarts", "polluted", "error", "health"}]}`, without parameters.
 #[derive(Clone, Default)]
 pub struct ServerHealth {
     roster: Arc<OnceLock<Roster>>,
@@ -47,5 +47,6 @@ fn entry(status: &ServerStatus) -> Value {
         "restarts": status.restarts,
         "polluted": status.polluted,
         "error": status.error,
+        "health": status.health,
     })
 }

@@ -15,6 +15,8 @@ pub(crate) struct Link {
 
 #[derive(Clone)]
 enum State {
+    /// Nobody has needed it yet.
+    Idle,
     Connecting,
     Up(Arc<Session>),
     Down {
@@ -29,6 +31,31 @@ impl Link {
         Self {
             state: watch::Sender::new(State::Connecting),
         }
+    }
+
+    /// Not connected before somebody needs it.
+    pub(crate) fn idle() -> Self {
+        Self {
+            state: watch::Sender::new(State::Idle),
+        }
+    }
+
+    /// The server is needed: an idle one is to be started.
+    pub(crate) fn want(&self) {
+        self.state.send_if_modified(|state| {
+            let is_idle = matches!(state, State::Idle);
+            if is_idle {
+                *state = State::Connecting;
+            }
+            is_idle
+        });
+    }
+
+    /// Returns once somebody needs the server.
+    pub(crate) async fn wanted(&self) {
+        let mut state = self.state.subscribe();
+        // It can't fail: `self` keeps the channel open.
+        drop(state.wait_for(|state| !matches!(state, State::Idle)).await);
     }
 
     /// Calls wait.
@@ -47,7 +74,8 @@ impl Link {
         self.state.send_replace(State::Down { reason, details });
     }
 
-    /// The session, once it is there. Waits while the server is being connected: the caller's deadline is the bound.
+    /// The session, once it is there. Starts an idle server, and waits while it is being connected: the caller's deadline is
+    /// the bound.
     pub(crate) async fn session(&self, tool: &str) -> Result<Arc<Session>, ToolError> {
         let unavailable = |reason: &str, details: &Option<String>| {
             let error = ToolError::unavailable(tool, reason);
@@ -56,10 +84,11 @@ impl Link {
                 None => error,
             }
         };
+        self.want();
         let mut state = self.state.subscribe();
         let settled = state
             .wait_for(|state| match state {
-                State::Connecting => false,
+                State::Idle | State::Connecting => false,
                 // A connection that is over is replaced in a moment; whoever comes before that waits for the next one.
                 State::Up(session) => !session.is_over(),
                 State::Down { .. } => true,
@@ -68,7 +97,9 @@ impl Link {
         match settled.as_deref() {
             Ok(State::Up(session)) => Ok(Arc::clone(session)),
             Ok(State::Down { reason, details }) => Err(unavailable(reason, details)),
-            Ok(State::Connecting) | Err(_) => Err(unavailable("its server was removed", &None)),
+            Ok(State::Idle | State::Connecting) | Err(_) => {
+                Err(unavailable("its server was removed", &None))
+            }
         }
     }
 }

@@ -11,8 +11,8 @@ use super::transport::Lost;
 
 /// Bounds of one server's list. Nobody needs more, and a hostile server gets no further.
 const PAGES: usize = 100;
-const TOOLS: usize = 1000;
-const BYTES: usize = 16 << 20;
+pub(crate) const TOOLS: usize = 1000;
+pub(crate) const BYTES: usize = 16 << 20;
 const LONGEST_CURSOR: usize = 4 << 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 

@@ -77,26 +77,10 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D:
 /// More values than this, and a message of megabytes becomes one of gigabytes in memory.
 const MOST_VALUES: usize = 500_000;
 
-/// How many values a JSON text has at most: one more than there are separators outside of strings.
-fn values(bytes: &[u8]) -> usize {
-    let (mut values, mut inside, mut escaped) = (1, false, false);
-    for byte in bytes {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if inside => escaped = true,
-            b'"' => inside = !inside,
-            b',' | b'[' | b'{' if !inside => values += 1,
-            _ => {}
-        }
-    }
-    values
-}
-
 impl Message {
     /// Reads one message; anything that is not exactly one JSON-RPC 2.0 message is refused.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, NotAMessage> {
-        // Counted only where there could be so many.
-        if bytes.len() > MOST_VALUES && values(bytes) > MOST_VALUES {
+        if toolgate_core::has_more_values(bytes, MOST_VALUES) {
             return Err(NotAMessage::NotJson(format!(
                 "has more than {MOST_VALUES} values"
             )));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use serde_json::Value;
 use toolgate_core::Tool;
 
 use super::connect::ConnectError;
@@ -13,13 +14,17 @@ use crate::{Era, ServerSettings};
 
 /// Makes connections.
 pub(crate) trait Reach: Send + Sync + 'static {
-    /// One attempt: start, handshake and first listing, within `patience`. One that fails or is dropped leaves nothing behind.
+    /// One attempt: start, handshake and first listing, within `patience`. One that fails leaves nothing behind; one that is dropped
+    /// does so once it is [`cleared`](Self::cleared).
     fn reach<'a>(
         &'a self,
         settings: &'a ServerSettings,
         link: &'a Link,
         patience: Duration,
     ) -> BoxFuture<'a, Result<Reached, ConnectError>>;
+
+    /// Returns when nothing is left of earlier attempts.
+    fn cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()>;
 
     /// What a server has said besides answers, as of now, also in attempts that failed.
     fn vitals(&self, server: &str) -> Vitals;
@@ -35,6 +40,8 @@ pub(crate) struct Reached {
 #[derive(Default)]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What the server said of the tools that can be taken, word for word: this is what is remembered.
+    pub(crate) listed: Vec<Value>,
     /// Those that could not be taken, each with the reason.
     pub(crate) refused: Vec<String>,
 }
@@ -53,6 +60,8 @@ pub(crate) struct Vitals {
 pub(crate) trait Peer: Send + Sync + 'static {
     /// How it is spoken to.
     fn era(&self) -> Era;
+    /// The revision of the protocol that was agreed on.
+    fn revision(&self) -> Option<String>;
     /// Its process, if it has one here.
     fn pid(&self) -> Option<u32>;
     /// Lets calls through.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use tracing::info;
 
 use super::message::RpcError;
 
@@ -95,13 +94,10 @@ impl Questions {
             "ping" => Ok(json!({})),
             "roots/list" => Ok(self.list_roots()),
             "elicitation/create" => Ok(self.elicit(server, params).await),
-            "sampling/createMessage" => {
-                info!(server, "asked for a model's help, which is not offered");
-                Err(RpcError::new(
-                    -1,
-                    "Toolgate does not lend its model to servers",
-                ))
-            }
+            "sampling/createMessage" => Err(RpcError::new(
+                -1,
+                "Toolgate does not lend its model to servers",
+            )),
             _ => Err(RpcError::new(-32601, "Method not found")),
         }
     }
@@ -113,7 +109,6 @@ impl Questions {
 
     async fn elicit(&self, server: &str, params: &Value) -> Value {
         let Some(elicitor) = &self.elicitor else {
-            info!(server, "asked a question, and nobody is there to answer");
             return json!({ "action": "decline" });
         };
         let text = |key: &str| params[key].as_str().map(str::to_owned);

@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use toolgate_core::Redactor;
 
+use super::diagnostics::Diagnostics;
 use super::message::{Message, Outgoing};
 use super::session::Session;
-use super::transport::{Inbox, Transport, TransportError};
+use super::transport::{End, Inbox, Transport, TransportError};
 use crate::Era;
 
 /// What the server does with a message.
@@ -33,7 +35,10 @@ impl Scripted {
     pub(crate) fn session(
         script: impl Fn(&str, &Value) -> Does + Send + Sync + 'static,
     ) -> (Arc<Session>, Arc<Self>) {
-        let session = Session::new("house", Arc::default());
+        let session = Session::new(
+            Diagnostics::new("house", Redactor::default()),
+            Arc::default(),
+        );
         let scripted = Arc::new(Self {
             script: Box::new(script),
             inbox: session.inbox(),
@@ -47,6 +52,14 @@ impl Scripted {
     /// Where it delivers.
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().unwrap().clone()
+    }
+
+    /// The server is gone.
+    pub(crate) fn die(&self) {
+        self.inbox.closed(End {
+            status: "exit status 3".to_owned(),
+            stderr: vec!["boom".to_owned()],
+        });
     }
 
     /// The methods of what it was sent, in order.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Redactor, Tool, ToolDefinition};
+use toolgate_core::{Annotations, Redactor, Tool, ToolDefinition, bounded};
 use tracing::warn;
 
 /// How much of each side of a difference is shown.
@@ -13,13 +13,22 @@ const BEFORE: usize = 40;
 /// Tools remembered of one server; beyond, those it does not offer any more are forgotten.
 const MOST: usize = 2000;
 
-/// The tools of one server as they were last seen, also across its restarts.
+/// The tools of one server as they were last seen, also across its restarts and ours.
 #[derive(Default)]
 pub(crate) struct Seen {
     tools: Mutex<HashMap<String, Arc<dyn Tool>>>,
 }
 
 impl Seen {
+    /// These are what the server offered in an earlier run; what was seen in this one counts more.
+    pub(crate) fn recall(&self, tools: &[Arc<dyn Tool>]) {
+        let mut seen = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in tools {
+            let name = tool.definition().original_name().to_owned();
+            seen.entry(name).or_insert_with(|| Arc::clone(tool));
+        }
+    }
+
     /// Remembers these, with a WARN for each that is another than before.
     pub(crate) fn look(&self, server: &str, tools: &[Arc<dyn Tool>], redactor: &Redactor) {
         let mut seen = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +37,8 @@ impl Seen {
             let old = seen.insert(new.original_name().to_owned(), Arc::clone(tool));
             let change = old.and_then(|old| difference(old.definition(), new, redactor));
             if let Some(change) = change {
-                warn!(server, tool = new.original_name(), %change, "an MCP tool is not what it was: see that you still trust it");
+                let tool = bounded(new.name(), SHOWN);
+                warn!(server, tool, %change, "an MCP tool is not what it was: see that you still trust it");
             }
         }
         if seen.len() > MOST {
@@ -57,7 +67,28 @@ fn difference(old: &ToolDefinition, new: &ToolDefinition, redactor: &Redactor) -
         let (old, new) = (old.parameters().to_string(), new.parameters().to_string());
         changes.push(side_by_side("schema", &old, &new));
     }
+    if old.annotations() != new.annotations() {
+        let (old, new) = (hints(old.annotations()), hints(new.annotations()));
+        changes.push(format!("annotations: {old} → {new}"));
+    }
     (!changes.is_empty()).then(|| changes.join("; "))
+}
+
+/// What a tool says of its effects, as the protocol names it.
+fn hints(said: Annotations) -> String {
+    let hints = [
+        ("readOnlyHint", said.read_only),
+        ("destructiveHint", said.destructive),
+        ("idempotentHint", said.idempotent),
+        ("openWorldHint", said.open_world),
+    ];
+    let hints = hints
+        .into_iter()
+        .filter_map(|(name, hint)| Some(format!("{name}={}", hint?)));
+    match hints.collect::<Vec<_>>() {
+        none if none.is_empty() => "none".to_owned(),
+        some => some.join(" "),
+    }
 }
 
 /// Both texts from shortly before where they part.
@@ -76,6 +107,27 @@ mod tests {
     fn definition(description: &str, parameters: Value) -> ToolDefinition {
         let builder = ToolDefinition::builder("t", description, parameters);
         builder.build().unwrap()
+    }
+
+    /// A tool that only looked and may now destroy something is another one, whatever its description says.
+    #[test]
+    fn a_change_of_what_a_tool_says_of_its_effects_is_a_difference() {
+        let tool = |annotations| {
+            let builder = ToolDefinition::builder("t", "Same", json!({ "type": "object" }));
+            builder.annotations(annotations).build().unwrap()
+        };
+        let mut destructive = Annotations::default();
+        destructive.destructive = Some(true);
+        let told = |old, new| difference(&tool(old), &tool(new), &Redactor::default());
+        assert_eq!(told(destructive, destructive), None);
+        assert_eq!(
+            told(Annotations::READ_ONLY, destructive).unwrap(),
+            "annotations: readOnlyHint=true destructiveHint=false idempotentHint=true → destructiveHint=true"
+        );
+        assert_eq!(
+            told(destructive, Annotations::default()).unwrap(),
+            "annotations: destructiveHint=true → none"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod turns;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
@@ -23,7 +23,10 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::escape;
 use tracing::{debug, error, info, warn};
 
+use super::catalogue::Catalogue;
 use super::connect::ConnectError;
+use super::health_check::{HealthCheck, health_tool};
+use super::install_lock::InstallLock;
 use super::link::Link;
 use super::peer::{Offer, Peer, Reached};
 use super::seen::Seen;
@@ -36,12 +39,10 @@ use crate::retry::{RetryPolicy, Starts};
 
 /// So long a server must stay up before its earlier failures are forgotten.
 const HEALTHY: Duration = Duration::from_secs(60);
-/// A slow retry has this many times the patience of a first attempt: a download may be what takes so long.
-const SLOW_PATIENCE: u32 = 6;
 /// What an attempt may take to clean up after itself, besides its patience.
 const CLEANUP: Duration = Duration::from_secs(10);
-/// So long a start counts against the number of starts at once.
-const SLOT: Duration = Duration::from_secs(1);
+/// The same where a download may have to be taken back.
+const CLEANUP_OF_DOWNLOAD: Duration = Duration::from_secs(5 * 60 + 20);
 /// Lists are asked for no more often than this.
 const BETWEEN_LISTINGS: Duration = Duration::from_secs(1);
 /// After a list that did not come, it is asked for again.
@@ -65,6 +66,8 @@ pub(super) struct Server {
     pub(super) orders: mpsc::Receiver<Order>,
     pub(super) starts: Starts,
     pub(super) course: Course,
+    /// What is being written to the catalogue.
+    pub(super) writing: Option<JoinHandle<()>>,
 }
 
 /// Where it stands between well and given up.
@@ -97,6 +100,12 @@ impl Server {
             drop(previous.await);
         }
         let stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            // Nothing was started, so there is nothing to take back.
+            () = stop.cancelled() => return self.stopped_idle(),
+            () = self.needed() => {}
+        }
         let mut panics = Starts::new(&RetryPolicy::default());
         loop {
             let life = AssertUnwindSafe(self.live()).catch_unwind();
@@ -123,6 +132,15 @@ impl Server {
         self.end().await;
     }
 
+    /// Returns once somebody needs it.
+    async fn needed(&mut self) {
+        tokio::select! {
+            () = self.link.wanted() => {}
+            Some(order) = self.orders.recv() => self.ordered(order),
+        }
+        self.board.begin();
+    }
+
     async fn live(&mut self) -> Infallible {
         loop {
             match self.attempt().await {
@@ -147,31 +165,41 @@ impl Server {
             facts.attempts = attempt;
             facts.next_try = None;
         });
-        let patience = match self.course.failed {
-            true => self.settings().start_timeout.saturating_mul(SLOW_PATIENCE),
-            false => self.settings().start_timeout,
+        let first_start = self.board.is_first_start();
+        let patience = self.settings().start_limit(first_start, self.course.failed);
+        let cleanup = match self.settings().is_package_runner() {
+            true => CLEANUP_OF_DOWNLOAD,
+            false => CLEANUP,
         };
-        let slot = Arc::clone(&self.shared.slots).acquire_owned().await.ok();
+        // Two that install the same package at once break it.
+        self.shared.reach.cleared(&self.settings().name).await;
+        let install_lock = match first_start {
+            true => self.install_lock().await,
+            false => None,
+        };
         self.starts.count();
         let began = Instant::now();
         let settings = &self.board.settings;
         let reach = self.shared.reach.reach(settings, &self.link, patience);
-        let mut reach = std::pin::pin!(timeout(patience + CLEANUP, reach));
-        // A slow one gives its slot to the next.
-        let answer = match timeout(SLOT, &mut reach).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                drop(slot);
-                reach.await
-            }
-        };
+        let answer = timeout(patience + cleanup, reach).await;
         let reached = answer.unwrap_or_else(|_| Err(overdue(patience)))?;
+        if let Some(lock) = install_lock {
+            lock.finish();
+        }
         Ok((reached, began.elapsed()))
+    }
+
+    async fn install_lock(&self) -> Option<InstallLock> {
+        let package = self.settings().package_folder()?;
+        let path = self.shared.options.catalogue.install_lock(&package)?;
+        let (server, reach) = (&self.settings().name, &self.shared.reach);
+        Some(InstallLock::acquire(&path, server, reach).await)
     }
 
     /// The delay of the policy, and what the starts of the last minute add to it.
     async fn wait(&mut self) {
-        let (policy, attempt) = (&self.shared.options.retry, self.course.used);
+        let (policy, attempt) = (self.shared.retry(), self.course.used);
+        self.starts.allow(&policy);
         let delay = match self.course.failed {
             true if self.course.hopeless => policy.slowest_delay(),
             true => policy.slow_delay(attempt),
@@ -225,26 +253,50 @@ impl Server {
         });
     }
 
-    fn offer(&self, offer: Offer) {
+    fn offer(&mut self, offer: Offer) {
         let redactor = &self.shared.options.redactor;
         self.seen
             .look(&self.settings().name, &offer.tools, redactor);
         let (tools, refused) = (offer.tools.len(), offer.refused);
+        let health_tool = health_tool(self.settings(), &offer.tools);
         self.shelf.offer(offer.tools);
         self.board.update(|facts| {
             facts.tools = tools;
             facts.refused = refused;
+            facts.listed_at = Some(SystemTime::now());
+            facts.health_tool = health_tool;
         });
+        let listed = offer.listed;
+        self.write(move |catalogue, settings| catalogue.remember(settings, &listed));
+    }
+
+    /// Writes to the catalogue, one after the other and beside everything else; the end of all servers waits for it.
+    fn write(&mut self, work: impl FnOnce(&Catalogue, &ServerSettings) + Send + 'static) {
+        let catalogue = self.shared.options.catalogue.clone();
+        if !catalogue.remembers(self.settings()) {
+            return;
+        }
+        let board = Arc::clone(&self.board);
+        let before = self.writing.take();
+        self.writing = Some(self.shared.writes.spawn(async move {
+            if let Some(before) = before {
+                drop(before.await);
+            }
+            let work = move || work(&catalogue, &board.settings);
+            drop(tokio::task::spawn_blocking(work).await);
+        }));
     }
 
     /// Follows a connected server until it is lost.
     async fn serve(&mut self, peer: &dyn Peer) -> Loss {
         let mut listed = Instant::now();
         let mut due = None;
+        let mut health = std::pin::pin!(self.health_check().run());
         loop {
             tokio::select! {
                 end = peer.ended() => return Loss::Died(end),
                 Some(order) = self.orders.recv() => return Loss::Ordered(order),
+                never = &mut health => match never {},
                 // A storm of changes is one change: nobody listens until the list is asked for.
                 () = peer.tools_changed(), if due.is_none_or(|due| due > listed + BETWEEN_LISTINGS) => due = Some(listed + BETWEEN_LISTINGS),
                 () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
@@ -260,9 +312,17 @@ impl Server {
         }
     }
 
+    fn health_check(&self) -> HealthCheck {
+        HealthCheck {
+            board: Arc::clone(&self.board),
+            executor: self.shared.health_executor.subscribe(),
+            redactor: self.shared.options.redactor.clone(),
+        }
+    }
+
     /// True if the tools are known again.
-    fn listed_again(&self, offer: Result<Offer, String>) -> bool {
-        let name = &self.settings().name;
+    fn listed_again(&mut self, offer: Result<Offer, String>) -> bool {
+        let name = self.settings().name.clone();
         match offer {
             Ok(offer) => {
                 info!(server = %name, tools = offer.tools.len(), "MCP server changed its tools");
@@ -313,28 +373,47 @@ impl Server {
     }
 
     async fn end(&mut self) {
-        let reason = format!("its server '{}' was stopped", escape(&self.settings().name));
+        let reason = self.stopped();
         self.leave(ServerState::Stopped, &reason).await;
+    }
+
+    fn stopped_idle(&mut self) {
+        self.link.down(self.stopped(), None);
+        self.board.update(|facts| {
+            facts.state = ServerState::Stopped;
+            facts.settled = true;
+        });
+        self.answer(false);
+    }
+
+    fn stopped(&self) -> String {
+        format!("its server '{}' was stopped", escape(&self.settings().name))
     }
 
     /// Tools first, so that no call comes any more; then those that wait; then the server.
     async fn leave(&mut self, state: ServerState, reason: &str) {
-        // A server that was stopped is not known any more.
-        let why = (state == ServerState::Failed).then_some(reason);
-        self.shelf.clear(why);
+        // Only a server that was stopped is not known any more.
+        let is_stopped = state == ServerState::Stopped;
+        match is_stopped {
+            true => self.shelf.clear(),
+            false => self.shelf.fail(reason),
+        }
         self.link.down(reason, None);
         let mut peer = None;
         self.board.update(|facts| {
             peer = facts.peer.take();
             facts.state = state;
             facts.settled = true;
-            facts.tools = 0;
+            if is_stopped {
+                facts.tools = 0;
+            }
             facts.next_try = None;
         });
         self.answer(false);
         if let Some(peer) = peer {
             drop(timeout(CLEANUP, peer.close()).await);
         }
+        self.shared.reach.cleared(&self.settings().name).await;
     }
 
     fn settings(&self) -> &ServerSettings {
@@ -350,5 +429,6 @@ fn overdue(patience: Duration) -> ConnectError {
         ),
         stderr: Vec::new(),
         hopeless: false,
+        not_started: false,
     }
 }

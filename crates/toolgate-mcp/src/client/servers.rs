@@ -1,36 +1,46 @@
 //! All servers: what the configuration says becomes what runs.
 
+mod health_watch;
+mod lookup;
+mod member;
+mod options;
+mod prospects;
+
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join_all};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use arc_swap::ArcSwap;
+use futures::future::join_all;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_core::{Rank, Redactor, Source, ToolManager, escape};
+use tokio_util::task::TaskTracker;
+use toolgate_core::{Rank, ToolExecutor, ToolManager, escape};
 use tracing::{info, warn};
 
+use super::catalogue::RememberedFailure;
 use super::connect::Dialer;
-use super::health::ServerHealth;
 use super::link::Link;
 use super::peer::Reach;
-use super::questions::{Elicitor, Questions};
+use super::questions::Questions;
 
 use super::seen::Seen;
-use super::server::{Course, Order, Server};
+use super::server::{Course, Server};
 use super::shelf::Shelf;
-use super::status::{Board, Roster, ServerStatus};
-use super::stdio::MAX_MESSAGE;
-use super::stdio::guard::Guard;
+use super::status::{Roster, ServerState, ServerStatus};
 use crate::retry::Starts;
-use crate::{Readiness, RetryPolicy, ServerSettings};
+use crate::{RetryPolicy, ServerSettings};
 
-/// Starts at the same time.
-const STARTS_AT_ONCE: usize = 8;
+use member::{Life, Member, Members};
+pub use options::ServersOptions;
+
 /// How long an orderly end may take.
 const STOP: Duration = Duration::from_secs(10);
+/// The same while a package manager cleans up after a download that was interrupted. npm needs up to half a minute, and
+/// whoever ends this program, such as systemd, may kill what is left of its children with it.
+const STOP_DOWNLOAD: Duration = Duration::from_secs(60);
 /// Orders that may wait for one server; more are for the same thing.
 const ORDERS: usize = 8;
 
@@ -41,35 +51,17 @@ pub struct Servers {
     inner: Arc<Inner>,
 }
 
-/// What all servers have in common.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct ServersOptions {
-    /// When a server that does not connect is tried again.
-    pub retry: RetryPolicy,
-    /// Takes secrets out of what servers say.
-    pub redactor: Redactor,
-    /// Where the servers are configured, for a person to look.
-    pub file: Option<PathBuf>,
-    /// Ends the servers if this program is killed.
-    pub guard: Guard,
-    /// Answers what servers ask of a person; without one, such questions are declined.
-    pub elicitor: Option<Arc<dyn Elicitor>>,
-    /// Folders that servers may ask for.
-    pub roots: Vec<PathBuf>,
-    /// The largest message that is read from a server, in bytes.
-    pub max_message: usize,
-    /// The service that reports on these servers.
-    pub health: ServerHealth,
-}
-
 /// What each server's task needs.
 pub(super) struct Shared {
     pub(super) manager: Arc<ToolManager>,
     pub(super) options: ServersOptions,
+    retry: ArcSwap<RetryPolicy>,
     pub(super) reach: Arc<dyn Reach>,
-    pub(super) slots: Arc<Semaphore>,
+    /// What is being written to the catalogue.
+    pub(super) writes: TaskTracker,
     pub(super) roster: Roster,
+    /// What asks health tools; none as long as nobody wants to know.
+    pub(super) health_executor: watch::Sender<Option<ToolExecutor>>,
 }
 
 struct Inner {
@@ -77,51 +69,6 @@ struct Inner {
     members: Mutex<Members>,
     all: CancellationToken,
     _end_with_the_last_handle: DropGuard,
-}
-
-#[derive(Default)]
-struct Members {
-    /// In the order of the configuration.
-    list: Vec<Member>,
-    /// Tasks on their way out, by server: the next one of the name waits for it.
-    leaving: HashMap<String, JoinHandle<()>>,
-}
-
-struct Member {
-    board: Arc<Board>,
-    shelf: Arc<Shelf>,
-    seen: Arc<Seen>,
-    rank: Rank,
-    /// None if it is disabled.
-    life: Option<Life>,
-}
-
-struct Life {
-    stop: CancellationToken,
-    orders: mpsc::Sender<Order>,
-    task: JoinHandle<()>,
-}
-
-impl ServersOptions {
-    /// The usual ones.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl Default for ServersOptions {
-    fn default() -> Self {
-        Self {
-            retry: RetryPolicy::default(),
-            redactor: Redactor::default(),
-            file: None,
-            guard: Guard::none(),
-            elicitor: None,
-            roots: Vec::new(),
-            max_message: MAX_MESSAGE,
-            health: ServerHealth::default(),
-        }
-    }
 }
 
 impl Servers {
@@ -132,7 +79,8 @@ impl Servers {
             roots: options.roots.clone(),
         };
         let (guard, redactor) = (options.guard.clone(), options.redactor.clone());
-        let dialer = Dialer::new(guard, questions, redactor, options.max_message);
+        let (max_message, file) = (options.max_message, options.file.as_deref());
+        let dialer = Dialer::new(guard, questions, redactor, max_message, file);
         Self::reaching(manager, options, Arc::new(dialer))
     }
 
@@ -147,10 +95,12 @@ impl Servers {
         options.health.reports_on(roster.clone());
         let shared = Arc::new(Shared {
             manager,
+            retry: ArcSwap::from_pointee(options.retry),
             options,
             roster,
             reach,
-            slots: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            writes: TaskTracker::new(),
+            health_executor: watch::Sender::new(None),
         });
         Self {
             inner: Arc::new(Inner {
@@ -163,7 +113,8 @@ impl Servers {
     }
 
     /// Makes what runs the same as `settings`: starts new servers, stops those that are gone, restarts changed ones and leaves
-    /// the others alone. Returns at once; call it inside of a tokio runtime.
+    /// the others alone. The tools that a server had in an earlier run are there when this returns, before it is contacted.
+    /// Returns at once; call it in a tokio runtime.
     pub fn apply(&self, settings: Vec<ServerSettings>) {
         let mut members = self.inner.members();
         let mut old: HashMap<String, Member> = members
@@ -191,6 +142,10 @@ impl Servers {
                 changed => {
                     let seen = changed.as_ref().map(|member| Arc::clone(&member.seen));
                     if let Some(changed) = changed {
+                        // Handed over in one step, so that nobody else gets hold of a name in between.
+                        if !settings.disabled {
+                            changed.shelf.close();
+                        }
                         changed.leave(&mut members.leaving);
                     }
                     let previous = match settings.disabled {
@@ -213,10 +168,22 @@ impl Servers {
         self.inner.shared.roster.set(boards.collect());
     }
 
+    /// Tries servers by these rules from now on; a wait that has begun ends as it was planned.
+    pub fn set_retry(&self, retry: RetryPolicy) {
+        self.inner.shared.retry.store(Arc::new(retry));
+    }
+
     /// All servers as they are now, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
         let boards = self.inner.shared.roster.boards();
         boards.iter().map(|board| board.status()).collect()
+    }
+
+    /// One server as it is now.
+    pub fn status_of(&self, name: &str) -> Option<ServerStatus> {
+        let boards = self.inner.shared.roster.boards();
+        let board = boards.iter().find(|board| board.settings.name == name)?;
+        Some(board.status())
     }
 
     /// Counts changes of [`status`](Self::status); await its `changed`.
@@ -224,16 +191,13 @@ impl Servers {
         self.inner.shared.roster.changed()
     }
 
-    /// Returns when every server is connected or has failed its first round.
-    pub async fn settled(&self) {
-        self.until(|members| members.list.iter().all(|member| member.board.is_settled()))
-            .await;
-    }
-
-    /// Returns when it is decided which tool this name finds, or that there is none.
-    pub async fn settled_for(&self, name: &str) {
-        self.until(|members| self.inner.is_decided(members, name))
-            .await;
+    /// Why a server whose tools aren't known couldn't be reached lately.
+    pub fn failure(&self, name: &str) -> Option<RememberedFailure> {
+        let members = self.inner.members();
+        let mut all = members.list.iter();
+        let member = all.find(|member| member.board.settings.name == name)?;
+        let catalogue = &self.inner.shared.options.catalogue;
+        catalogue.failure(&member.board.settings)
     }
 
     /// Connects a server anew. True if it is connected in the end; false if not, and if there is no such server.
@@ -253,34 +217,54 @@ impl Servers {
         orders.send(order).await.is_ok() && outcome.await.unwrap_or(false)
     }
 
-    /// Ends all servers in an orderly way, side by side; returns when nothing of them is left, or after ten seconds.
+    /// Ends all servers in an orderly way, side by side; returns when nothing of them is left, or after ten seconds, a minute
+    /// where a download is interrupted. What takes longer goes on in the background, watched by the guard.
     pub async fn stop(&self) {
-        let mut leaving = {
+        let (mut leaving, downloads) = {
             let mut members = self.inner.members();
+            let downloads: Vec<String> = members.downloads();
             let mut leaving = std::mem::take(&mut members.leaving);
             for member in &mut members.list {
                 member.end(&mut leaving);
             }
-            leaving
+            (leaving, downloads)
         };
-        let ended = join_all(leaving.values_mut());
-        if tokio::time::timeout(STOP, ended).await.is_err() {
-            for (name, task) in leaving.iter().filter(|(_, task)| !task.is_finished()) {
-                warn!(server = %escape(name), "MCP server did not end in time; it is left behind");
-                task.abort();
-            }
+        if timeout(STOP, self.ended(&mut leaving)).await.is_ok() {
+            return;
+        }
+        let is_late = |name: &&String| leaving.get(*name).is_some_and(|task| !task.is_finished());
+        let late: Vec<_> = downloads
+            .iter()
+            .filter(is_late)
+            .map(|name| escape(name))
+            .collect();
+        if !late.is_empty() {
+            let (server, seconds) = (late.join(", "), (STOP_DOWNLOAD - STOP).as_secs());
+            warn!(%server, "MCP server was stopped in the middle of its download, which is taken back: waiting up to {seconds} s more");
+            drop(timeout(STOP_DOWNLOAD - STOP, self.ended(&mut leaving)).await);
+        }
+        for (name, task) in leaving.iter().filter(|(_, task)| !task.is_finished()) {
+            warn!(server = %escape(name), "MCP server did not end in time; it goes on to end in the background");
+            task.abort();
         }
     }
 
-    async fn until(&self, is_so: impl Fn(&Members) -> bool) {
-        let mut changed = self.inner.shared.roster.changed();
-        let mut tools = self.inner.shared.manager.subscribe();
-        while !is_so(&self.inner.members()) {
-            tokio::select! {
-                _ = changed.changed() => {}
-                _ = tools.changed() => {}
-            }
-        }
+    /// Returns when these are gone, and what they listed is written down.
+    async fn ended(&self, leaving: &mut HashMap<String, JoinHandle<()>>) {
+        let running = leaving.values_mut().filter(|task| !task.is_finished());
+        join_all(running).await;
+        let writes = &self.inner.shared.writes;
+        writes.close();
+        writes.wait().await;
+        // They may be started again.
+        writes.reopen();
+    }
+}
+
+impl Shared {
+    /// When a server that does not connect is tried again, as it is configured now.
+    pub(super) fn retry(&self) -> RetryPolicy {
+        **self.retry.load()
     }
 }
 
@@ -296,16 +280,28 @@ impl Inner {
         seen: Arc<Seen>,
         previous: Option<JoinHandle<()>>,
     ) -> Member {
-        let disabled = settings.disabled;
+        let (disabled, blocked) = (settings.disabled, settings.blocked.clone());
+        let (state, link) = match self.shared.options.on_demand {
+            _ if disabled => (ServerState::Disabled, Link::new()),
+            _ if blocked.is_some() => (ServerState::Failed, Link::new()),
+            true => (ServerState::Idle, Link::idle()),
+            false => (ServerState::Starting, Link::new()),
+        };
         let shelf = Shelf::new(Arc::clone(&self.shared.manager), &settings.name, rank);
         let mut member = Member {
-            board: self.shared.roster.board(settings),
+            board: self.shared.roster.board(settings, state),
             shelf: Arc::new(shelf),
             seen,
             rank,
+            link,
             life: None,
         };
         if disabled {
+            return member;
+        }
+        member.recall(&self.shared.options.catalogue);
+        if let Some(reason) = blocked {
+            member.block(&reason);
             return member;
         }
         let stop = self.all.child_token();
@@ -315,84 +311,16 @@ impl Inner {
             board: Arc::clone(&member.board),
             shelf: Arc::clone(&member.shelf),
             seen: Arc::clone(&member.seen),
-            link: Link::new(),
+            link: member.link.clone(),
             stop: stop.clone(),
             orders: receiver,
-            starts: Starts::new(&self.shared.options.retry),
+            starts: Starts::new(&self.shared.retry()),
             course: Course::default(),
+            writing: None,
         };
         let task = tokio::spawn(server.run(previous));
         member.life = Some(Life { stop, orders, task });
         member
-    }
-
-    fn is_decided(&self, members: &Members, name: &str) -> bool {
-        let mut unsettled = members
-            .list
-            .iter()
-            .filter(|member| !member.board.is_settled())
-            .peekable();
-        if unsettled.peek().is_none() {
-            return true;
-        }
-        let is_of = |member: &&Member| {
-            let rest = name.strip_prefix(member.board.settings.name.as_str());
-            rest.is_some_and(|rest| rest.starts_with("__"))
-        };
-        let mut named = members.list.iter().filter(is_of).peekable();
-        if named.peek().is_some() && named.all(|member| member.board.is_settled()) {
-            return true;
-        }
-        let tools = self.shared.manager.tools();
-        let Some(tool) = tools.find(name).map(|tool| tool.definition()) else {
-            return false;
-        };
-        // A name on a server may yet turn out to be that of two.
-        if tool.name() != name {
-            return false;
-        }
-        let rank = match tool.source() {
-            Source::Mcp(server) => {
-                let owner = members
-                    .list
-                    .iter()
-                    .find(|member| member.board.settings.name == *server);
-                owner.map_or(Rank::Local, |member| member.rank)
-            }
-            _ => Rank::Local,
-        };
-        unsettled.all(|member| member.rank > rank)
-    }
-}
-
-impl Member {
-    /// Disabled, or its task is there.
-    fn is_alive(&self) -> bool {
-        match &self.life {
-            Some(life) => !life.task.is_finished() && !life.stop.is_cancelled(),
-            None => self.board.settings.disabled,
-        }
-    }
-
-    fn leave(mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
-        self.end(leaving);
-    }
-
-    fn end(&mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
-        if let Some(life) = self.life.take() {
-            life.stop.cancel();
-            leaving.insert(self.board.settings.name.clone(), life.task);
-        }
-    }
-}
-
-impl Readiness for Servers {
-    fn ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.settled())
-    }
-
-    fn ready_for<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(self.settled_for(tool))
     }
 }
 

@@ -16,6 +16,7 @@ use tracing::{debug, warn};
 
 pub(crate) use self::encode::Request;
 use self::mailbox::Mailbox;
+use super::diagnostics::Diagnostics;
 use super::message::RpcError;
 use super::questions::Questions;
 use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
@@ -57,6 +58,7 @@ pub(crate) enum Failure {
 /// See the module's documentation. Ids are never used twice, so a late answer can not reach another request.
 pub(crate) struct Session {
     server: String,
+    diagnostics: Arc<Diagnostics>,
     transport: OnceLock<Arc<dyn Transport>>,
     next_id: AtomicU64,
     waiting: Mutex<Waiting>,
@@ -89,9 +91,10 @@ struct Asked {
 
 impl Session {
     /// Without a transport yet: the transport needs the session's [`inbox`](Self::inbox) first.
-    pub(crate) fn new(server: &str, questions: Arc<Questions>) -> Arc<Self> {
+    pub(crate) fn new(diagnostics: Arc<Diagnostics>, questions: Arc<Questions>) -> Arc<Self> {
         Arc::new(Self {
-            server: server.to_owned(),
+            server: diagnostics.server().to_owned(),
+            diagnostics,
             transport: OnceLock::new(),
             next_id: AtomicU64::new(FIRST_ID),
             waiting: Mutex::default(),
@@ -114,6 +117,11 @@ impl Session {
     /// Called once, with the transport that got the inbox.
     pub(crate) fn connect(&self, transport: Arc<dyn Transport>) {
         drop(self.transport.set(transport));
+    }
+
+    /// The revision that was agreed on, once it was.
+    pub(crate) fn revision(&self) -> Option<String> {
+        self.revision.get().map(ToString::to_string)
     }
 
     /// From here on every request carries what the era wants.
@@ -251,7 +259,7 @@ impl Session {
                     json!({ "requestId": id, "reason": "nobody waits for the answer any more" });
                 let told = session.notify("notifications/cancelled", params);
                 if !matches!(tokio::time::timeout(COURTESY, told).await, Ok(Ok(()))) {
-                    debug!(server = %session.server, id, "could not be told of a cancelled call");
+                    debug!(server = %session.server, %id, "could not be told of a cancelled call");
                 }
             }
             if let Some(transport) = session.transport.get() {

@@ -15,6 +15,10 @@ pub(crate) struct Shelf {
 struct Goods {
     rank: Rank,
     tools: Vec<Arc<dyn Tool>>,
+    /// It was said why there are none.
+    is_told: bool,
+    /// The server's configuration changed, and another shelf speaks for it.
+    is_closed: bool,
 }
 
 impl Shelf {
@@ -27,34 +31,64 @@ impl Shelf {
             goods: Mutex::new(Goods {
                 rank,
                 tools: Vec::new(),
+                is_told: false,
+                is_closed: false,
             }),
         }
     }
 
     /// Offers these tools instead of those before, in one step.
     pub(crate) fn offer(&self, tools: Vec<Arc<dyn Tool>>) {
-        self.change(|goods| goods.tools = tools);
-        self.manager.set_absent(&self.server, None);
+        let mut goods = self.goods();
+        if !goods.is_closed {
+            goods.tools = tools;
+            self.publish(&goods);
+            self.manager.set_absent(&self.server, None);
+            goods.is_told = false;
+        }
     }
 
-    /// Takes all tools away; whoever asks for one is told why.
-    pub(crate) fn clear(&self, why: Option<&str>) {
-        if !self.goods().tools.is_empty() {
-            self.offer(Vec::new());
+    /// The server is down. Tools that are known stay, so that nobody else takes their names; whoever asks for one that isn't
+    /// is told why.
+    pub(crate) fn fail(&self, why: &str) {
+        let mut goods = self.goods();
+        if goods.tools.is_empty() && !goods.is_closed {
+            self.manager.set_absent(&self.server, Some(why));
+            goods.is_told = true;
         }
-        self.manager.set_absent(&self.server, why);
+    }
+
+    /// The server is gone for good: takes all tools away, and the reason why there were none.
+    pub(crate) fn clear(&self) {
+        let mut goods = self.goods();
+        if goods.is_closed {
+            return;
+        }
+        if !goods.tools.is_empty() {
+            goods.tools.clear();
+            self.publish(&goods);
+        }
+        // What others have said of it stays.
+        if std::mem::take(&mut goods.is_told) {
+            self.manager.set_absent(&self.server, None);
+        }
+    }
+
+    /// Changes nothing any more, nor takes anything away: the tools are left to the shelf that replaces this one.
+    pub(crate) fn close(&self) {
+        self.goods().is_closed = true;
     }
 
     /// The same tools at another rank.
     pub(crate) fn rank(&self, rank: Rank) {
-        if self.goods().rank != rank {
-            self.change(|goods| goods.rank = rank);
+        let mut goods = self.goods();
+        if goods.rank != rank && !goods.is_closed {
+            goods.rank = rank;
+            self.publish(&goods);
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Goods)) {
-        let mut goods = self.goods();
-        change(&mut goods);
+    fn publish(&self, goods: &Goods) {
         self.manager
             .replace(&self.source, goods.rank, goods.tools.clone());
     }

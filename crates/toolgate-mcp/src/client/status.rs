@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::health_check::{HealthReport, HealthState};
 use super::peer::{Peer, Reach};
 use crate::{Era, ServerSettings};
 
@@ -23,8 +24,15 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// How it is spoken to, if it is or was.
     pub era: Option<Era>,
+    /// The revision of MCP that was agreed on, such as `2025-06-18`, if it is or was connected.
+    pub protocol: Option<String>,
     /// How many tools it offers here.
     pub tools: usize,
+    /// True if these are the tools it had when it was last asked, in this run or an earlier one.
+    pub remembered: bool,
+    /// When it last listed them.
+    #[serde(skip)]
+    pub listed_at: Option<SystemTime>,
     /// Tools that could not be taken, each with the reason.
     pub refused: Vec<String>,
     /// How long the latest successful attempt took.
@@ -47,6 +55,17 @@ pub struct ServerStatus {
     pub next_try: Option<Duration>,
     /// Its process.
     pub pid: Option<u32>,
+    /// What its health tool said last, if it is connected and was asked.
+    pub health: Option<HealthReport>,
+}
+
+impl ServerStatus {
+    /// Why it can't do its work although it is connected; none if it can, or if nobody asked.
+    pub fn degraded(&self) -> Option<&str> {
+        let health = self.health.as_ref()?;
+        let is_degraded = health.state == HealthState::Degraded;
+        is_degraded.then(|| health.problem.as_deref().unwrap_or_default())
+    }
 }
 
 /// How a server is.
@@ -60,6 +79,8 @@ pub struct ServerStatus {
 pub enum ServerState {
     /// The configuration says not to start it.
     Disabled,
+    /// It isn't started before somebody needs it.
+    Idle,
     /// Its first attempts are under way.
     Starting,
     /// Its tools can be called.
@@ -75,7 +96,10 @@ pub enum ServerState {
 impl ServerState {
     /// True if its tools are there, or may be in a moment.
     pub(crate) fn is_hopeful(self) -> bool {
-        matches!(self, Self::Starting | Self::Connected | Self::Restarting)
+        matches!(
+            self,
+            Self::Idle | Self::Starting | Self::Connected | Self::Restarting
+        )
     }
 }
 
@@ -83,6 +107,7 @@ impl fmt::Display for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Disabled => "disabled",
+            Self::Idle => "idle",
             Self::Starting => "starting",
             Self::Connected => "connected",
             Self::Restarting => "restarting",
@@ -121,8 +146,17 @@ pub(crate) struct Facts {
     pub(crate) state: ServerState,
     /// It is connected, or its first round is over.
     pub(crate) settled: bool,
+    /// When it listed its tools, in this run or in an earlier one. `None`: it has never been seen.
+    pub(crate) listed_at: Option<SystemTime>,
+    /// It has never been seen, and was tried in vain not long ago.
+    pub(crate) failed_lately: bool,
+    /// It didn't connect when it was last tried, in this run or in an earlier one.
+    pub(crate) failed_last: bool,
+    /// Its program could not even be started when that was last tried.
+    pub(crate) cannot_start: bool,
     pub(crate) peer: Option<Arc<dyn Peer>>,
     pub(crate) era: Option<Era>,
+    pub(crate) protocol: Option<String>,
     pub(crate) tools: usize,
     pub(crate) refused: Vec<String>,
     pub(crate) connected_in: Option<Duration>,
@@ -130,6 +164,9 @@ pub(crate) struct Facts {
     pub(crate) restarts: u64,
     pub(crate) error: Option<String>,
     pub(crate) next_try: Option<Instant>,
+    /// The tool that is asked whether it can do its work, by its name on the server.
+    pub(crate) health_tool: Option<String>,
+    pub(crate) health: Option<HealthReport>,
 }
 
 impl Roster {
@@ -142,11 +179,7 @@ impl Roster {
     }
 
     /// A new board; it shows once it is [`set`](Self::set).
-    pub(crate) fn board(&self, settings: ServerSettings) -> Arc<Board> {
-        let state = match settings.disabled {
-            true => ServerState::Disabled,
-            false => ServerState::Starting,
-        };
+    pub(crate) fn board(&self, settings: ServerSettings, state: ServerState) -> Arc<Board> {
         Arc::new(Board {
             facts: Mutex::new(Facts::new(state)),
             settings,
@@ -170,11 +203,15 @@ impl Roster {
         self.version.subscribe()
     }
 
-    /// Servers besides this one that are up or may be in a moment.
+    /// Servers besides this one that are up, or on their way with nothing gone wrong so far.
     pub(crate) fn hopeful_besides(&self, name: &str) -> Vec<String> {
+        let is_hopeful = |board: &Arc<Board>| {
+            let facts = board.facts();
+            facts.state.is_hopeful() && facts.error.is_none()
+        };
         let others = self.boards().into_iter();
         others
-            .filter(|board| board.settings.name != name && board.facts().state.is_hopeful())
+            .filter(|board| board.settings.name != name && is_hopeful(board))
             .map(|board| board.settings.name.clone())
             .collect()
     }
@@ -186,8 +223,92 @@ impl Board {
         self.version.send_modify(|version| *version += 1);
     }
 
+    /// It is about to be started, if it wasn't.
+    pub(crate) fn begin(&self) {
+        if self.facts().state == ServerState::Idle {
+            self.update(|facts| facts.state = ServerState::Starting);
+        }
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.facts().settled
+    }
+
+    /// True if it has listed its tools, in this run or in an earlier one.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.facts().listed_at.is_some()
+    }
+
+    /// True if its tools aren't known, and it has not been tried in vain of late.
+    pub(crate) fn is_worth_a_start(&self) -> bool {
+        let facts = self.facts();
+        facts.listed_at.is_none() && !facts.failed_lately
+    }
+
+    /// True if it may be downloaded before it runs: a package runner that has never connected as it is configured, or that
+    /// failed and whose package was deleted since, as we advise where it is half-written.
+    pub(crate) fn is_first_start(&self) -> bool {
+        let (is_seen, failed) = {
+            let facts = self.facts();
+            (facts.listed_at.is_some(), facts.failed_last)
+        };
+        let settings = &self.settings;
+        settings.is_package_runner() && (!is_seen || (failed && settings.package_is_missing()))
+    }
+
+    /// True if `name` is `<server>__<tool>` for this server.
+    pub(crate) fn is_named_by(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(self.settings.name.as_str());
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    }
+
+    /// True if it is being started, and may soon have tools that aren't known yet.
+    pub(crate) fn is_coming(&self) -> bool {
+        let facts = self.facts();
+        let is_started = facts.state != ServerState::Idle && !facts.cannot_start;
+        facts.listed_at.is_none() && !facts.settled && is_started
+    }
+
+    /// The same, but for those that were tried in vain not long ago: whoever only wants to list tools doesn't wait for them.
+    pub(crate) fn is_expected(&self) -> bool {
+        self.is_coming() && !self.facts().failed_lately
+    }
+
+    /// True if it may have a tool that nobody is known to have, and is worth waiting for.
+    pub(crate) fn may_have_more(&self) -> bool {
+        let facts = self.facts();
+        let is_given_up = facts.failed_lately && facts.state == ServerState::Idle;
+        facts.listed_at.is_none() && !is_given_up
+    }
+
+    /// True if it won't bring a tool of this name in a moment: it is connected or has failed. One that can't even be started
+    /// holds up nobody but those who name it, and want to know why.
+    pub(crate) fn is_decided_for(&self, name: &str) -> bool {
+        let (is_settled, cannot_start) = {
+            let facts = self.facts();
+            (facts.settled, facts.cannot_start)
+        };
+        is_settled || (cannot_start && !self.is_named_by(name))
+    }
+
+    /// False while it is connected and its health tool has not answered yet.
+    pub(crate) fn is_checked(&self) -> bool {
+        let facts = self.facts();
+        let is_asked = facts.state == ServerState::Connected && facts.health_tool.is_some();
+        !is_asked || facts.health.is_some()
+    }
+
+    pub(crate) fn health_tool(&self) -> Option<String> {
+        self.facts().health_tool.clone()
+    }
+
+    pub(crate) fn health(&self) -> Option<HealthReport> {
+        self.facts().health.clone()
+    }
+
+    /// Tells of changes of this and every other board.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
     }
 
     pub(crate) fn status(&self) -> ServerStatus {
@@ -198,7 +319,10 @@ impl Board {
             transport: self.settings.connection.kind(),
             state: facts.state,
             era: facts.era,
+            protocol: facts.protocol.clone(),
             tools: facts.tools,
+            remembered: facts.state != ServerState::Connected && facts.listed_at.is_some(),
+            listed_at: facts.listed_at,
             refused: facts.refused.clone(),
             connected_in: facts.connected_in,
             attempts: facts.attempts,
@@ -211,6 +335,7 @@ impl Board {
                 .next_try
                 .map(|at| at.saturating_duration_since(Instant::now())),
             pid: facts.peer.as_ref().and_then(|peer| peer.pid()),
+            health: facts.reported().cloned(),
         }
     }
 
@@ -224,8 +349,13 @@ impl Facts {
         Self {
             state,
             settled: state == ServerState::Disabled,
+            listed_at: None,
+            failed_lately: false,
+            failed_last: false,
+            cannot_start: false,
             peer: None,
             era: None,
+            protocol: None,
             tools: 0,
             refused: Vec::new(),
             connected_in: None,
@@ -233,6 +363,14 @@ impl Facts {
             restarts: 0,
             error: None,
             next_try: None,
+            health_tool: None,
+            health: None,
         }
+    }
+
+    /// What was said over an earlier connection says nothing about this one.
+    fn reported(&self) -> Option<&HealthReport> {
+        let health = self.health.as_ref();
+        health.filter(|_| self.state == ServerState::Connected)
     }
 }

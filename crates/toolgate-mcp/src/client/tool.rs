@@ -1,17 +1,19 @@
 //! A tool of an MCP server, as a tool of ours.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::{
     Annotations, CallContext, DefinitionError, Pattern, Schema, SchemaLimits, Source, Tool,
-    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, escape,
+    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, bounded, escape, shown_name,
 };
 use tracing::warn;
 
 use super::answer::{self, Answer};
+use super::catalogue::RememberedTool;
 use super::link::Link;
 use super::peer::Offer;
 use super::session::{Failure, Request, Session};
@@ -21,17 +23,37 @@ use crate::ServerSettings;
 const ROUNDS: usize = 8;
 /// Longest text a server may spend on one tool; a model reads all of it at every request.
 const LONGEST_DESCRIPTION: usize = 64 << 10;
+/// Bytes of a name that stands for a description, or in a log.
+const LONGEST_NAME: usize = 200;
 
-/// Makes tools of what a server listed. One that is no good costs nobody else.
+/// Makes tools of what a server listed. One that is no good costs nobody else. Of two with the same name the later one counts,
+/// before anybody compares them with what was listed earlier: a list that repeats itself is no tool that changed.
 pub(crate) async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
     let mut taken = Offer {
         tools: Vec::with_capacity(listed.len()),
+        listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
     };
+    // Where an entry and its tool stand, by the name on the server.
+    let mut places: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut twice: BTreeSet<String> = BTreeSet::new();
     for entry in listed {
-        match McpTool::new(entry, settings, link) {
-            Ok(Some(tool)) => taken.tools.push(Arc::new(tool)),
-            Ok(None) => {}
+        match McpTool::new(entry.clone(), settings, link, Compile::Now) {
+            // Remembered all the same: the settings may want it another day.
+            Ok(None) => taken.listed.push(entry),
+            Ok(Some(tool)) => match places.entry(tool.definition.original_name().to_owned()) {
+                Entry::Vacant(free) => {
+                    free.insert((taken.listed.len(), taken.tools.len()));
+                    taken.listed.push(entry);
+                    taken.tools.push(Arc::new(tool));
+                }
+                Entry::Occupied(place) => {
+                    twice.insert(tool.definition.name().to_owned());
+                    let (listed_at, tool_at) = *place.get();
+                    taken.listed[listed_at] = entry;
+                    taken.tools[tool_at] = Arc::new(tool);
+                }
+            },
             Err(problem) => {
                 warn!(server = %settings.name, "{problem}; the tool is left out");
                 taken.refused.push(problem);
@@ -40,7 +62,33 @@ pub(crate) async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &L
         // Schemas take time to compile, and a list may be long: others want this thread too.
         tokio::task::yield_now().await;
     }
+    for tool in twice {
+        warn!(server = %settings.name, tool = %brief(&tool), "the server lists a tool twice: the later one counts");
+    }
     taken
+}
+
+/// Makes tools of what is remembered of a server. Whatever is odd about them was said when they were listed.
+pub(crate) fn recall(
+    remembered: Vec<RememberedTool>,
+    settings: &ServerSettings,
+    link: &Link,
+) -> Vec<Arc<dyn Tool>> {
+    let tool = |remembered: RememberedTool| {
+        let tool = McpTool::new(remembered.definition, settings, link, Compile::AtFirstCall);
+        Some(Arc::new(tool.ok()??) as Arc<dyn Tool>)
+    };
+    let quietly = tracing::subscriber::NoSubscriber::default();
+    tracing::subscriber::with_default(quietly, || {
+        remembered.into_iter().filter_map(tool).collect()
+    })
+}
+
+/// When a schema is compiled, which takes most of the time it takes to make a tool.
+#[derive(Clone, Copy, PartialEq)]
+enum Compile {
+    Now,
+    AtFirstCall,
 }
 
 struct McpTool {
@@ -69,6 +117,7 @@ impl McpTool {
         mut entry: Value,
         settings: &ServerSettings,
         link: &Link,
+        compile: Compile,
     ) -> Result<Option<Self>, String> {
         let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
         let name = text(&entry, "name").unwrap_or_default();
@@ -99,6 +148,9 @@ impl McpTool {
             if let Some(output) = output.clone() {
                 builder = builder.output_schema(output);
             }
+            if compile == Compile::AtFirstCall {
+                builder = builder.deferred();
+            }
             builder.build()
         };
         let definition = match build(settings.validate, parameters.clone()) {
@@ -109,6 +161,10 @@ impl McpTool {
             built => built,
         };
         let definition = definition.map_err(|error: DefinitionError| error.to_string())?;
+        let sent = |(declared, header): (String, String)| {
+            (definition.names().sent_name(&declared), header)
+        };
+        let headers = headers.into_iter().map(sent).collect();
         if !is_wanted(settings, &definition) {
             return Ok(None);
         }
@@ -116,8 +172,13 @@ impl McpTool {
             definition,
             server: settings.name.clone(),
             link: link.clone(),
-            output: output
-                .and_then(|schema| Schema::compile(schema, &SchemaLimits::default()).ok()),
+            output: output.and_then(|schema| {
+                let limits = SchemaLimits::default();
+                match compile {
+                    Compile::Now => Schema::compile(schema, &limits).ok(),
+                    Compile::AtFirstCall => Schema::deferred(schema, &limits).ok(),
+                }
+            }),
             headers,
             repeatable: annotations.read_only == Some(true) || annotations.idempotent == Some(true),
         }))
@@ -240,8 +301,8 @@ impl McpTool {
                 Err(error) => error.to_string(),
             },
         };
-        let tool = self.definition.name();
-        warn!(server = %self.server, tool, problem = %escape(&problem), "an answer does not match the tool's output schema");
+        let tool = brief(self.definition.name());
+        warn!(server = %self.server, %tool, problem = %escape(&problem), "an answer does not match the tool's output schema");
     }
 }
 
@@ -259,6 +320,17 @@ impl Tool for McpTool {
     }
 }
 
+/// True if the settings let the server offer a tool that is asked for by this name, whether it has one or not.
+pub(crate) fn may_be_offered(settings: &ServerSettings, asked: &str) -> bool {
+    let behind_server = asked.strip_prefix(&*settings.name);
+    let name = behind_server.and_then(|rest| rest.strip_prefix("__"));
+    let parameters = Value::Object(Map::new());
+    let tool = ToolDefinition::builder(name.unwrap_or(asked), "?", parameters)
+        .source(Source::Mcp(settings.name.clone()))
+        .build();
+    tool.is_ok_and(|tool| is_wanted(settings, &tool))
+}
+
 fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
     let among = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
     (settings.allowed_tools.is_empty() || among(&settings.allowed_tools))
@@ -273,7 +345,10 @@ fn description(
 ) -> Result<String, String> {
     let said = |text: &&str| !text.trim().is_empty();
     let given = entry["description"].as_str().filter(said);
-    let text = given.or(title.filter(said)).unwrap_or(name);
+    // A name may be longer than any description, or nothing but white space.
+    let shown = shown_name(name);
+    let shown = bounded(&shown, LONGEST_NAME);
+    let text = given.or(title.filter(said)).unwrap_or(&shown);
     if text.len() > LONGEST_DESCRIPTION {
         let (name, longest) = (brief(name), LONGEST_DESCRIPTION >> 10);
         return Err(format!(

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_core::{Content, ToolOutcome, ToolOutput};
+use toolgate_core::{Content, ToolError, ToolOutcome, ToolOutput};
 
 /// A failure is a result with `isError`, so that a model reads it and does better; also where there is no such tool, which MCP
 /// would let us answer with an error of the protocol that most clients keep from the model.
@@ -14,13 +14,24 @@ pub(super) fn answer(outcome: ToolOutcome, modern: bool) -> CallToolResult {
     }
 }
 
-/// The error as it stands in the envelope, and what a model is told beyond it.
+/// The error as it stands in the envelope, and what helps beyond it: a model's text says the same of an unknown tool in other
+/// words, and of an approval nothing at all.
 fn failure(outcome: &ToolOutcome) -> String {
-    let (error, advice) = (outcome.error().unwrap_or_default(), outcome.to_model_text());
-    if advice.contains(&error) {
-        advice
-    } else {
-        format!("{error}. {advice}")
+    let Err(error) = &outcome.result else {
+        return String::new();
+    };
+    let advice = outcome.to_model_text();
+    let beyond = match error {
+        ToolError::NotFound { name, .. } => {
+            let same = format!("Unknown tool: '{name}'. ");
+            Some(advice.strip_prefix(&same).unwrap_or(&advice).to_owned())
+        }
+        ToolError::Denied { .. } => error.hint(),
+        _ => return advice,
+    };
+    match beyond {
+        Some(beyond) => format!("{error}. {beyond}"),
+        None => error.to_string(),
     }
 }
 

@@ -84,6 +84,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
+/// The `id` of the JSON object on a line that isn't going to be parsed.
+pub(super) fn id_of(line: &[u8]) -> Option<Value> {
+    let mut search = IdSearch::default();
+    search.read(line);
+    search.id
+}
+
 /// Finds the `id` of a JSON object that passes by in pieces. Some clients write it last, behind all parameters.
 #[derive(Default)]
 struct IdSearch {

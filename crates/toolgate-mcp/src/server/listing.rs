@@ -1,5 +1,6 @@
 //! The tools an executor has for a client, as MCP lists them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -11,13 +12,17 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_core::{
-    Annotations, Pattern, Scope, ToolDefinition, ToolError, ToolExecutor, nearest,
+    Annotations, Scope, ToolDefinition, ToolError, ToolExecutor, nearest, visible, visible_schema,
+    wire_names,
 };
 
 use super::http::Mirrored;
 use super::service::Call;
 use super::{Readiness, RequestObserver, ServeOptions};
 
+/// The specification lets a name have 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and others take 64 without
+/// the dot, and refuse the whole list for one name that has more.
+const LONGEST_NAME: usize = 64;
 /// How long a list waits for tools that are on their way; later ones are told as a change.
 const LISTING: Duration = Duration::from_secs(5);
 /// How long a call does, of a tool that is not there yet.
@@ -44,19 +49,26 @@ struct Listing {
     /// The manager's count of changes it was made at.
     version: u64,
     tools: Arc<Vec<Tool>>,
-    /// By the tool's name, only of tools that have any.
+    /// The names here of tools that clients know by another one.
+    renamed: HashMap<String, String>,
+    /// By the tool's name here, only of tools that have any.
     mirrored: HashMap<String, Vec<Mirrored>>,
 }
 
 impl Listing {
-    fn new(version: u64, tools: Arc<Vec<Tool>>) -> Self {
-        let mirrored = tools.iter().map(|tool| {
+    fn new(version: u64, tools: Arc<Vec<Tool>>, names: &[String]) -> Self {
+        let with_names = || tools.iter().zip(names);
+        let mirrored = with_names().map(|(tool, name)| {
             let schema = &tool.input_schema;
-            (tool.name.to_string(), Mirrored::of(schema))
+            (name.clone(), Mirrored::of(schema))
         });
+        let renamed = with_names().filter(|(tool, name)| tool.name != **name);
         Self {
             version,
             mirrored: mirrored.filter(|(_, all)| !all.is_empty()).collect(),
+            renamed: renamed
+                .map(|(tool, name)| (tool.name.to_string(), name.clone()))
+                .collect(),
             tools,
         }
     }
@@ -92,8 +104,9 @@ impl Catalogue {
 
     fn filled(self) -> Self {
         let version = *self.executor.manager().subscribe().borrow();
-        let tools = Arc::new(self.convert());
-        self.listing.store(Arc::new(Listing::new(version, tools)));
+        let (tools, names) = self.convert();
+        let listing = Listing::new(version, Arc::new(tools), &names);
+        self.listing.store(Arc::new(listing));
         self
     }
 
@@ -106,13 +119,13 @@ impl Catalogue {
         if listing.version == version {
             return Arc::clone(&listing.tools);
         }
-        let tools = self.convert();
+        let (tools, names) = self.convert();
         let tools = if tools == *listing.tools {
             Arc::clone(&listing.tools)
         } else {
             Arc::new(tools)
         };
-        let listing = Listing::new(version, Arc::clone(&tools));
+        let listing = Listing::new(version, Arc::clone(&tools), &names);
         self.listing.store(Arc::new(listing));
         tools
     }
@@ -124,22 +137,49 @@ impl Catalogue {
         }
     }
 
-    /// Returns when a name that is not there will not come soon either.
-    pub(super) async fn decided(&self, name: &str) {
-        if let Some(readiness) = self.readiness.get()
-            && self.executor.find_in(name, &self.scope()).is_err()
-        {
-            drop(tokio::time::timeout(CALLING, readiness.ready_for(name)).await);
+    /// Returns when a name finds a tool, or it is decided that there is none, or after a while.
+    pub(super) async fn decided(&self, asked: &str) {
+        if let Some(readiness) = self.readiness.get() {
+            let decided = async {
+                tokio::select! {
+                    () = readiness.ready_for(asked) => {}
+                    () = self.found(asked) => {}
+                }
+            };
+            drop(tokio::time::timeout(CALLING, decided).await);
         }
     }
 
-    fn convert(&self) -> Vec<Tool> {
+    /// Returns when a name finds a tool. Who starts servers knows tools by their names here, and can't tell that for a name
+    /// that only clients know.
+    async fn found(&self, asked: &str) {
+        let mut changes = self.executor.manager().subscribe();
+        while self.find(&self.name_here(asked)).is_err() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The tools as they are listed, and their names here.
+    fn convert(&self) -> (Vec<Tool>, Vec<String>) {
         let tools = self.executor.manager().tools();
         let definitions = tools.iter().map(|tool| tool.definition());
-        definitions
-            .filter(|tool| self.offers(tool))
-            .map(convert)
-            .collect()
+        let definitions: Vec<_> = definitions.filter(|tool| self.offers(tool)).collect();
+        let names: Vec<&str> = definitions.iter().map(|tool| tool.name()).collect();
+        let wire = wire_names::fixed(&names, LONGEST_NAME);
+        let listed = definitions.iter().zip(wire);
+        let listed = listed.map(|(tool, name)| convert(tool, name)).collect();
+        (listed, names.into_iter().map(str::to_owned).collect())
+    }
+
+    /// What the tool is called here that a client knows by this name.
+    pub(super) fn name_here<'a>(&self, asked: &'a str) -> Cow<'a, str> {
+        self.tools(); // Up to date from here on.
+        match self.listing.load().renamed.get(asked) {
+            Some(name) => Cow::Owned(name.clone()),
+            None => Cow::Borrowed(asked),
+        }
     }
 
     /// The client's share of the tools.
@@ -151,8 +191,8 @@ impl Catalogue {
     pub(super) fn offers(&self, tool: &ToolDefinition) -> bool {
         let ServeOptions { allow, deny, .. } = &self.options;
         self.executor.is_visible(tool)
-            && (allow.is_empty() || matches(allow, tool))
-            && !matches(deny, tool)
+            && (allow.is_empty() || allow.iter().any(|pattern| pattern.grants(tool)))
+            && !deny.iter().any(|pattern| pattern.matches(tool))
             && self.scopes.iter().all(|scope| scope.has(tool))
     }
 
@@ -189,8 +229,8 @@ impl Catalogue {
 
     /// In 2026-07-28 some arguments stand in headers too, where a tool's schema says so.
     pub(super) fn check_mirrored(&self, headers: &HeaderMap, call: &Call) -> Result<(), String> {
-        self.tools(); // Up to date from here on.
-        match self.listing.load().mirrored.get(&call.name) {
+        let name = self.name_here(&call.name);
+        match self.listing.load().mirrored.get(&*name) {
             None => Ok(()),
             Some(mirrored) => mirrored
                 .iter()
@@ -229,17 +269,15 @@ impl Watch {
     }
 }
 
-fn matches(patterns: &[Pattern], tool: &ToolDefinition) -> bool {
-    patterns.iter().any(|pattern| pattern.matches(tool))
-}
-
-fn convert(tool: &ToolDefinition) -> Tool {
+fn convert(tool: &ToolDefinition, name: String) -> Tool {
+    let own_name = (name != tool.name()).then(|| tool.name());
     let mut listed = Tool::new(
-        tool.name().to_owned(),
-        tool.description().to_owned(),
+        name,
+        visible(tool.description()).into_owned(),
         object(tool.parameters()),
     );
-    listed.title = tool.title().map(str::to_owned);
+    let title = tool.title().or(own_name);
+    listed.title = title.map(|title| visible(title).into_owned());
     // One output schema of another type makes the TypeScript SDK refuse the whole list.
     listed.output_schema = tool
         .output_schema()
@@ -250,7 +288,10 @@ fn convert(tool: &ToolDefinition) -> Tool {
 }
 
 fn object(schema: &Value) -> Arc<JsonObject> {
-    Arc::new(schema.as_object().cloned().unwrap_or_default())
+    match visible_schema(schema) {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
 }
 
 /// Only what the tool says: MCP has defaults for the rest.

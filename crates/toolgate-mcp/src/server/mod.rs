@@ -44,6 +44,13 @@ use service::Life;
 /// How long calls may still take once the client has closed its end. SDKs wait 2 s before they send a signal.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// What holds for all tools, and no description of a single one says.
+const GATEWAY: &str = "\
+One gateway to the tools of this machine and of the MCP servers behind it. 'server__tool' is a tool whose plain name another \
+one has; 'title' is the full name of a tool whose own name clients don't accept. A call that fails says why and what to do: \
+read that before you try again. 'needs approval' means that a person has to agree first: tell them, and don't call it again \
+by yourself. The list of tools changes while servers come and go.";
+
 /// How a server presents itself, and what of its tools.
 ///
 /// ```
@@ -70,6 +77,19 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
+    /// How Toolgate itself presents all its tools, over any transport.
+    ///
+    /// ```
+    /// let options = toolgate_mcp::ServeOptions::gateway("1.0.0");
+    /// assert!(options.name == "toolgate" && options.instructions.is_some());
+    /// ```
+    pub fn gateway(version: impl Into<String>) -> Self {
+        Self {
+            instructions: Some(GATEWAY.to_owned()),
+            ..Self::new("toolgate", version)
+        }
+    }
+
     /// With all tools and no instructions.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
@@ -163,7 +183,8 @@ impl McpServer {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         stop: CancellationToken,
     ) -> io::Result<()> {
-        let pipe = Pipe::new(reader, writer);
+        let max_values = self.catalogue.executor.rules().limits.max_message_values();
+        let pipe = Pipe::new(reader, writer, max_values);
         let life = Life {
             ending: stop.child_token(),
             calls: stop.child_token(),

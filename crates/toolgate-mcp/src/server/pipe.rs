@@ -29,6 +29,8 @@ pub(super) struct Pipe<R, W>(Arc<Shared<R, W>>);
 
 struct Shared<R, W> {
     lines: tokio::sync::Mutex<Lines<R>>,
+    /// Of one message.
+    max_values: usize,
     out: Outbox<W>,
     /// The client will send nothing more, or reads no more.
     ended: CancellationToken,
@@ -43,9 +45,10 @@ struct Outbox<W> {
 }
 
 impl<R: AsyncRead + Unpin, W> Pipe<R, W> {
-    pub(super) fn new(reader: R, writer: W) -> Self {
+    pub(super) fn new(reader: R, writer: W, max_values: usize) -> Self {
         Self(Arc::new(Shared {
             lines: tokio::sync::Mutex::new(Lines::new(reader, LONGEST_LINE)),
+            max_values,
             out: Outbox {
                 waiting: Mutex::default(),
                 writer: tokio::sync::Mutex::new(writer),
@@ -106,7 +109,7 @@ impl<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + Unpin + 'stat
                 }
             };
             match line {
-                Line::Whole(line) => match request::read(&line) {
+                Line::Whole(line) => match request::read(&line, self.max_values) {
                     Incoming::Call { id, call } => return Some(call.into_message(id)),
                     Incoming::Request { id, request } => {
                         return Some(ClientJsonRpcMessage::request(*request, id));

@@ -6,8 +6,9 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::{JsonError, StrictObject, ToolError, parse_json};
+use toolgate_core::{JsonError, StrictObject, ToolError, has_more_values, parse_json};
 
+use super::lines;
 use super::service::{Call, Unusable};
 
 /// What a message says.
@@ -96,8 +97,13 @@ impl From<PlainCall> for Incoming {
     }
 }
 
-/// Reads one message.
-pub(super) fn read(line: &[u8]) -> Incoming {
+/// Reads one message of at most so many values. Of one with more, only the id is made out.
+pub(super) fn read(line: &[u8], max_values: usize) -> Incoming {
+    if has_more_values(line, max_values) {
+        let id = lines::id_of(line).and_then(|id| serde_json::from_value(id).ok());
+        let text = format!("the message holds more than {max_values} values, which is the limit");
+        return invalid(id, text);
+    }
     match serde_json::from_slice::<PlainCall>(line) {
         Ok(call) => call.into(),
         Err(_) => read_any(line.trim_ascii()),
@@ -170,7 +176,7 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
         (arguments, Some(twice)) => {
             call.unusable = Some(Unusable {
                 arguments: arguments.unwrap_or_default(),
-                error: twice.into(),
+                error: twice.into_tool_error(&call.name),
             });
         }
         (None | Some(Value::Null), None) => {}
@@ -226,7 +232,7 @@ mod tests {
 
     /// What a line is taken for, in short.
     fn told(line: &str) -> String {
-        match read(line.as_bytes()) {
+        match read(line.as_bytes(), 1_000_000) {
             Incoming::Ignored(why) => format!("ignored: {why}"),
             Incoming::Refused { id, error } => {
                 let id = id.map_or("-".to_owned(), |id| id.to_string());
@@ -296,6 +302,29 @@ mod tests {
         ] {
             assert_eq!(told(line), expected, "{line:.200}");
         }
+    }
+
+    #[test]
+    fn f7_a_message_of_too_many_values_is_refused_under_its_id() {
+        let line = |values: usize| {
+            let list = vec!["0"; values].join(",");
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":"echo","arguments":{{"a":[{list}]}}}},"id":7}}"#
+            )
+        };
+        // The message, its four members, the two of `params`, and the list: eight beside the zeros.
+        assert!(matches!(
+            read(line(22).as_bytes(), 30),
+            Incoming::Call { .. }
+        ));
+        let Incoming::Refused { id, error } = read(line(23).as_bytes(), 30) else {
+            panic!("it was taken");
+        };
+        assert_eq!(id, Some(RequestId::Number(7)));
+        assert_eq!(
+            error.message,
+            "the message holds more than 30 values, which is the limit"
+        );
     }
 
     #[test]

@@ -135,12 +135,15 @@ impl Catalogue {
         reports: Option<&Arc<Reports>>,
     ) -> ToolOutcome {
         let place = Place::take(self);
+        let asked = std::mem::take(&mut call.name);
+        call.name = self.name_here(&asked).into_owned();
         let mut tool = self.find(&call.name);
         if tool.is_err() {
             tokio::select! {
-                () = self.decided(&call.name) => {}
+                () = self.decided(&asked) => {}
                 () = stop.cancelled() => {}
             }
+            call.name = self.name_here(&asked).into_owned();
             tool = self.find(&call.name);
         }
         let watched = call.watched.take();
@@ -164,7 +167,7 @@ impl Catalogue {
         outcome
     }
 
-    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
+    pub(super) fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
         self.executor.find_in(name, &self.scope())
     }
 

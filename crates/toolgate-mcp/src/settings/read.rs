@@ -1,67 +1,26 @@
 //! One entry of `mcpServers` or `servers`, in every spelling that MCP clients have for it.
 
+mod keys;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-use toolgate_core::{Pattern, escape, nearest, parse_bytes};
+use serde_json::{Map, Value, json};
+use toolgate_core::{Pattern, bytes_from_json, escape, nearest};
+
+pub(super) use keys::KEYS;
+use keys::{
+    ALLOWED, ARGS, CHECK, COMMAND, CWD, DISABLED, ENV, ERA, EXCLUDED, HEADERS, HEALTH, INHERIT_ENV,
+    Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, RUN, START_TIMEOUT, TIMEOUT, TYPE, URL,
+    VALIDATE,
+};
 
 use super::values::{
-    ERAS, Given, NORMALIZES, TYPES, Wrong, address, check_name, choice, duration, object, string,
-    text, texts, truth,
+    ERAS, Given, NORMALIZES, TYPES, Wrong, address, check_name, choice, duration, health, object,
+    string, text, texts, truth,
 };
 use super::{Connection, Headers, Program, ServerSettings};
-
-/// One setting under all the names it goes by; the first is ours.
-type Key = &'static [&'static str];
-
-const COMMAND: Key = &["command"];
-const ARGS: Key = &["args"];
-const ENV: Key = &["env", "environment", "envs"];
-const CWD: Key = &["cwd"];
-const INHERIT_ENV: Key = &["inheritEnv"];
-const URL: Key = &["url", "serverUrl", "httpUrl"];
-const HEADERS: Key = &["headers"];
-const TYPE: Key = &["type"];
-const ERA: Key = &["era", "protocolEra"];
-const DISABLED: Key = &["disabled", "enabled"];
-const ALLOWED: Key = &["allowedTools", "available_tools", "enabledTools"];
-const EXCLUDED: Key = &["excludedTools", "disabledTools"];
-const START_TIMEOUT: Key = &["startTimeout"];
-const TIMEOUT: Key = &["timeout"];
-const NORMALIZE: Key = &["normalize"];
-const VALIDATE: Key = &["validate"];
-const OVERRIDE: Key = &["override"];
-const PARAMETER_NAMES: Key = &["parameterNames"];
-const CHECK: Key = &["check"];
-const MAX_MEMORY: Key = &["maxMemory"];
-
-/// Every setting there is.
-pub(super) const KEYS: [Key; 20] = [
-    COMMAND,
-    ARGS,
-    ENV,
-    CWD,
-    INHERIT_ENV,
-    URL,
-    HEADERS,
-    TYPE,
-    ERA,
-    DISABLED,
-    ALLOWED,
-    EXCLUDED,
-    START_TIMEOUT,
-    TIMEOUT,
-    NORMALIZE,
-    VALIDATE,
-    OVERRIDE,
-    PARAMETER_NAMES,
-    CHECK,
-    MAX_MEMORY,
-];
-
-/// The settings that say what is run or contacted: who agreed to these agreed to the server.
-const RUN: [Key; 8] = [COMMAND, ARGS, ENV, CWD, INHERIT_ENV, URL, HEADERS, TYPE];
+use crate::client::catalogue::hash;
 
 /// What relative paths of an entry are relative to.
 ///
@@ -118,15 +77,32 @@ impl ServerSettings {
         };
         let read = match entry {
             Value::Object(object) => Entry { object, places }.settings(name),
-            _ => Err(Wrong::entry("it must be an object")),
+            _ => Err(vec![Wrong::entry("it must be an object")]),
         };
         match read {
             Ok((settings, odd)) => {
                 let odd = odd.into_iter().map(|odd| told(odd, false)).collect();
                 (Some(settings), odd)
             }
-            Err(wrong) => (None, vec![told(wrong, true)]),
+            Err(wrong) => {
+                let wrong = wrong.into_iter().map(|wrong| told(wrong, true));
+                (None, wrong.collect())
+            }
         }
+    }
+
+    /// With an [`identity`](Self::identity): a hash of its name and of what it runs or contacts. It is taken from the entry
+    /// as it stands in the file, so the values of variables, which may be secrets, have no part in it. A program belongs to the
+    /// file that names it: the same words may mean another one in another `folder`.
+    #[must_use]
+    pub fn identified(mut self, entry: &Value, folder: &Path) -> Self {
+        let folder = match &self.connection {
+            Connection::Stdio(_) => Some(folder.to_string_lossy()),
+            Connection::Http { .. } => None,
+        };
+        let parts = json!([self.name, Self::run_part(entry), folder]);
+        self.identity = Some(hash(&parts));
+        self
     }
 
     /// True if an entry may have this key.
@@ -152,53 +128,96 @@ impl ServerSettings {
     }
 }
 
+const ITSELF: &str = "this is Toolgate itself, which would start itself without end; with a file of its own (--config OTHER) it may be a server";
+
 struct Entry<'a> {
     object: &'a Map<String, Value>,
     places: Places<'a>,
 }
 
 impl<'a> Entry<'a> {
-    fn settings(&self, name: &str) -> Result<(ServerSettings, Vec<Wrong>), Wrong> {
-        check_name(name)?;
-        let connection = self.connection()?;
+    /// The settings and what is odd about them; else everything that is wrong.
+    fn settings(&self, name: &str) -> Result<(ServerSettings, Vec<Wrong>), Vec<Wrong>> {
+        let mut wrong = Vec::new();
+        let connection = match (check_name(name), self.connection()) {
+            (Ok(()), Ok(connection)) => connection,
+            (name, connection) => {
+                wrong.extend(name.err().into_iter().chain(connection.err()));
+                // The other keys are looked at all the same.
+                Connection::Stdio(Program::default())
+            }
+        };
         let odd = self
             .unknown_keys()
             .into_iter()
             .chain(self.words(&connection));
         let odd = odd.collect();
         let mut settings = ServerSettings::new(name, connection);
+        let steps = [
+            Self::read_switches,
+            Self::read_tools,
+            Self::read_protocol,
+            Self::read_limits,
+        ];
+        wrong.extend(
+            steps
+                .into_iter()
+                .filter_map(|step| step(self, &mut settings).err()),
+        );
+        match wrong.is_empty() {
+            true => Ok((settings, odd)),
+            false => Err(wrong),
+        }
+    }
+
+    fn read_switches(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
         settings.disabled = match self.given(DISABLED)? {
             Some(given @ ("enabled", _)) => !truth(given)?,
             Some(given) => truth(given)?,
             None => false,
         };
-        settings.allowed_tools = self.patterns(ALLOWED)?;
-        settings.excluded_tools = self.patterns(EXCLUDED)?;
-        settings.parameter_names = self.parameter_names()?;
-        if let Some(given) = self.given(ERA)? {
-            settings.era = choice(given, &ERAS)?;
-        }
-        if let Some(given) = self.given(NORMALIZE)? {
-            settings.normalize = choice(given, &NORMALIZES)?;
-        }
-        if let Some(given) = self.given(START_TIMEOUT)? {
-            settings.start_timeout = duration(given)?;
-        }
-        settings.timeout = self.given(TIMEOUT)?.map(duration).transpose()?;
         if let Some(given) = self.given(VALIDATE)? {
             settings.validate = truth(given)?;
         }
         if let Some(given) = self.given(OVERRIDE)? {
             settings.overrides = truth(given)?;
         }
+        Ok(())
+    }
+
+    fn read_tools(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
+        settings.allowed_tools = self.patterns(ALLOWED)?;
+        settings.excluded_tools = self.patterns(EXCLUDED)?;
+        settings.parameter_names = self.parameter_names()?;
+        Ok(())
+    }
+
+    fn read_protocol(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
+        if let Some(given) = self.given(ERA)? {
+            settings.era = choice(given, &ERAS)?;
+        }
+        if let Some(given) = self.given(NORMALIZE)? {
+            settings.normalize = choice(given, &NORMALIZES)?;
+        }
         if let Some(given) = self.given(CHECK)? {
             settings.check = Some(string(given)?.to_owned());
         }
+        if let Some(given) = self.given(HEALTH)? {
+            settings.health = health(given)?;
+        }
+        Ok(())
+    }
+
+    fn read_limits(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
+        if let Some(given) = self.given(START_TIMEOUT)? {
+            settings.start_timeout = Some(duration(given)?);
+        }
+        settings.timeout = self.given(TIMEOUT)?.map(duration).transpose()?;
         if let Some(given) = self.given(MAX_MEMORY)? {
-            let bytes = parse_bytes(string(given)?).map_err(|text| Wrong::at(&[given.0], &text))?;
+            let bytes = bytes_from_json(given.1).map_err(|text| Wrong::at(&[given.0], &text))?;
             settings.max_memory = Some(bytes as u64);
         }
-        Ok((settings, odd))
+        Ok(())
     }
 
     /// A setting under any of its names; under two of them is an error. `null` is the same as nothing.
@@ -224,7 +243,7 @@ impl<'a> Entry<'a> {
                     "'command' is there too; a server has one of them",
                 ));
             }
-            (None, None) => return Err(Wrong::entry("it needs a 'command' or a 'url'")),
+            (None, None) => return Err(self.without_connection()),
             (Some(command), None) => Connection::Stdio(self.program(command)?),
             (None, Some(url)) => Connection::Http {
                 url: address(url)?,
@@ -263,7 +282,7 @@ impl<'a> Entry<'a> {
         }
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
-        Ok(Program {
+        let program = Program {
             // A bare name is looked up on the PATH; a path is relative to the file that has it.
             command: match program.contains('/') {
                 true => self.path(&program).to_string_lossy().into_owned(),
@@ -276,7 +295,11 @@ impl<'a> Entry<'a> {
                 None => None,
             },
             inherit_env: self.given(INHERIT_ENV)?.map_or(Ok(false), truth)?,
-        })
+        };
+        match program.starts_itself() {
+            true => Err(Wrong::at(&[command.0], ITSELF)),
+            false => Ok(program),
+        }
     }
 
     fn env(&self) -> Result<BTreeMap<String, String>, Wrong> {
@@ -368,8 +391,33 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Neither says what to start; a key that is unknown is probably the reason.
+    fn without_connection(&self) -> Wrong {
+        let needs = "it needs a 'command' or a 'url'";
+        match self.unknown_names() {
+            Some((first, unknown)) => Wrong {
+                path: vec![first],
+                text: format!("{needs}, and has the unknown {unknown}"),
+            },
+            None => Wrong::entry(needs),
+        }
+    }
+
     /// One remark for all of them: other clients' blocks have keys of their own.
     fn unknown_keys(&self) -> Option<Wrong> {
+        let (first, unknown) = self.unknown_names()?;
+        let verb = match unknown.starts_with("keys") {
+            true => "are",
+            false => "is",
+        };
+        Some(Wrong {
+            path: vec![first],
+            text: format!("unknown {unknown} {verb} ignored"),
+        })
+    }
+
+    /// The first key that is unknown, and all of them as `key 'a' (did you mean 'b'?)`.
+    fn unknown_names(&self) -> Option<(String, String)> {
         let known: Vec<&str> = KEYS.iter().copied().flatten().copied().collect();
         let is_unknown = |name: &&String| !known.contains(&name.as_str());
         let unknown: Vec<&String> = self.object.keys().filter(is_unknown).collect();
@@ -378,14 +426,12 @@ impl<'a> Entry<'a> {
             None => format!("'{name}'"),
         };
         let names: Vec<String> = unknown.iter().map(one).collect();
-        let (noun, verb) = match unknown.len() {
-            1 => ("key", "is"),
-            _ => ("keys", "are"),
+        let noun = match unknown.len() {
+            1 => "key",
+            _ => "keys",
         };
-        Some(Wrong {
-            path: vec![(*unknown.first()?).clone()],
-            text: format!("unknown {noun} {} {verb} ignored", names.join(", ")),
-        })
+        let first = (*unknown.first()?).clone();
+        Some((first, format!("{noun} {}", names.join(", "))))
     }
 
     /// A whole command line in `command` is the usual slip.

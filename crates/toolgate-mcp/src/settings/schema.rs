@@ -40,7 +40,10 @@ impl ServerSettings {
             ),
             (
                 "inheritEnv",
-                truth("Pass on the whole environment, keys and all", false),
+                truth(
+                    "Pass on the whole environment, except for credentials: those are named in `env`",
+                    false,
+                ),
             ),
             ("url", url.clone()),
             ("serverUrl", url.clone()),
@@ -61,7 +64,9 @@ impl ServerSettings {
             ("disabledTools", excluded),
             (
                 "startTimeout",
-                duration("How long one attempt to connect may take; 10s unless set"),
+                duration(
+                    "How long one attempt to connect may take; unless set 10s, and 5m for the first start of npx, uvx, docker run and their like",
+                ),
             ),
             (
                 "timeout",
@@ -83,6 +88,11 @@ impl ServerSettings {
             (
                 "check",
                 json!({ "type": "string", "description": "What to check if it does not start, for a person" }),
+            ),
+            (
+                "health",
+                json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": false }],
+                    "description": "A read-only tool of the server that says whether it can do its work; false asks none; unless set, check_zwave_health of zwave-mcp-server" }),
             ),
             (
                 "maxMemory",

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_core::{Normalize, parse_duration};
+use toolgate_core::{Normalize, duration_from_json};
 
+use super::HealthTool;
 use crate::EraChoice;
 
 /// What is wrong with a key, and the way to it inside the entry.
@@ -88,6 +89,18 @@ pub(super) fn object<'a>((key, value): Given<'a>) -> Result<&'a Map<String, Valu
         .ok_or_else(|| Wrong::at(&[key], "must be an object"))
 }
 
+/// The name of a tool, or `false` for none.
+pub(super) fn health((key, value): Given<'_>) -> Result<HealthTool, Wrong> {
+    match value {
+        Value::Bool(false) => Ok(HealthTool::Off),
+        Value::String(name) if !name.trim().is_empty() => Ok(HealthTool::Named(name.clone())),
+        _ => {
+            let text = "must be the name of one of the server's tools, or false";
+            Err(Wrong::at(&[key], text))
+        }
+    }
+}
+
 /// A list of strings.
 pub(super) fn texts((key, value): Given<'_>) -> Result<Vec<String>, Wrong> {
     let Value::Array(list) = value else {
@@ -108,33 +121,17 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A number alone is refused: seconds in some clients are milliseconds in others.
 pub(super) fn duration((key, value): Given<'_>) -> Result<Duration, Wrong> {
-    let read = match value {
-        Value::Number(number) => Err(without_unit(number.as_f64().unwrap_or_default())),
-        Value::String(text) => parse_duration(text),
-        _ => Err("must be a duration, such as \"30s\"".to_owned()),
-    };
-    read.map_err(|text| Wrong::at(&[key], &text))
-}
-
-/// The unit that was meant: nobody waits a thousand seconds for a tool, nor less than a second.
-fn without_unit(number: f64) -> String {
-    let (seconds, unit) = match number {
-        large if large >= 1000.0 => (large / 1000.0, "milliseconds"),
-        small => (small, "seconds"),
-    };
-    format!("{number} has no unit, and clients differ; write \"{seconds}s\" if it means {unit}")
+    duration_from_json(value).map_err(|text| Wrong::at(&[key], &text))
 }
 
 /// An address that can be asked over HTTP.
 pub(super) fn address(given: Given<'_>) -> Result<String, Wrong> {
     let text = string(given)?;
     let wrong = |text: &str| Wrong::at(&[given.0], text);
-    let url = reqwest::Url::parse(text.trim()).map_err(|error| {
-        // The address itself is not quoted: it may hold a password.
-        wrong(&format!("is no address such as https://host/mcp: {error}"))
-    })?;
+    // The address itself is not quoted: it may hold a password.
+    let url = reqwest::Url::parse(text.trim())
+        .map_err(|_| wrong("is not an address such as https://host/mcp"))?;
     match url.scheme() {
         "http" | "https" => Ok(url.into()),
         _ => Err(wrong("must begin with http:// or https://")),

@@ -20,7 +20,7 @@ async fn a_hundred_servers_half_of_them_broken_harm_no_healthy_one() {
     for n in 0..50 {
         plan = plan
             .settings(&format!("bad{n}"), bad[n % bad.len()], |bad| {
-                bad.start_timeout = Duration::from_millis(1000);
+                bad.start_timeout = Some(Duration::from_millis(1000));
             })
             .server(&format!("good{n}"), &[]);
     }

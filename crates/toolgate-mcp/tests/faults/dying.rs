@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::house::{FAKE, House, NEIGHBOUR, Plan, within};
 
@@ -19,14 +18,13 @@ async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back()
         let mut how = how;
         how["ms"] = json!(300);
         how["stderr"] = json!("boom\n");
-        let started = Instant::now();
         let sleeping = (0..50).map(|_| house.call("sleep", json!({ "ms": 60_000 })));
+        // A guard against hanging, at ten times the second; `keeper.rs` and `tool/tests.rs` prove the second itself.
         let (died, slept) = within(
-            Duration::from_secs(13),
+            Duration::from_secs(10),
             futures::future::join(house.call("die", how), futures::future::join_all(sleeping)),
         )
         .await;
-        assert!(started.elapsed() < Duration::from_secs(13));
         for envelope in slept.into_iter().chain([died]) {
             let error = envelope["error"].as_str().unwrap_or_default();
             assert!(

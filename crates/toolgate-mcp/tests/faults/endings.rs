@@ -52,7 +52,7 @@ async fn a_child_behind_a_shell_is_ended_with_it() {
 async fn an_attempt_that_failed_leaves_nothing_behind() {
     let house = Plan::new()
         .settings(FAKE, &["deaf", "child", "mute"], |fake| {
-            fake.start_timeout = Duration::from_millis(300);
+            fake.start_timeout = Some(Duration::from_millis(300));
         })
         .retry(|retry| retry.base_delay = Duration::from_millis(100))
         .settled()

@@ -6,7 +6,7 @@ use toolgate_mcp::Connection;
 use crate::house::{FAKE, House, NEIGHBOUR, Plan};
 
 /// The variables every child gets, whole or by their beginning.
-const USUAL: [&str; 25] = [
+const USUAL: [&str; 26] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -31,6 +31,7 @@ const USUAL: [&str; 25] = [
     "UV_",
     "PYTHONUTF8",
     "FAKEMCP_MARK",
+    "TOOLGATE_CHAIN",
     "TOOLGATE_SERVER_OF",
 ];
 

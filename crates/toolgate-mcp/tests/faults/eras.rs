@@ -1,17 +1,17 @@
 //! A7: which protocol a server speaks is found out, and remembered.
 
 use serde_json::json;
-use toolgate_mcp::{Era, EraChoice};
+use toolgate_mcp::{Era, EraChoice, ServerStatus};
 
 use crate::house::{FAKE, House, NEIGHBOUR, Plan};
 
+fn status(house: &House) -> ServerStatus {
+    let mut status = house.servers.status().into_iter();
+    status.find(|server| server.name == FAKE).unwrap()
+}
+
 fn era(house: &House) -> Option<Era> {
-    let status = house.servers.status();
-    status
-        .iter()
-        .find(|server| server.name == FAKE)
-        .unwrap()
-        .era
+    status(house).era
 }
 
 #[tokio::test]
@@ -28,6 +28,8 @@ async fn every_kind_of_server_is_spoken_to_in_its_own_way() {
         let house = House::with(modes).await;
         house.works().await;
         assert_eq!(era(&house), Some(expected), "{modes:?}");
+        let protocol = status(&house).protocol;
+        assert_eq!(protocol.as_deref(), Some(revision), "{modes:?}");
         house.call("echo", json!({ "text": "x" })).await;
         assert_eq!(house.last_sent().as_deref(), Some(revision), "{modes:?}");
         house.call("echo", json!({ "text": 5 })).await;

@@ -51,24 +51,50 @@ async fn pn1_the_call_of_the_specification_reaches_a_real_server_exactly_so() {
     house.end().await;
 }
 
+/// Declares its parameters as a model writes them, wants them, and takes no others.
+fn snake_zwave(closed: bool) -> Value {
+    json!([{
+        "name": "control_zwave_device",
+        "description": "Controls a device",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "device_name": { "type": "string" }, "command": { "enum": ["on", "off"] } },
+            "required": ["device_name", "command"],
+            "additionalProperties": !closed,
+        },
+    }])
+}
+
 #[tokio::test]
 async fn pn6_always_and_never_are_settings_of_a_server() {
+    let asked = json!({ "device_name": "Switch One", "command": "on" });
+    let always = r#"{"deviceName":"Switch One","action":"on"}"#;
     for (normalize, expected) in [
-        (Normalize::Always, json!({ "deviceName": "x" })),
-        (Normalize::Never, json!({ "device_name": "x" })),
+        (Normalize::Always, always),
+        (Normalize::Undeclared, &asked.to_string()),
+        (Normalize::Never, &asked.to_string()),
     ] {
-        let tools =
-            json!([{ "name": "open", "description": "d", "inputSchema": { "type": "object" } }]);
-        let house = Plan::new()
-            .file("tools", &tools)
-            .settings(FAKE, &["list=@/tools"], |fake| fake.normalize = normalize)
-            .settled()
-            .await;
-        assert_eq!(
-            sent(&house, "open", json!({ "device_name": "x" })).await,
-            expected
-        );
-        house.end().await;
+        for closed in [true, false] {
+            let house = Plan::new()
+                .file("tools", &snake_zwave(closed))
+                .settings(FAKE, &["list=@/tools"], |fake| fake.normalize = normalize)
+                .settled()
+                .await;
+            let tool = "control_zwave_device";
+            let received = sent(&house, tool, asked.clone()).await;
+            assert_eq!(received.to_string(), expected, "{normalize:?} {closed}");
+            // What is wrong is said in the words of the schema, and never reaches the server.
+            let envelope = house.call(tool, json!({ "device_name": 5 })).await;
+            assert_eq!(
+                envelope["error"],
+                "Invalid parameters: missing 'command', 'device_name' must be string"
+            );
+            let twice = json!({ "device_name": "a", "deviceName": "b", "command": "on" });
+            let envelope = house.call(tool, twice).await;
+            let refused = envelope["success"] == false;
+            assert_eq!(refused, normalize == Normalize::Always, "{envelope}");
+            house.end().await;
+        }
     }
 }
 
@@ -153,6 +179,86 @@ async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answer
     assert_eq!(local["result"], "local");
     let shared = house.manager.find("shared").unwrap();
     assert_eq!(shared.definition().source().to_string(), "mcp:first");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave_it() {
+    let long = "long ".repeat(20_000);
+    let odd = [
+        "get weather",
+        "größe",
+        "a+b",
+        "a_b",
+        "a@b",
+        "日本",
+        "tool(1)",
+        "a$b",
+        "a,b",
+        "un\u{200b}lock",
+        "two\nlines",
+        r"C:\new",
+        "  ",
+        &*long,
+    ];
+    // Without a description the name has to stand for it.
+    let entry = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let tools: Vec<Value> = odd.iter().map(|name| entry(name)).collect();
+    let house = Plan::new()
+        .file("tools", &json!(tools))
+        .server(FAKE, &["list=@/tools"])
+        .settled()
+        .await;
+    let listed: Vec<String> = house
+        .manager
+        .tools()
+        .iter()
+        .map(|tool| tool.definition().name().to_owned())
+        .collect();
+    let shown = odd.map(toolgate_core::shown_name);
+    assert_eq!(listed, shown, "all of them, in order");
+    for (listed, name) in listed.iter().zip(odd) {
+        for asked in [listed.clone(), name.to_owned()] {
+            let envelope = house.run(ToolCall::new(asked, json!({ "x": 1 }))).await;
+            let text = envelope["result"].as_str().unwrap_or_default();
+            let received: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(received["tool"], name, "{envelope}");
+        }
+        assert_eq!(house.answer(name, json!({})).await["tool"], name);
+    }
+    let log = house.log();
+    assert!(!log.contains("left out"), "{log}");
+    assert!(!log.contains(&*long), "a name fills no log");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
+    let tool = |description: &str, parameter: &str| json!({ "name": "twice", "description": description, "inputSchema": { "type": "object", "required": [parameter] } });
+    let other = json!({ "name": "once", "description": "d", "inputSchema": { "type": "object" } });
+    let house = Plan::new()
+        .file("tools", &json!([tool("one", "a"), other, tool("two", "b")]))
+        .server(FAKE, &["list=@/tools"])
+        .settled()
+        .await;
+    let tools = house.manager.tools();
+    let listed: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.definition().name(), tool.definition().description()))
+        .collect();
+    assert_eq!(listed, [("twice", "two"), ("once", "d")]);
+    let envelope = house.call("twice", json!({ "a": 1 })).await;
+    assert_eq!(envelope["error"], "Invalid parameters: missing 'b'");
+    assert!(house.servers.reconnect(FAKE).await);
+    house.answer("once", json!({})).await;
+    let log = house.log();
+    let warned = |line: &&str| line.contains("WARN") && line.contains("lists a tool twice");
+    assert_eq!(
+        log.lines().filter(warned).count(),
+        2,
+        "once a listing: {log}"
+    );
+    assert!(!log.contains("trust"), "{log}");
     house.end().await;
 }
 

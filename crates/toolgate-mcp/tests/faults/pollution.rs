@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::house::House;
+use crate::house::{FAKE, House, Plan};
 
 #[tokio::test]
 async fn mc1_what_is_no_message_is_logged_with_server_and_content_and_nothing_stops() {
@@ -112,12 +112,50 @@ async fn mc1_a_thousand_lines_a_second_hold_up_nothing_and_fill_no_log() {
 async fn messages_that_never_end_fail_the_start_and_nothing_else() {
     let house = crate::house::Plan::new()
         .settings(crate::house::FAKE, &["end="], |fake| {
-            fake.start_timeout = Duration::from_millis(300);
+            fake.start_timeout = Some(Duration::from_millis(300));
         })
         .retry(|retry| retry.base_delay = Duration::from_millis(50))
         .server(crate::house::NEIGHBOUR, &[])
         .settled()
         .await;
     assert!(house.manager.find("fake__echo").is_none());
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_useless_messages_does_not_fill_the_log() {
+    const LINES: usize = 2000;
+    const CALLS: usize = 25;
+    let house = Plan::new().server(FAKE, &[]).debug().settled().await;
+    let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"ok"}]}}"#;
+    for (flood, message) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            "answer to a question nobody asked",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}"#,
+            "asked for a model's help",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/odd","params":{}}"#,
+            "notification ignored",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#,
+            "progress of no open call",
+        ),
+    ] {
+        let text = format!("{flood}\\n").repeat(LINES) + answer + "\\n";
+        for _ in 0..CALLS {
+            assert_eq!(house.answer("raw", json!({ "text": text })).await, "ok");
+        }
+        let log = house.log();
+        let told = log.lines().filter(|line| line.contains(message)).count();
+        assert!((1..=5).contains(&told), "{message}: {told}");
+    }
+    // Beside these only what the calls themselves are worth, 200,000 messages or none.
+    let records = house.log().lines().count();
+    assert!(records < 10 * 4 * CALLS, "{records}");
     house.end().await;
 }

@@ -3,11 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use serde_json::json;
-use toolgate_core::FunctionTool;
-use toolgate_mcp::{Connection, ServerSettings};
+use serde_json::{Value, json};
+use toolgate_core::{FunctionTool, ToolCall, ToolError};
+use toolgate_mcp::{Connection, ServerSettings, ServerState};
 
-use crate::house::{FAKE, NEIGHBOUR, Plan};
+use crate::house::{FAKE, NEIGHBOUR, Plan, within};
 
 fn quick(plan: Plan) -> Plan {
     plan.retry(|retry| retry.base_delay = Duration::from_millis(100))
@@ -51,6 +51,39 @@ async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on
         "{log}"
     );
     assert!(log.contains("no-such-program-anywhere"), "{log}");
+    // The rest: tools of this process and of the server beside them.
+    let clock = FunctionTool::new("clock", "d", async |_: Value, _| {
+        Ok::<_, ToolError>("local")
+    });
+    house.manager.add(clock.unwrap());
+    let local = house.run(ToolCall::new("clock", json!({}))).await;
+    assert_eq!(local["result"], "local");
+    let echo = house
+        .run(ToolCall::new("echo", json!({ "text": "hello" })))
+        .await;
+    assert_eq!(echo["result"], "hello", "{echo}");
+    for (name, _) in &broken {
+        let envelope = house.call_of(name, "echo", json!({})).await;
+        assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+    }
+    house.end().await;
+}
+
+#[tokio::test]
+async fn mc4_the_zwave_server_names_its_broker_by_default() {
+    let plan = Plan::new();
+    let program = plan.path("zwave-mcp-server");
+    std::fs::write(&program, "#!/bin/sh\necho 'no broker' >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = plan.program(program.display().to_string());
+    let settings = ServerSettings::new("zwave", Connection::Stdio(program));
+    let house = quick(plan).add(settings).settled().await;
+    let block = "❌ Failed to initialize MCP tools after 3 attempts
+   Reason: Connection to stdio server 'zwave' failed
+   MCP Server stderr: no broker
+   Check: MQTT broker running, zwave-mcp-server installed
+⚠️ Continuing with local tools only (none)";
+    assert!(house.log().contains(block), "{}", house.log());
     house.end().await;
 }
 
@@ -62,7 +95,7 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
             "stderr=Traceback: no broker\\nat line 3\\n",
             "failing=1000:@/starts",
         ],
-        |zwave| zwave.check = Some("MQTT broker running, zwave-mcp-server installed".to_owned()),
+        |zwave| zwave.check = Some("the stick is plugged in".to_owned()),
     );
     let house = plan.open();
     for name in ["datetime", "search", "volume"] {
@@ -77,7 +110,7 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
     let block = "❌ Failed to initialize MCP tools after 3 attempts\n   \
         Reason: Connection to stdio server 'zwave' failed\n   \
         MCP Server stderr: Traceback: no broker\n      at line 3\n   \
-        Check: MQTT broker running, zwave-mcp-server installed\n\
+        Check: the stick is plugged in\n\
         ⚠️ Continuing with local tools only (datetime, search, volume)";
     let log = house.log();
     assert!(log.contains(block), "{log}");
@@ -126,7 +159,7 @@ async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
 async fn a_server_that_never_answers_is_ended_and_the_key_to_raise_is_named() {
     let house = quick(Plan::new())
         .settings(FAKE, &["mute", "stderr=loading\\n"], |fake| {
-            fake.start_timeout = Duration::from_millis(300);
+            fake.start_timeout = Some(Duration::from_millis(300));
         })
         .server(NEIGHBOUR, &[])
         .settled()
@@ -142,24 +175,20 @@ async fn a_server_that_never_answers_is_ended_and_the_key_to_raise_is_named() {
 
 #[tokio::test]
 async fn mc5_a_slow_server_delays_nobody() {
+    let tools =
+        json!([{ "name": "alpha", "description": "d", "inputSchema": { "type": "object" } }]);
     let house = Plan::new()
-        .server(FAKE, &["wait=3000"])
-        .server(NEIGHBOUR, &[])
-        .open();
-    house
-        .until("the neighbour is up", |house| {
-            house.manager.find("neighbour__echo").is_some()
+        .file("tools", &tools)
+        .settings(FAKE, &["mute"], |fake| {
+            fake.start_timeout = Some(Duration::from_secs(600));
         })
-        .await;
-    assert!(
-        house.manager.find("fake__echo").is_none(),
-        "the slow one is not there yet"
-    );
-    let envelope = house
-        .call_of(NEIGHBOUR, "echo", json!({ "text": "x" }))
-        .await;
-    assert_eq!(envelope["result"], "x");
-    house.servers.settled().await;
-    house.works().await;
+        .server(NEIGHBOUR, &["list=@/tools", "wait=300"])
+        .open();
+    // The slow one goes first and could have this name too.
+    within(Duration::from_secs(60), house.servers.settled_for("alpha")).await;
+    let envelope = house.run(ToolCall::new("alpha", json!({}))).await;
+    assert_eq!(envelope["success"], true, "{envelope}");
+    let slow = &house.servers.status()[0];
+    assert_eq!(slow.state, ServerState::Starting, "it is still waited for");
     house.end().await;
 }

@@ -45,7 +45,10 @@ fn expect_all_is_well(seen: &Value, who: &str) {
     let expected = "Invalid parameters: 'action' must be one of";
     assert!(failed.starts_with(expected), "{who}: {failed}");
     let unknown = seen["unknown"].as_str().unwrap();
-    assert!(unknown.contains("Unknown tool: 'nope'"), "{who}: {unknown}");
+    assert!(
+        unknown.contains("Tool 'nope' not found. "),
+        "{who}: {unknown}"
+    );
     assert_eq!(seen["cancelled"], "cancelled", "{who}");
     assert_eq!(seen["together"], true, "{who}");
     assert_eq!(seen["progress"], json!([1, 2, 3]), "{who}");

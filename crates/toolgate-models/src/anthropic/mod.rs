@@ -20,7 +20,8 @@ use crate::http::{Failure, Http, secret};
 use crate::learned::{Learned, Sent};
 use crate::retry::{Retries, Told, retrying};
 use crate::{
-    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
+    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
+    SchemaForm, ToolList,
 };
 
 const PROVIDER: Provider = Provider::Anthropic;
@@ -50,6 +51,7 @@ pub struct AnthropicClient {
     /// What the model was found to take.
     sent: Learned<Sent>,
     retries: Retries,
+    schemas: SchemaForm,
     catalogs: CatalogCache,
 }
 
@@ -80,6 +82,7 @@ impl AnthropicClient {
                 think: settings.think == Some(true),
             }),
             retries: Retries::new(settings.attempts),
+            schemas: settings.schemas,
             catalogs: CatalogCache::default(),
         })
     }
@@ -190,7 +193,11 @@ impl ModelClient for AnthropicClient {
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        self.catalogs.get(tools, &tools::DIALECT)
+        let dialect = match self.schemas {
+            SchemaForm::Lowered => &tools::DIALECT,
+            SchemaForm::Original => &tools::ORIGINAL,
+        };
+        self.catalogs.get(tools, dialect)
     }
 
     fn reply<'a>(

@@ -3,16 +3,21 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use toolgate_core::ToolDefinition;
 
 use crate::catalog::Dialect;
-use crate::lowering::{Rules, lower};
+use crate::lowering::{Lowered, Rules, as_stored, lower};
 
 /// The API takes names of up to 128 characters, other programs that speak it only of 64.
 pub(super) const DIALECT: Dialect = Dialect {
     longest_name: 64,
     original_names: false,
-    convert,
+    convert: |definition, wire_name| form(&lower(definition, &Rules::ANTHROPIC)?, wire_name),
+};
+
+/// The same with schemas as they are stored.
+pub(super) const ORIGINAL: Dialect = Dialect {
+    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
+    ..DIALECT
 };
 
 #[derive(Serialize)]
@@ -23,8 +28,7 @@ struct Tool<'a> {
     input_schema: &'a Value,
 }
 
-fn convert(definition: &ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let lowered = lower(definition, &Rules::ANTHROPIC)?;
+fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         name: wire_name,
         description: &lowered.description,

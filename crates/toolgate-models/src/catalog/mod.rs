@@ -2,7 +2,6 @@
 
 #[cfg(test)]
 mod tests;
-mod wire_names;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use serde_json::value::RawValue;
-use toolgate_core::{Tool, ToolDefinition};
+use toolgate_core::{Tool, ToolDefinition, wire_names};
 
 use crate::ranking::Index;
 use crate::{ToolList, tokens};

@@ -109,10 +109,10 @@ impl Running<'_> {
         tracing::debug!(
             round,
             ?stop,
-            read = usage.input,
-            written = usage.output,
-            ?first_token,
-            ?took,
+            input_tokens = usage.input,
+            output_tokens = usage.output,
+            first_token_ms = first_token.map(|time| time.as_secs_f64() * 1000.0),
+            took_ms = took.as_secs_f64() * 1000.0,
             "the model replied"
         );
         self.listener.event(Event::Replied {

@@ -305,25 +305,40 @@ fn execute(
 ) -> impl Future<Output = ToolOutcome> + Send + use<> {
     /// The executor's own limit comes first, so that its record says the same.
     const GRACE: Duration = Duration::from_millis(500);
-    let executor = toolbox.executor().clone();
-    let tool = executor.find(call.name());
-    let own = tool.map(|tool| tool.definition().timeout(executor.limits()));
-    let mut call = call.origin(toolbox.origin());
-    if own.is_ok_and(|own| left < own) {
-        // A limit that comes with a call is not moved by progress: it is set only where the turn is shorter than the tool.
-        call = call.timeout(left);
-    }
-    let error = ToolError::TimedOut {
-        tool: call.name().to_owned(),
-        after: left,
-    };
-    let mut overdue = ToolOutcome::refused(&call, error);
-    overdue.elapsed = left;
+    let toolbox = toolbox.clone();
     async move {
+        let executor = toolbox.executor();
+        let left = came(&toolbox, call.name(), left).await;
+        let tool = executor.find(call.name());
+        let own = tool.map(|tool| tool.definition().timeout(&executor.rules().limits));
+        let mut call = call.origin(toolbox.origin());
+        if own.is_ok_and(|own| left < own) {
+            // A limit that comes with a call is not moved by progress: it is set only where the turn is shorter than the tool.
+            call = call.timeout(left);
+        }
+        let error = ToolError::TimedOut {
+            tool: call.name().to_owned(),
+            after: left,
+        };
+        let mut overdue = ToolOutcome::refused(&call, error);
+        overdue.elapsed = left;
         let work = executor.execute(call);
         let done = tokio::time::timeout(left + GRACE, work).await;
         done.unwrap_or(overdue)
     }
+}
+
+/// Waits for a tool that nobody has yet, and says what is left of the time after that. Whoever listens knows of the call.
+async fn came(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
+    if toolbox.executor().find(name).is_ok() || toolbox.is_decided(name) {
+        return left;
+    }
+    let began = Instant::now();
+    let mut nobody = |_: Event<'_>| {};
+    let coming = toolbox.wait_for_tool(name, &mut nobody);
+    // What remains is for the call itself: nothing would be left of a turn that is waited away.
+    let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();
+    left.saturating_sub(began.elapsed())
 }
 
 fn as_value(arguments: &CallArguments) -> Value {

@@ -6,6 +6,7 @@ use toolgate_core::escape;
 
 use super::Conversation;
 use super::running::Running;
+use crate::intents::PATIENCE;
 use crate::ranking::{self, Choice};
 use crate::{Catalog, Event, Listener, Offer};
 
@@ -53,6 +54,18 @@ fn offered(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> O
 }
 
 impl Conversation {
+    /// A model is told of its tools once: those of servers that are starting are waited for, unless it is certain that they are
+    /// not needed.
+    pub(super) async fn wait_for_tools(&self, text: &str, listener: &mut dyn Listener) {
+        if self.toolbox.has_all() {
+            return;
+        }
+        let wants_all = tokio::time::timeout(PATIENCE, self.client.wants_all_tools(text));
+        if wants_all.await.unwrap_or(true) {
+            self.toolbox.wait_for_all(listener).await;
+        }
+    }
+
     /// The names in the settings' `pinned_tools` that mean no tool.
     pub fn unknown_pins(&self) -> Vec<String> {
         let catalog = self.client.catalog(&self.toolbox.current());

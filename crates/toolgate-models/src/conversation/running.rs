@@ -76,6 +76,8 @@ impl<'a> Running<'a> {
         let started = Instant::now();
         let limit = conversation.settings.timeout.min(LONGEST);
         conversation.client.prepare(started + limit).await;
+        // Before history knows of the turn: whoever breaks off here has said nothing.
+        conversation.wait_for_tools(text, listener).await;
         conversation.cut_results();
         conversation.history.begin(text.to_owned());
         let catalog = conversation.client.catalog(&conversation.toolbox.current());

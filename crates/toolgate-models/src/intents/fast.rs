@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// How long a turn waits for the names of things. They go on being read, and are there for one of the next turns.
-pub(super) const PATIENCE: Duration = Duration::from_millis(150);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 
 /// A model with [`IntentsClient`] in front of it. What is certain is answered at once, everything else by the model: what
 /// is misspelt, what could mean two things, what is free text, and what is about things whose names are not read within 150 ms. Who begins a turn ends it, unless a call fails: then the model,
@@ -98,7 +98,7 @@ impl ModelClient for FastPath {
                     Some(Memory::Called(_)) if !results.iter().any(|result| result.is_error) => {
                         Some(
                             self.intents
-                                .answer(request.messages, request.words_only)
+                                .answer(request.messages, request.words_only, listener)
                                 .await,
                         )
                     }

@@ -234,7 +234,7 @@ fn presence(tool: Option<&str>, list: &ToolList) -> Presence {
 }
 
 /// Tools that are listed under a name, else those that have it where they come from.
-fn with_name<'a>(name: &str, list: &'a ToolList) -> Vec<&'a Arc<dyn Tool>> {
+pub(super) fn with_name<'a>(name: &str, list: &'a ToolList) -> Vec<&'a Arc<dyn Tool>> {
     let listed = list
         .tools()
         .iter()

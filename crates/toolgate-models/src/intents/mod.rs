@@ -32,8 +32,10 @@ mod talk;
 mod template;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod words;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -57,6 +59,7 @@ use crate::{
 };
 
 pub use fast::FastPath;
+pub(crate) use fast::PATIENCE;
 pub use pack::{Pack, PackError};
 pub use stand_in::StandIn;
 
@@ -105,14 +108,16 @@ impl IntentsClient {
         })
     }
 
-    /// Looks again and again until all lists that matter are known.
+    /// Looks again and again until all lists that matter are known. Those of servers that are still starting are waited for, if
+    /// there is somebody to tell that; else there is no result.
     async fn with_lists<T>(
         &self,
         messages: &[Message],
-        mut look: impl FnMut(&Moment<'_>) -> Result<T, std::collections::BTreeSet<usize>>,
+        mut waits: Option<&mut dyn Listener>,
+        mut look: impl FnMut(&Moment<'_>) -> Result<T, BTreeSet<usize>>,
     ) -> Option<T> {
         let last = last_slots(messages);
-        let list = self.toolbox.current();
+        let mut list = self.toolbox.current();
         // Each time at least one more is known; the last look is for lists that went bad in between.
         for _ in 0..=self.engine.slots.len() {
             let known = self.live.snapshot(&self.engine, &list);
@@ -126,6 +131,10 @@ impl IntentsClient {
             match found {
                 Ok(found) => return Some(found),
                 Err(wanted) => {
+                    if !self.are_readable(&wanted, &mut waits).await {
+                        return None;
+                    }
+                    list = self.toolbox.current();
                     self.live
                         .read(&self.engine, wanted, &self.toolbox, &list)
                         .await;
@@ -135,33 +144,35 @@ impl IntentsClient {
         None
     }
 
-    async fn heard(&self, text: &str, before: &[Message]) -> Meaning {
+    async fn heard(&self, text: &str, before: &[Message], listener: &mut dyn Listener) -> Meaning {
         let memory = memory(before.last());
         if let Some(Memory::Asked(choices)) = &memory
             && was_heard(before.last(), choices)
             && let Some(Some(meaning)) = self
-                .with_lists(before, |moment| {
+                .with_lists(before, Some(listener), |moment| {
                     self.engine.answer_to(text, choices, moment)
                 })
                 .await
         {
             return meaning;
         }
-        let meaning = self.understood(text, before).await;
+        let meaning = self.understood(text, before, listener).await;
         match (memory, meaning) {
             (Some(Memory::Begun(_)), Meaning::Fail(_)) if self.engine.is_no(text) => {
                 self.engine.cancelled()
             }
             // `Turn on.` `What should I turn on?` `The lamp.`
             (Some(Memory::Begun(begun)), Meaning::Fail(why)) => {
-                match self.understood(&format!("{begun} {text}"), before).await {
+                let whole = format!("{begun} {text}");
+                match self.understood(&whole, before, listener).await {
                     Meaning::Fail(_) => Meaning::Fail(why),
                     meaning => meaning,
                 }
             }
             // `The battery of which device?` `Motion sensor.` That could be something else, but here it is the answer.
             (Some(Memory::Begun(begun)), asked @ Meaning::Ask { .. }) => {
-                match self.understood(&format!("{begun} {text}"), before).await {
+                let whole = format!("{begun} {text}");
+                match self.understood(&whole, before, listener).await {
                     meaning @ Meaning::Act { .. } => meaning,
                     _ => asked,
                 }
@@ -170,15 +181,45 @@ impl IntentsClient {
         }
     }
 
-    async fn understood(&self, text: &str, before: &[Message]) -> Meaning {
+    async fn understood(
+        &self,
+        text: &str,
+        before: &[Message],
+        listener: &mut dyn Listener,
+    ) -> Meaning {
+        let meaning = self.understood_now(text, before, listener).await;
+        let Meaning::Fail(_) = meaning else {
+            return meaning;
+        };
+        // Perhaps only because its tool is not there yet.
+        let Some(tool) = self.awaited_tool(text, before) else {
+            return meaning;
+        };
+        self.toolbox.wait_for_tool(&tool, listener).await;
+        self.understood_now(text, before, listener).await
+    }
+
+    async fn understood_now(
+        &self,
+        text: &str,
+        before: &[Message],
+        listener: &mut dyn Listener,
+    ) -> Meaning {
         let meaning = self
-            .with_lists(before, |moment| self.engine.understand(text, moment))
+            .with_lists(before, Some(listener), |moment| {
+                self.engine.understand(text, moment)
+            })
             .await;
         meaning.unwrap_or_else(|| Meaning::Fail(self.engine.text("again").to_owned()))
     }
 
-    /// The answer to the last message.
-    async fn answer(&self, messages: &[Message], words_only: bool) -> (AssistantMessage, Stop) {
+    /// The answer to the last message. The listener hears only of waits for tools.
+    async fn answer(
+        &self,
+        messages: &[Message],
+        words_only: bool,
+        listener: &mut dyn Listener,
+    ) -> (AssistantMessage, Stop) {
         let messages = without_aside(messages, words_only);
         let again = || Meaning::Fail(self.engine.text("again").to_owned());
         let meaning = match messages {
@@ -187,7 +228,8 @@ impl IntentsClient {
                 _ if words_only => self.told_half(messages),
                 steps => return (call_next(messages, steps), Stop::Calls),
             },
-            [before @ .., Message::User { text }] => match self.heard(text, before).await {
+            [before @ .., Message::User { text }] => match self.heard(text, before, listener).await
+            {
                 Meaning::Act { .. } if words_only => again(),
                 meaning => meaning,
             },
@@ -277,7 +319,7 @@ impl IntentsClient {
             return None;
         };
         let steps = self
-            .with_lists(before, |moment| self.engine.certainly(text, moment))
+            .with_lists(before, None, |moment| self.engine.certainly(text, moment))
             .await??;
         Some(call_next(messages, steps))
     }
@@ -309,13 +351,20 @@ impl ModelClient for IntentsClient {
         })
     }
 
+    /// It waits itself, for what a sentence needs.
+    fn wants_all_tools<'a>(&'a self, _: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     fn reply<'a>(
         &'a self,
         request: Request<'a>,
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let (message, stop) = self.answer(request.messages, request.words_only).await;
+            let (message, stop) = self
+                .answer(request.messages, request.words_only, listener)
+                .await;
             Ok(reply(message, stop, listener))
         })
     }

@@ -193,7 +193,7 @@ impl<'a> Parting<'a> {
             true => before,
             false => Span::default(),
         };
-        for mercy in [Mercy::None, Mercy::Spelling] {
+        for mercy in [Mercy::None, Mercy::Spelling, Mercy::Unknown] {
             if mercy > most {
                 break;
             }

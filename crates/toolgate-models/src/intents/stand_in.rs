@@ -93,7 +93,10 @@ impl StandIn {
         if !begins && !has_begun(request) {
             return None;
         }
-        let answer = self.intents.answer(request.messages, request.words_only);
+        let mut nobody = |_: Event<'_>| {};
+        let answer = self
+            .intents
+            .answer(request.messages, request.words_only, &mut nobody);
         let answer = answer.await;
         // That it is not understood is no answer: why the model gave none is.
         (!begins || answer.1 != Stop::Refusal).then_some(answer)

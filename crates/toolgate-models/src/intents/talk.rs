@@ -86,7 +86,7 @@ impl Engine {
         Ok(first.map(|first| self.meaning(sentence, first, &matches, moment)))
     }
 
-    fn matches(
+    pub(super) fn matches(
         &self,
         sentence: &Sentence<'_>,
         moment: &Moment<'_>,

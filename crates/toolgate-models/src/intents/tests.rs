@@ -29,6 +29,7 @@ mod live_names;
 mod parts;
 mod sentences;
 mod stand_in;
+mod starting;
 mod talking;
 
 /// A tool that answers as told and counts its calls.

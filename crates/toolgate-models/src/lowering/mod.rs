@@ -7,6 +7,7 @@
 //! ```
 //!
 //! A lowered schema allows all that the original does, and often more: whoever checks arguments uses the original.
+//! `"schemas": "original"` leaves all of this out, for a provider that is known to take everything.
 
 mod as_is;
 mod choice;
@@ -23,7 +24,7 @@ mod words;
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_core::ToolDefinition;
 
 use copy::{Copier, Detail, LARGEST};
@@ -141,6 +142,26 @@ pub(crate) fn lower<'a>(
     lowered.note(&notes);
     lowered.shorten(rules);
     Ok(lowered)
+}
+
+/// A tool as it is stored, for a provider that is to get it whole. What every provider needs is added where it is missing.
+pub(crate) fn as_stored(definition: &ToolDefinition) -> Lowered<'_> {
+    let document = definition.parameters();
+    let mut schema = Cow::Borrowed(document);
+    for (keyword, value) in [
+        ("type", "object".into()),
+        ("properties", Value::Object(Map::new())),
+    ] {
+        if document.get(keyword).is_none()
+            && let Value::Object(keywords) = schema.to_mut()
+        {
+            keywords.insert(keyword.to_owned(), value);
+        }
+    }
+    Lowered {
+        description: definition.description().into(),
+        schema,
+    }
 }
 
 /// A name that can not be shown can not be given either.

@@ -1,35 +1,9 @@
 //! Text on its way to a model: nothing in it that a person would not see, and no more than the provider takes.
 
-use std::borrow::Cow;
-
-use toolgate_core::is_unseen;
+pub(super) use toolgate_core::{is_visible as is_shown, visible as shown};
 
 /// Stands where something was cut.
 const CUT: &str = " […]";
-
-/// True if all of a text is visible: nothing hides from a person what the model reads.
-pub(super) fn is_shown(text: &str) -> bool {
-    is_plain(text) || !text.chars().any(is_hidden)
-}
-
-/// The visible part of a text.
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
-    if is_shown(text) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.chars().filter(|c| !is_hidden(*c)).collect())
-}
-
-fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
-    // To the end whatever comes: many bytes are looked at in one step then.
-    text.bytes().fold(true, |all, byte| all & is_plain(byte))
-}
-
-/// Line breaks are no secret. The variation selectors of plane 14 are: they carry bytes behind any character.
-fn is_hidden(c: char) -> bool {
-    !matches!(c, '\n' | '\t' | '\r') && (is_unseen(c) || matches!(c, '\u{e0100}'..='\u{e01ef}'))
-}
 
 /// Splits a text that is too long at the end of a word: what fits, with a mark, and what does not.
 pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {

@@ -28,14 +28,14 @@ pub use self::diagnose::{Finding, diagnose};
 use self::request::{Prompt, Wanted};
 use self::stream::{Answer, Stream, Trouble};
 pub use self::tools::to_qwen;
-use self::tools::{QWEN, log_converted};
+use self::tools::{QWEN, QWEN_ORIGINAL, log_converted};
 use self::window::{Read, Window};
 use crate::catalog::CatalogCache;
 use crate::http::Failure;
 use crate::retry::{Retries, retrying};
 use crate::{
     Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
-    ToolList,
+    SchemaForm, ToolList,
 };
 
 /// How long the server may take to tell of a model; without it the question is asked all the same.
@@ -295,7 +295,11 @@ impl ModelClient for OllamaClient {
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        let catalog = self.catalogs.get(tools, &QWEN);
+        let dialect = match self.settings.schemas {
+            SchemaForm::Lowered => &QWEN,
+            SchemaForm::Original => &QWEN_ORIGINAL,
+        };
+        let catalog = self.catalogs.get(tools, dialect);
         let mut converted = self
             .converted
             .lock()

@@ -5,17 +5,23 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use toolgate_core::{Tool, ToolDefinition};
+use toolgate_core::Tool;
 
 use crate::Catalog;
 use crate::catalog::Dialect;
-use crate::lowering::{Rules, lower};
+use crate::lowering::{Lowered, Rules, as_stored, lower};
 
 /// What Ollama accepts. It has no rule for names: they are only kept as short as the rest of the house keeps them.
 pub(super) const QWEN: Dialect = Dialect {
     longest_name: 128,
     original_names: true,
-    convert,
+    convert: |definition, wire_name| form(&lower(definition, &Rules::OLLAMA)?, wire_name),
+};
+
+/// The same with schemas as they are stored.
+pub(super) const QWEN_ORIGINAL: Dialect = Dialect {
+    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
+    ..QWEN
 };
 
 /// Tools in the Qwen form, sorted by name. One that can not be put into it is left out. The tools stay as they are.
@@ -65,8 +71,7 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-fn convert(definition: &ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let lowered = lower(definition, &Rules::OLLAMA)?;
+fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let form = Form {
         r#type: "function",
         function: Function {

@@ -23,7 +23,8 @@ use crate::http::{Failure, Http, Lines, ServerEvent, secret};
 use crate::learned::Learned;
 use crate::retry::{Retries, Told, retrying};
 use crate::{
-    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request, ToolList,
+    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
+    SchemaForm, ToolList,
 };
 
 const PROVIDER: Provider = Provider::OpenAi;
@@ -61,6 +62,7 @@ pub struct OpenAiClient {
     habits: Learned<Habits>,
     retries: Retries,
     most_tools: Option<usize>,
+    schemas: SchemaForm,
     catalogs: CatalogCache,
 }
 
@@ -95,6 +97,7 @@ impl OpenAiClient {
             rescue: settings.rescue && !official,
             retries: Retries::new(settings.attempts),
             most_tools: official.then_some(MOST_TOOLS),
+            schemas: settings.schemas,
             catalogs: CatalogCache::default(),
         })
     }
@@ -207,7 +210,11 @@ impl ModelClient for OpenAiClient {
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        self.catalogs.get(tools, &tools::DIALECT)
+        let dialect = match self.schemas {
+            SchemaForm::Lowered => &tools::DIALECT,
+            SchemaForm::Original => &tools::ORIGINAL,
+        };
+        self.catalogs.get(tools, dialect)
     }
 
     fn reply<'a>(

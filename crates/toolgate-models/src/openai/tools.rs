@@ -3,15 +3,20 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use toolgate_core::ToolDefinition;
 
 use crate::catalog::Dialect;
-use crate::lowering::{Rules, lower};
+use crate::lowering::{Lowered, Rules, as_stored, lower};
 
 pub(super) const DIALECT: Dialect = Dialect {
     longest_name: 64,
     original_names: false,
-    convert,
+    convert: |definition, wire_name| form(&lower(definition, &Rules::OPENAI)?, wire_name),
+};
+
+/// The same with schemas as they are stored.
+pub(super) const ORIGINAL: Dialect = Dialect {
+    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
+    ..DIALECT
 };
 
 #[derive(Serialize)]
@@ -28,8 +33,7 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-fn convert(definition: &ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let lowered = lower(definition, &Rules::OPENAI)?;
+fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         kind: "function",
         function: Function {

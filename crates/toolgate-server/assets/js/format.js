@@ -135,6 +135,25 @@ export function outcome(word) {
   return { text, tone };
 }
 
+const WAYS = {
+  http: ['HTTP', 'the HTTP API'],
+  mcp: ['MCP', 'an MCP client'],
+  chat: ['chat', 'a chat'],
+  voice: ['voice', 'the voice gateway'],
+  cli: ['command line', 'the command line'],
+  worker: ['worker', 'a worker'],
+  library: ['library', 'a program with the library'],
+};
+
+/** The way a call came (its `origin`): `short` for a list, `long` for a sentence. */
+export function way(origin) {
+  const [short, long] = WAYS[origin] ?? [origin ?? 'unknown', origin ?? 'somebody'];
+  return { short, long };
+}
+
+/** Every way there is, for filters. */
+export const ways = Object.keys(WAYS);
+
 /** Every outcome there is, for filters. */
 export const outcomes = Object.keys(OUTCOMES);
 

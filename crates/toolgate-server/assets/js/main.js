@@ -41,18 +41,21 @@ function decoded(text) {
 
 async function route() {
   const { view, params } = parseHash(location.hash);
-  if (!VIEWS[view]) return location.replace('#/calls');
+  if (view === '') return location.replace('#/calls');
   if (current?.view === view && current.unmount?.update) return current.unmount.update(params);
   const first = current === null;
   const mine = { view, unmount: null };
   leave();
   current = mine;
+  const known = Object.hasOwn(VIEWS, view) ? VIEWS[view] : null;
   markCurrent(view);
-  setTitle(VIEWS[view].title);
-  const root = h('div', { class: `view view-${view}`, 'data-testid': `view-${view}` });
+  setTitle(known?.title ?? 'Not found');
+  const name = known ? view : 'missing';
+  const root = h('div', { class: `view view-${name}`, 'data-testid': `view-${name}` });
   fill(main, root);
+  if (!known) return void fill(root, missing(location.hash));
   try {
-    const module = await VIEWS[view].load();
+    const module = await known.load();
     if (current !== mine) return;
     mine.unmount = module.mount(root, params);
   } catch (error) {
@@ -70,6 +73,11 @@ function leave() {
   } catch (error) {
     console.error(error);
   }
+}
+
+function missing(hash) {
+  return [h('h1', { class: 'visually-hidden' }, 'Not found'), empty('There is no such page', `Nothing is at ${hash.slice(0, 80)}; the address may be mistyped or out of date.`,
+    h('p', null, h('a', { class: 'btn', href: '#/calls' }, 'Show the calls')))];
 }
 
 function failed(error) {

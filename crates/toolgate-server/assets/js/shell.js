@@ -4,10 +4,13 @@ import { h, fill, setAttr } from './dom.js';
 import { address } from './api.js';
 import { icon } from './icons.js';
 import { registerKeys, showKeys } from './keys.js';
+import { may, onRights } from './rights.js';
 import { onStatus, strip } from './strip.js';
 import { approvals } from './views/approvals.js';
 
 const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['voice', 'Voice'], ['api', 'API']];
+/** Views that are of no use without a right. */
+const NEEDS = { voice: 'read_turns' };
 const THEMES = { system: 'as the system', light: 'light', dark: 'dark' };
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' };
 
@@ -16,6 +19,9 @@ export function shell() {
   const links = NAV.map(([view, title]) =>
     h('a', { href: `#/${view}`, 'data-testid': `nav-${view}`, 'data-view': view }, icon(view), title));
   fill(document.getElementById('nav'), links);
+  onRights(() => {
+    for (const link of links) link.hidden = !isOpen(link.dataset.view);
+  });
   fill(document.getElementById('topbar-tools'), keysButton(), themeButton(), signOut());
   const bands = document.getElementById('bands');
   strip(document.getElementById('strip'), bands);
@@ -25,9 +31,15 @@ export function shell() {
     keys: [String(at + 1)],
     label: title,
     run: () => {
+      if (!isOpen(view)) return false;
       location.hash = `#/${view}`;
+      return undefined;
     },
   })));
+}
+
+function isOpen(view) {
+  return !NEEDS[view] || may(NEEDS[view]);
 }
 
 /** Marks the view shown in the navigation. */
@@ -81,6 +93,7 @@ function signOut() {
   const form = h('form', { method: 'post', action: address('/logout'), hidden: true }, button);
   onStatus((status) => {
     form.hidden = !status.token_needed;
+    setAttr(button, 'title', status.caller ? `Signed in as ${status.caller}` : null);
   });
   return form;
 }

@@ -13,9 +13,11 @@ const PEEK = 10_000;
 const PEEK_BACK = 60_000;
 /** So many live calls between two looks: who watches that does not miss a call of another process for a while. */
 const BUSY = 200;
+/** So many names can be chosen from; others can still be given in the address. */
+const MOST_CALLERS = 100;
 
 /** What a filter may say; empty means anything. */
-export const NO_FILTER = { search: '', outcome: '', origin: '', server: '', tool: '' };
+export const NO_FILTER = { search: '', outcome: '', caller: '', origin: '', server: '', tool: '' };
 
 /** How far back the gateway has been asked under one filter: all that is newer than `at` is known. */
 const fresh = () => ({ last: null, at: Infinity, complete: false, loading: false, loaded: false, error: null });
@@ -32,6 +34,8 @@ export class CallStore {
     this.records = [];
     this.byId = new Map();
     this.running = new Set();
+    /** The names of those who asked, for the filter. */
+    this.callers = new Set();
     this.heard = 0;
     /** When the first call of the feed began: since then nothing is missing either. */
     this.liveFrom = Infinity;
@@ -63,6 +67,7 @@ export class CallStore {
     } else {
       this.insert({ call, at: Date.parse(call.started_at) || 0, seen: live ? performance.now() : null, text: null });
     }
+    if (call.caller && this.callers.size < MOST_CALLERS) this.callers.add(call.caller);
     if (call.outcome === 'running') this.running.add(call.id);
     else this.running.delete(call.id);
     this.onChange(live && call.outcome !== 'running' ? call : null);
@@ -250,15 +255,21 @@ function matches(record, filter, words) {
   if (filter.tool && call.tool !== filter.tool) return false;
   if (filter.server && call.server !== filter.server) return false;
   if (filter.origin && call.origin !== filter.origin) return false;
+  if (filter.caller && !isAskedBy(call, filter.caller)) return false;
   if (filter.outcome === 'failed' && call.success !== false) return false;
   if (filter.outcome && filter.outcome !== 'failed' && call.outcome !== filter.outcome) return false;
   return words === '' || textOf(record).includes(words);
 }
 
+/** By the name of a token or, where there was none, of a command. */
+function isAskedBy({ caller, command }, name) {
+  return caller ? caller === name : command === name || command === `toolgate ${name}`;
+}
+
 /** What a search looks through, made once per call. */
 function textOf(record) {
   const { call } = record;
-  record.text ??= [call.tool, call.server, call.origin, call.outcome, call.error, call.id, JSON.stringify(call.arguments ?? null)]
+  record.text ??= [call.tool, call.server, call.origin, call.caller, call.outcome, call.error, call.id, JSON.stringify(call.arguments ?? null)]
     .join('\n')
     .toLowerCase();
   return record.text;

@@ -7,8 +7,11 @@ import { icon } from './icons.js';
 import { clock, count, duration, percent, plural, span } from './format.js';
 
 const SLOW = 1000;
+/** With this share of failed calls something is wrong, though the gateway itself is well. */
+const FAILING = 0.5;
 const STATES = {
   ok: { word: 'OK', tone: 'ok', icon: 'check' },
+  failing: { word: 'CALLS FAIL', tone: 'warn', icon: 'alert' },
   degraded: { word: 'DEGRADED', tone: 'warn', icon: 'alert' },
   down: { word: 'DOWN', tone: 'bad', icon: 'close' },
   unknown: { word: 'CONNECTING', tone: 'muted', icon: 'replay' },
@@ -51,9 +54,9 @@ export function strip(root, bands) {
   show();
 }
 
-function metric(id, label, title) {
+function metric(id, label, title, href) {
   const value = h('span', { class: 'metric-value', 'data-testid': `strip-${id}` }, '–');
-  const element = h('div', { class: 'metric', title }, value, h('span', { class: 'metric-label' }, label));
+  const element = h(href ? 'a' : 'div', { class: 'metric', title, href, 'data-metric': id }, value, h('span', { class: 'metric-label' }, label));
   return { value, element };
 }
 
@@ -63,9 +66,9 @@ function build(root) {
     reason: h('span', { class: 'strip-reason', 'data-testid': 'strip-reason' }),
     live: h('span', { class: 'visually-hidden', role: 'status' }),
     cpm: metric('cpm', 'calls / min', 'Calls in the last minute'),
-    errors: metric('errors', 'failed', 'Share of calls that failed in the last five minutes'),
-    p95: metric('p95', 'p95', '95 of 100 calls of the last five minutes took at most this long'),
-    inflight: metric('inflight', 'in flight', 'Calls that run now'),
+    errors: metric('errors', 'failed, 5 min', 'Share of calls that failed in the last five minutes; shows them', '#/calls?outcome=failed'),
+    p95: metric('p95', 'p95, 5 min', '95 of 100 calls of the last five minutes took at most this long'),
+    inflight: metric('inflight', 'running', 'Calls that run now'),
   };
   const numbers = [parts.cpm, parts.errors, parts.p95, parts.inflight].map((part) => part.element);
   fill(root, h('div', { class: 'strip-state' }, parts.pill, parts.reason, parts.live), h('div', { class: 'strip-numbers' }, numbers));
@@ -73,21 +76,28 @@ function build(root) {
 }
 
 function draw(parts, root, status, reached) {
-  const name = status ? (STATES[status.status] ? status.status : 'unknown') : reached === false ? 'down' : 'unknown';
+  const name = stateOf(status, reached);
   const state = STATES[name];
   if (parts.shown !== name) {
     parts.shown = name;
     parts.pill.className = `strip-pill tone-${state.tone}`;
     setAttr(parts.pill, 'data-status', name);
-    fill(parts.pill, icon(state.icon), state.word);
-    setText(parts.live, name === 'unknown' ? '' : `The gateway is ${state.word}`);
+    fill(parts.pill, icon(state.icon), h('span', { class: 'strip-word' }, state.word));
+    setText(parts.live, name === 'unknown' ? '' : name === 'failing' ? 'Many calls fail' : `The gateway is ${state.word}`);
   }
   const why = reason(name, status);
   setText(parts.reason, why);
   setAttr(parts.reason, 'title', why);
-  parts.reason.classList.toggle('is-bad', name === 'degraded' || name === 'down');
+  parts.reason.classList.toggle('is-bad', ['failing', 'degraded', 'down'].includes(name));
   root.classList.toggle('is-stale', reached === false);
   if (status) numbers(parts, status);
+}
+
+/** A key of `STATES`. A gateway that is well does not say OK beside calls that fail. */
+export function stateOf(status, reached) {
+  if (!status) return reached === false ? 'down' : 'unknown';
+  if (status.status === 'ok' && status.error_rate >= FAILING) return 'failing';
+  return STATES[status.status] ? status.status : 'unknown';
 }
 
 function reason(name, status) {
@@ -97,8 +107,10 @@ function reason(name, status) {
   if (status.journal?.state === 'failing' && !reasons.some((each) => each.includes('journal'))) {
     reasons.push(`The journal cannot be written: ${status.journal.error ?? 'no reason given'}`);
   }
+  if (status.restart_needed?.length > 0) reasons.push(`Restart the gateway to apply what changed in its file: ${status.restart_needed.join(', ')}`);
   if (reasons.length > 0) return reasons.join(' · ');
   if (name === 'down') return 'The gateway is stopping.';
+  if (name === 'failing') return `The gateway is well, but ${percent(status.error_rate)} of the calls of the last 5 minutes failed.`;
   return `${plural(status.tools, 'tool')}, ${plural(status.servers, 'server')}, up ${span(status.uptime_s)}, version ${status.version}`;
 }
 
@@ -108,7 +120,7 @@ function numbers(parts, status) {
   setText(parts.errors.value, percent(status.error_rate));
   setText(parts.p95.value, duration(status.p95_ms ?? NaN));
   setText(parts.inflight.value, count(status.in_flight));
-  parts.errors.element.className = `metric ${status.error_rate >= 0.2 ? 'tone-bad' : status.error_rate >= 0.05 ? 'tone-warn' : ''}`;
+  parts.errors.element.className = `metric ${status.error_rate >= FAILING ? 'tone-bad' : status.error_rate >= 0.05 ? 'tone-warn' : ''}`;
   parts.p95.element.className = `metric ${status.p95_ms > SLOW ? 'tone-warn' : ''}`;
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct CallsQuery {
     server: Option<String>,
     /// Only from there: `cli`, `chat`, `voice`, `http`, `mcp`, `library` or `worker`.
     origin: Option<String>,
+    /// Only by this caller: the name of a token, or the command that made calls without one, such as `chat`.
+    #[param(example = "kitchen")]
+    caller: Option<String>,
     /// Only with this outcome: `success`, an error kind, `running`, `interrupted`, or `failed` for every failure.
     #[param(example = "failed")]
     outcome: Option<String>,
@@ -81,6 +84,7 @@ impl CallsQuery {
             tool: self.tool,
             server: self.server,
             origin: self.origin,
+            caller: self.caller.filter(|name| !name.is_empty()),
             outcome: self.outcome,
             search: self.search.filter(|text| !text.is_empty()),
             since: time("since", self.since)?,
@@ -354,10 +358,7 @@ async fn found(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, 
         return Err(no_such_call());
     }
     let found = History::of(gateway).find(id).await?;
-    let found = found.filter(|found| {
-        let call = &found.detail.call;
-        sight.has_call(&call.tool, call.server.as_deref())
-    });
+    let found = found.filter(|found| sight.has_call(&found.detail.call));
     found.ok_or_else(no_such_call)
 }
 

@@ -233,9 +233,10 @@ impl Watcher {
         };
         let is_shown = || match &shown.tool {
             Some(tool) => self.sight.has(tool.definition()),
-            None => self.sight.has_call(&shown.call.tool, None),
+            None => self.sight.has_tool_of_call(&shown.call.tool, None),
         };
-        if wanted && is_shown() {
+        let is_its_own = || self.sight.is_of_whom_it_sees(shown.call.caller.as_deref());
+        if wanted && is_its_own() && is_shown() {
             self.tell(kind, &shown.call);
         }
         Some(())

@@ -1,5 +1,7 @@
 //! What a request says, read strictly; what can not be read is told as a problem.
 
+use std::error::Error;
+
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -10,7 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use utoipa::IntoResponses;
 
-use crate::guard::SMALL_BODY;
+use crate::guard::{MemoryError, SMALL_BODY};
 use crate::problem::Problem;
 
 /// The name or id in the path, decoded.
@@ -107,6 +109,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
 pub(crate) enum BodyError {
     /// There is more than the limit.
     TooLarge,
+    /// It would take too much memory.
+    Memory(MemoryError),
     /// It broke off.
     Broken(String),
 }
@@ -115,6 +119,12 @@ impl BodyError {
     pub(crate) fn problem(self) -> Problem {
         match self {
             Self::TooLarge => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+            Self::Memory(error @ MemoryError::TooManyValues { .. }) => {
+                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body: {error}"))
+            }
+            Self::Memory(error @ MemoryError::Exhausted) => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
             Self::Broken(error) => Problem::new(
                 StatusCode::BAD_REQUEST,
                 format!("the body broke off: {error}"),
@@ -125,16 +135,24 @@ impl BodyError {
 
 /// The whole body, if there is no more of it than `limit`.
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
-    match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if is_too_large(&*error) => Err(BodyError::TooLarge),
-        Err(error) => Err(BodyError::Broken(toolgate_core::escape(&error.to_string()))),
+    let error = match Limited::new(body, limit).collect().await {
+        Ok(body) => return Ok(body.to_bytes()),
+        Err(error) => error,
+    };
+    if let Some(error) = cause::<MemoryError>(&*error) {
+        return Err(BodyError::Memory(*error));
     }
+    Err(match cause::<LengthLimitError>(&*error) {
+        Some(_) => BodyError::TooLarge,
+        None => BodyError::Broken(toolgate_core::escape(&error.to_string())),
+    })
 }
 
-/// The guard has a limit of its own, and its error is wrapped.
-fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
-    error.is::<LengthLimitError>() || error.source().is_some_and(is_too_large)
+/// The guard has limits of its own, and its errors are wrapped.
+fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    error
+        .downcast_ref()
+        .or_else(|| error.source().and_then(cause))
 }
 
 /// Refuses a body that says it is something else. A page of another site can send forms and plain text without asking, so

@@ -41,23 +41,25 @@ pub(crate) async fn sign_in(
     Extension(ends): Extension<Ends>,
     request: Request,
 ) -> Response {
+    let headers = request.headers().clone();
     let token = match token_of(request).await {
         Ok(token) => token,
         Err(refused) => return refused,
     };
-    if keys.tokens.is_empty() {
+    let tokens = keys.tokens();
+    if tokens.is_empty() {
         return home(None);
     }
-    let Some(caller) = keys.tokens.find(token.trim().as_bytes()) else {
+    let Some(caller) = tokens.find(token.trim().as_bytes()) else {
         let message = "That is not a token of this gateway.";
         let wrong = || page(StatusCode::UNAUTHORIZED, Some(message));
         return keys.wrong(ends.peer).unwrap_or_else(wrong);
     };
-    let Some(cookie) = keys.sessions.open(caller.number) else {
+    let Some(cookie) = keys.sessions.open(caller.number, &headers) else {
         let detail = "this system has no random numbers to give; send the token as 'Authorization: Bearer …' instead";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response();
     };
-    info!(from = %ends.peer, token = keys.tokens.name(caller.number), "somebody signed in");
+    info!(from = %ends.peer, token = tokens.name(caller.number), "somebody signed in");
     home(Some(cookie))
 }
 
@@ -103,6 +105,7 @@ fn home(cookie: Option<HeaderValue>) -> Response {
 pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Response {
     const PAGE: &str = include_str!("../../assets/signin.html");
     const STYLE: &str = include_str!("../../assets/css/signin.css");
+    const LOGO: &str = include_str!("../../assets/logo.svg");
     // Its style stands in the page: nothing else is served to somebody who is not in yet.
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
@@ -114,6 +117,7 @@ pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Respons
     let style = format!("<style>{STYLE}</style>");
     let page = PAGE
         .replace("{{style}}", &style)
+        .replace("{{logo}}", LOGO)
         .replace("{{message}}", &message.unwrap_or_default());
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

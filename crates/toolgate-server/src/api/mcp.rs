@@ -21,7 +21,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(parts: &Parts) -> Self {
-        let options = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));
+        let options = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
         let server = McpServer::new(parts.executor.clone(), options);
         server.wait_for(parts.servers.clone());
         if let Some(traces) = &parts.traces {

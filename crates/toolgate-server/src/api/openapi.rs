@@ -70,7 +70,7 @@ fn tell_keys(document: &mut Document, token_needed: bool) {
         ));
     let session = ApiKeyValue::with_description(
         session::COOKIE,
-        "Set by `POST /login`; only pages of this gateway change anything with it",
+        "Set by `POST /login`, with `_` and the port behind its name, and `__Host-` before it over HTTPS; only pages of this gateway change anything with it",
     );
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(BEARER, SecurityScheme::Http(token.build()));

@@ -1,12 +1,14 @@
 //! MCP servers: listed, connected anew, added.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_mcp::ServerStatus;
+use toolgate_mcp::{HealthReport, HealthState, ServerStatus};
 use utoipa::ToSchema;
 
 use super::extract::{Named, Sent, Unreadable};
@@ -30,9 +32,15 @@ pub(crate) struct Server {
     /// `legacy` (up to 2025-11-25) or `modern` (2026-07-28), if it is or was connected.
     #[schema(example = "modern")]
     era: Option<String>,
+    /// The revision of MCP that was agreed on, if it is or was connected.
+    #[schema(example = "2025-11-25")]
+    protocol: Option<String>,
     /// How many tools it offers here.
     #[schema(example = 7)]
     tools: usize,
+    /// True if these are the tools it had when it was last asked: it isn't connected now.
+    #[schema(example = false)]
+    remembered: bool,
     /// Tools that could not be taken, each with the reason.
     #[schema(example = json!([]))]
     refused: Vec<String>,
@@ -61,6 +69,35 @@ pub(crate) struct Server {
     /// Its process.
     #[schema(example = 4711)]
     pid: Option<u32>,
+    /// Whether it can do its work, by its own health tool; nothing if it is not connected or has none.
+    health: Option<Health>,
+}
+
+/// What a server's health tool said last.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// The tool that was asked.
+    #[schema(example = "check_zwave_health")]
+    tool: String,
+    /// `healthy`, `degraded` (it is connected, but can't do its work) or `unknown` (the tool can't be asked).
+    #[schema(example = "healthy")]
+    state: &'static str,
+    /// Why it is not healthy.
+    problem: Option<String>,
+}
+
+impl From<HealthReport> for Health {
+    fn from(report: HealthReport) -> Self {
+        Self {
+            tool: report.tool,
+            state: match report.state {
+                HealthState::Healthy => "healthy",
+                HealthState::Degraded => "degraded",
+                _ => "unknown",
+            },
+            problem: report.problem,
+        }
+    }
 }
 
 impl From<ServerStatus> for Server {
@@ -71,7 +108,9 @@ impl From<ServerStatus> for Server {
             transport: status.transport,
             state: status.state.to_string(),
             era: status.era.map(|era| era.to_string()),
+            protocol: status.protocol,
             tools: status.tools,
+            remembered: status.remembered,
             refused: status.refused,
             connected_in_ms: status.connected_in.map(millis),
             attempts: status.attempts,
@@ -82,6 +121,7 @@ impl From<ServerStatus> for Server {
             error: status.error,
             next_try_ms: status.next_try.map(millis),
             pid: status.pid,
+            health: status.health.map(Health::from),
         }
     }
 }
@@ -215,6 +255,11 @@ pub(crate) async fn add(
             "'url' must begin with http:// or https:// and name a host",
         ));
     }
+    if is_metadata(&url) {
+        return Err(unfit(
+            "'url' names a link-local address, where clouds keep their credentials; 'toolgate add' at the machine takes it",
+        ));
+    }
     if url.contains("${") {
         // Variables are for whoever writes the file: another's address must not be sent what stands in them.
         return Err(unfit("'url' must be the address itself, without ${…}"));
@@ -240,6 +285,21 @@ pub(crate) async fn add(
         .keep(move |workshop| workshop.add_server(&server.name, &url))
         .await?;
     Ok((StatusCode::CREATED, Json(Added { name, kept })).into_response())
+}
+
+/// Addresses that only this machine reaches, and that answer with secrets of it.
+fn is_metadata(url: &str) -> bool {
+    const AWS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+    // The client's own parser: an address has many spellings, such as http://2852039166/.
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V4(ip)) => ip.is_link_local(),
+        Ok(IpAddr::V6(ip)) => ip.is_unicast_link_local() || ip == AWS,
+        Err(_) => host.trim_end_matches('.') == "metadata.google.internal",
+    }
 }
 
 fn unknown(name: &str, sight: &Sight) -> String {

@@ -33,5 +33,7 @@ pub(crate) async fn show(
     let sight = Sight::new(&gateway, &caller);
     let wanted = |tool: &str| query.tool.as_deref().is_none_or(|wanted| wanted == tool);
     let stats = &gateway.parts().stats;
-    Json(stats.snapshot(|tool, server| wanted(tool) && sight.has_call(tool, server)))
+    let may_show =
+        |tool: &str, server: Option<&str>| wanted(tool) && sight.has_tool_of_call(tool, server);
+    Json(stats.snapshot(sight.only_of(), may_show))
 }

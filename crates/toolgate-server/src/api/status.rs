@@ -57,12 +57,20 @@ pub(crate) struct Status {
     /// How many MCP servers there are for the caller.
     #[schema(example = 2)]
     servers: usize,
+    /// The name of the caller's token, where one is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "kitchen")]
+    caller: Option<String>,
+    rights: Rights,
     journal: JournalStatus,
     /// The model of the chat, as configured or as it was chosen last.
     model: Option<Model>,
     /// True if a token is needed to come in.
     #[schema(example = false)]
     token_needed: bool,
+    /// What of the configuration was edited and takes effect at the next start, for those who may see everything.
+    #[schema(example = json!(["serve.bind"]))]
+    restart_needed: Vec<String>,
 }
 
 /// Whether calls are recorded.
@@ -88,6 +96,35 @@ pub(crate) struct Model {
     name: String,
 }
 
+/// What the caller may do besides calling its tools. A token with a list of tools may do none of it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Rights {
+    /// Reconnect a server, and read what servers print.
+    #[schema(example = true)]
+    manage_servers: bool,
+    /// Let calls run that wait for approval, or refuse them.
+    #[schema(example = true)]
+    approve_calls: bool,
+    /// Keep an answer as a mock.
+    #[schema(example = true)]
+    add_tools: bool,
+    /// Read what was said to a voice gateway.
+    #[schema(example = true)]
+    read_turns: bool,
+}
+
+impl Rights {
+    fn of(sight: &Sight) -> Self {
+        let is_full = sight.is_full();
+        Self {
+            manage_servers: is_full,
+            approve_calls: is_full,
+            add_tools: is_full,
+            read_turns: is_full,
+        }
+    }
+}
+
 /// How it is: one look at everything.
 #[utoipa::path(get, path = "/api/status", tag = "status",
     responses((status = 200, description = "How it is", body = Status)))]
@@ -102,9 +139,9 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
     let calls = if sight.is_full() {
         parts.stats.summary()
     } else {
-        parts
-            .stats
-            .summary_of(|tool, server| sight.has_call(tool, server))
+        parts.stats.summary_of(sight.only_of(), |tool, server| {
+            sight.has_tool_of_call(tool, server)
+        })
     };
     let journal = journal(gateway);
     Status {
@@ -119,6 +156,8 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
         in_flight: calls.in_flight,
         tools: sight.tools(),
         servers: sight.servers().len(),
+        caller: caller.scope.caller().map(str::to_owned),
+        rights: Rights::of(&sight),
         journal: JournalStatus {
             // The words name a file.
             error: journal.error.filter(|_| sight.is_full()),
@@ -126,6 +165,10 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
         },
         model: model(gateway),
         token_needed: token_needed(gateway),
+        restart_needed: match sight.is_full() {
+            true => gateway.configuration().restart_needed.clone(),
+            false => Vec::new(),
+        },
     }
 }
 
@@ -167,23 +210,35 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
     let enabled = servers
         .iter()
         .filter(|server| server.state != ServerState::Disabled);
-    let (mut all, mut hidden) = (0, 0);
+    let (mut all, mut hidden, mut hidden_degraded) = (0, 0, 0);
     for server in enabled {
         all += 1;
-        match server.state {
-            ServerState::Connected => {}
-            _ if sight.has_server(&server.name) => reasons.push(why(server)),
+        let is_seen = || sight.has_server(&server.name);
+        match (server.state, server.degraded()) {
+            (ServerState::Connected, None) => {}
+            (ServerState::Connected, Some(problem)) if is_seen() => {
+                let problem = format!("connected, but can't do its work: {problem}");
+                reasons.push(named(server, &problem));
+            }
+            (ServerState::Connected, Some(_)) => hidden_degraded += 1,
+            _ if is_seen() => reasons.push(why(server)),
             _ => hidden += 1,
         }
     }
+    let s = if all == 1 { "" } else { "s" };
     if hidden > 0 {
         let are = if hidden == 1 { "is" } else { "are" };
-        let s = if all == 1 { "" } else { "s" };
         reasons.push(format!(
             "{hidden} of {all} MCP server{s} {are} not connected"
         ));
     }
-    if let Some(problem) = &*gateway.configuration() {
+    if hidden_degraded > 0 {
+        let their = if hidden_degraded == 1 { "its" } else { "their" };
+        reasons.push(format!(
+            "{hidden_degraded} of {all} MCP server{s} can't do {their} work"
+        ));
+    }
+    if let Some(problem) = &gateway.configuration().problem {
         let kept = "the configuration before it stays in force";
         reasons.push(match sight.is_full() {
             true => format!("{problem}; {kept}"),
@@ -211,18 +266,23 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
 
 /// Why a server is not connected, in one line.
 fn why(server: &ServerStatus) -> String {
-    const LONGEST: usize = 300;
-    let name = toolgate_core::escape(&server.name);
     let mut text = match &server.error {
-        Some(error) => format!("{name}: {}", reason(error)),
-        None => format!("{name}: {}", server.state),
+        Some(error) => named(server, reason(error)),
+        None => named(server, &server.state.to_string()),
     };
+    if let Some(wait) = server.next_try {
+        text.push_str(&format!("; retry in {} s", wait.as_secs_f64().ceil()));
+    }
+    text
+}
+
+/// Something about a server, bounded.
+fn named(server: &ServerStatus, text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut text = format!("{}: {text}", toolgate_core::escape(&server.name));
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
         text.push('…');
-    }
-    if let Some(wait) = server.next_try {
-        text.push_str(&format!("; retry in {} s", wait.as_secs_f64().ceil()));
     }
     text
 }

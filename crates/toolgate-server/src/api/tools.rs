@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, BodyError, Named, expect_json, read};
 use crate::Gateway;
-use crate::guard::{self, Caller};
+use crate::guard::{self, Caller, MemoryError};
 use crate::problem::Problem;
 
 /// How long a call waits for its tool while the servers are starting.
@@ -86,7 +86,7 @@ pub(crate) struct Habits {
 
 impl ToolInfo {
     pub(crate) fn of(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
-        let timeout = tool.timeout(executor.limits());
+        let timeout = tool.timeout(&executor.rules().limits);
         Self {
             needs_approval: executor.decision(tool) == Decision::Ask,
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
@@ -204,7 +204,7 @@ pub(crate) async fn call(
         }
     };
     let trace = CallerTrace::of(request.headers());
-    let limit = gateway.executor().limits().max_arguments;
+    let limit = gateway.executor().rules().limits.max_arguments;
     let (call, refused) = match read(request.into_body(), limit).await {
         Ok(body) => arguments(name, &body),
         Err(error) => (unread(name, &error, limit), None),
@@ -278,6 +278,10 @@ fn unread(name: String, error: &BodyError, limit: usize) -> ToolCall {
             what: "arguments",
             problem: format!("take more than {limit} bytes, which is the limit"),
         },
+        BodyError::Memory(MemoryError::TooManyValues { limit }) => {
+            ToolError::too_many_values(&name, *limit)
+        }
+        BodyError::Memory(error) => ToolError::unavailable(&name, error.to_string()),
         BodyError::Broken(_) => ToolError::Cancelled { tool: name.clone() },
     };
     ToolCall::refused(name, Value::Null, error)
@@ -386,7 +390,7 @@ pub(crate) async fn check(
     if let Err(error) = executor.find_in(&name, &caller.scope) {
         return Err(no_such_tool(&error));
     }
-    let limit = executor.limits().max_arguments;
+    let limit = executor.rules().limits.max_arguments;
     let body = read(request.into_body(), limit).await;
     let body = body.map_err(BodyError::problem)?;
     let call = ToolCall::from_json(name, &body).scope(caller.scope);

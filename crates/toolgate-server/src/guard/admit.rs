@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tracing::debug;
 
+use super::evicting::EvictingPlace;
 use super::origin::{Page, only, shown};
 use super::rate::Who;
 use super::refusal::{self, Refusal};
@@ -21,6 +22,18 @@ pub(super) struct Entry {
     /// None for somebody unknown, where that does not matter.
     pub(super) caller: Option<Caller>,
     pub(super) place: Option<Place>,
+    /// For somebody unknown who signs in.
+    pub(super) sign_in: Option<EvictingPlace>,
+}
+
+impl Entry {
+    fn unknown() -> Self {
+        Self {
+            caller: None,
+            place: None,
+            sign_in: None,
+        }
+    }
 }
 
 /// Not let in: the answer.
@@ -43,26 +56,39 @@ impl Guard {
             let detail = "this came on the connection of a request whose body was sent in chunks; open another one";
             return Err(closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into());
         }
-        let host = self.expect_our_host(parts, ends.reached)?; // 1 host
-        *page = self.expect_our_page(parts, host, ends.reached)?; // 2 origin
+        self.expect_plain_framing(watch, parts)?;
+        let site = Site::of(parts);
+        let host = self.expect_our_host(parts, ends.reached); // 1 host
+        let ours = host.and_then(|host| self.expect_our_page(parts, host, ends.reached)); // 2 origin
+        *page = match ours {
+            Ok(page) => page,
+            // A load balancer asks by the address of a machine: it is answered, and told as little as anybody unknown.
+            Err(_foreign) if site == Site::Health => return Ok(Entry::unknown()),
+            Err(foreign) => return Err(foreign),
+        };
         if let Some(answer) = headers::preflight(parts, page) {
             return Err(answer.into());
         }
-        let site = Site::of(parts);
         let caller = self.caller(parts, page); // 3 token
         if site == Site::Health {
-            let place = None;
-            return Ok(Entry { caller, place });
+            return Ok(Entry {
+                caller,
+                ..Entry::unknown()
+            });
         }
         if caller.is_none() && parts.headers.contains_key(header::AUTHORIZATION) {
             self.keys.wrong(ends.peer).map_or(Ok(()), Err)?;
         }
         let caller = match (caller, site) {
             (Some(caller), _) => caller,
-            (None, Site::SignIn) => Caller::default(),
+            (None, Site::SignIn) => return self.admit_sign_in(ends.peer, parts),
             (None, Site::Page) => return Err(login::page(StatusCode::UNAUTHORIZED, None).into()),
-            (None, _) => return Err(unauthorized().into()),
+            (None, _) => {
+                let shows_one = parts.headers.contains_key(header::AUTHORIZATION);
+                return Err(unauthorized(shows_one).into());
+            }
         };
+        watch.is_known();
         if self.gateway.stopping().is_cancelled() {
             return Err(Refusal::Stopping.answer(parts).into());
         }
@@ -77,7 +103,50 @@ impl Guard {
         Ok(Entry {
             caller: Some(caller),
             place: Some(place),
+            sign_in: None,
         })
+    }
+
+    /// Somebody unknown shows a token in a body: it takes one of a few places until that has arrived.
+    fn admit_sign_in(&self, peer: IpAddr, parts: &Parts) -> Result<Entry, Refused> {
+        if self.gateway.stopping().is_cancelled() {
+            return Err(Refusal::Stopping.answer(parts).into());
+        }
+        self.expect_rate(&Caller::default(), peer, &parts.method)
+            .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?;
+        Ok(Entry {
+            caller: Some(Caller::default()),
+            place: None,
+            sign_in: Some(self.sign_ins.enter()),
+        })
+    }
+
+    /// What two programs may read in two ways is refused, however we would read it.
+    fn expect_plain_framing(&self, watch: &Watch, parts: &Parts) -> Result<(), Refused> {
+        let is = |value: &HeaderValue, word: &str| {
+            value
+                .as_bytes()
+                .trim_ascii()
+                .eq_ignore_ascii_case(word.as_bytes())
+        };
+        let mut encodings = parts.headers.get_all(header::TRANSFER_ENCODING).iter();
+        let is_chunked = encodings.next().is_none_or(|value| is(value, "chunked"));
+        let bad = |detail: &str| closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned()));
+        if !is_chunked || encodings.next().is_some() {
+            return Err(bad("the only Transfer-Encoding that is taken is 'chunked'").into());
+        }
+        if watch.had_bare_newline() {
+            return Err(
+                bad("a line of the head ends in LF alone; every line ends in CR LF").into(),
+            );
+        }
+        let mut expected = parts.headers.get_all(header::EXPECT).iter();
+        if expected.any(|value| !is(value, "100-continue")) {
+            let detail = "nothing but 'Expect: 100-continue' is understood";
+            let refused = refuse(StatusCode::EXPECTATION_FAILED, detail.to_owned());
+            return Err(closing(refused).into());
+        }
+        Ok(())
     }
 
     fn expect_our_host<'a>(&self, parts: &'a Parts, reached: IpAddr) -> Result<&'a str, Refused> {
@@ -117,7 +186,7 @@ impl Guard {
 
     /// Who it is, by token or by session; nobody may need either.
     fn caller(&self, parts: &Parts, page: &Page) -> Option<Caller> {
-        let tokens = &self.keys.tokens;
+        let tokens = self.keys.tokens.load();
         if tokens.is_empty() {
             return Some(Caller::default());
         }
@@ -190,7 +259,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 }
 
 pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
-    debug!(status = status.as_u16(), detail, "a request was refused");
+    debug!(http_status = status.as_u16(), reason = %detail, "a request was refused");
     Problem::new(status, detail).into_response()
 }
 
@@ -201,9 +270,16 @@ pub(super) fn closing(mut response: Response) -> Response {
     response
 }
 
-fn unauthorized() -> Response {
-    let detail =
-        "this gateway asks for a token: send it as 'Authorization: Bearer …', or sign in at /";
+/// Who shows a wrong token is told so: looking for the header that is there already would be in vain.
+fn unauthorized(shows_one: bool) -> Response {
+    let detail = match shows_one {
+        true => {
+            "this gateway does not know the token that was sent: check it for a typing error, or ask the operator for one"
+        }
+        false => {
+            "this gateway asks for a token: send it as 'Authorization: Bearer …', or sign in at /"
+        }
+    };
     let mut response = refuse(StatusCode::UNAUTHORIZED, detail.to_owned());
     let challenge = HeaderValue::from_static("Bearer realm=\"toolgate\"");
     let headers = response.headers_mut();

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{LengthLimitError, Limited};
 use tokio::time::Sleep;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
+use super::evicting::EvictingPlace;
+use super::memory::{JsonMeter, MemoryError, MemoryLease};
 use super::room::Place;
 use crate::listener::{Fault, Watch};
 
@@ -24,6 +26,7 @@ pub(super) struct Bounded<B> {
     patience: Duration,
     /// Set once the body had to be waited for; most come along with their head.
     ends: Option<Pin<Box<Sleep>>>,
+    meter: Option<JsonMeter>,
     watch: Arc<Watch>,
     done: bool,
 }
@@ -32,7 +35,13 @@ impl<B> Bounded<B>
 where
     B: HttpBody<Data = Bytes, Error: Into<Failure>> + Send + Unpin + 'static,
 {
-    pub(super) fn wrap(body: B, limit: usize, patience: Duration, watch: &Arc<Watch>) -> Body {
+    pub(super) fn wrap(
+        body: B,
+        limit: usize,
+        patience: Duration,
+        meter: Option<JsonMeter>,
+        watch: &Arc<Watch>,
+    ) -> Body {
         if body.is_end_stream() {
             return Body::empty();
         }
@@ -40,9 +49,26 @@ where
             inner: Limited::new(body, limit),
             patience,
             ends: None,
+            meter,
             watch: Arc::clone(watch),
             done: false,
         })
+    }
+}
+
+impl<B: HttpBody<Data = Bytes>> Bounded<B> {
+    fn measure(
+        &mut self,
+        frame: Option<&Result<Frame<Bytes>, Failure>>,
+    ) -> Result<(), MemoryError> {
+        let Some(meter) = &mut self.meter else {
+            return Ok(());
+        };
+        match frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(Ok(()), |bytes| meter.feed(bytes)),
+            Some(Err(_)) => Ok(()),
+            None => meter.finish(),
+        }
     }
 }
 
@@ -65,6 +91,10 @@ where
             {
                 this.watch.body_failed(Fault::TooLarge);
             }
+            if let Err(error) = this.measure(frame.as_ref()) {
+                this.watch.body_failed(error.into());
+                return Poll::Ready(Some(Err(error.into())));
+            }
             return Poll::Ready(frame);
         }
         let patience = this.patience;
@@ -77,7 +107,8 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        // Whoever reads has to come to the end, where a measured body may still be refused.
+        self.done || self.meter.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -93,6 +124,15 @@ impl<B> Drop for Bounded<B> {
     }
 }
 
+impl From<MemoryError> for Fault {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::TooManyValues { .. } => Self::TooManyValues,
+            MemoryError::Exhausted => Self::NoMemory,
+        }
+    }
+}
+
 /// An answer on its way out. With its end the connection is idle again.
 pub(crate) struct Answer {
     body: Body,
@@ -103,7 +143,9 @@ pub(crate) struct Answer {
 /// An answer without an end of its own.
 pub(super) struct Stream {
     pub(super) _place: Option<Place>,
-    pub(super) cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    pub(super) _anonymous: Option<EvictingPlace>,
+    pub(super) _memory: Option<Arc<MemoryLease>>,
+    pub(super) cut: BoxFuture<'static, ()>,
 }
 
 impl Answer {

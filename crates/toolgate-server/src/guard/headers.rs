@@ -11,6 +11,13 @@ use super::origin::Page;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// An answer that is no page may load and do nothing, whatever a browser takes it for.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+/// The page needs nothing of what a browser would have to ask a person for.
+const NO_DEVICES: HeaderValue = HeaderValue::from_static(
+    "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
+);
 const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id, x-request-id, retry-after");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 
@@ -52,7 +59,7 @@ impl RequestIds {
 /// What every answer says. A route's own word on caching and on what its page may load stands.
 pub(super) fn finish(headers: &mut HeaderMap, id: HeaderValue, page: &Page) {
     // Room for all of them at once: it would grow twice.
-    headers.reserve(9);
+    headers.reserve(12);
     headers.insert(REQUEST_ID, id);
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -64,12 +71,20 @@ pub(super) fn finish(headers: &mut HeaderMap, id: HeaderValue, page: &Page) {
         HeaderValue::from_static("same-origin"),
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(PERMISSIONS_POLICY, NO_DEVICES);
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(NOTHING);
+    // A listed page of another site may read what it asks for.
+    let readers = match page {
+        Page::Listed(_) => "cross-origin",
+        _ => "same-origin",
+    };
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static(readers));
     if let Page::Listed(origin) = page {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

@@ -4,8 +4,10 @@
 
 mod admit;
 mod body;
+mod evicting;
 mod headers;
 mod host;
+mod memory;
 mod origin;
 mod rate;
 mod refusal;
@@ -21,6 +23,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -38,8 +41,11 @@ use tracing::{Instrument, error_span};
 use admit::{Entry, Site, closing, refuse};
 pub(crate) use body::Answer;
 use body::Bounded;
+use evicting::{EvictingPlace, EvictingPlaces};
 use headers::RequestIds;
 use host::Hosts;
+use memory::{JsonMeter, MemoryLease};
+pub(crate) use memory::{MemoryError, budget};
 use origin::{Origins, Page};
 use rate::Rate;
 use refusal::Refusal;
@@ -47,7 +53,7 @@ pub(crate) use refusal::called_tool;
 pub(crate) use room::Rooms;
 use session::Sessions;
 use streams::{Asker, Streams};
-use token::Tokens;
+pub(crate) use token::Tokens;
 use wrong::{SLOW, Slowly, WrongTokens};
 
 use crate::listener::{Fault, Watch};
@@ -58,6 +64,9 @@ use crate::{Gateway, router};
 pub(crate) const SMALL_BODY: usize = 64 << 10;
 /// How long a body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// Sign-ins whose body is on its way, and how long that may take: it is a token, and comes with its head.
+const SIGN_INS: usize = 32;
+const SIGN_IN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a route may take to answer after its calls were cancelled.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -94,16 +103,27 @@ pub(crate) struct Ends {
 
 /// What it takes to sign in.
 pub(crate) struct Keys {
-    pub(crate) tokens: Tokens,
+    tokens: Arc<ArcSwap<Tokens>>,
     pub(crate) sessions: Sessions,
     wrong: WrongTokens,
 }
 
 impl Keys {
+    /// The tokens there are now.
+    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+        self.tokens.load_full()
+    }
+
     /// Counts a wrong token. If there were too many, this is the answer.
     pub(crate) fn wrong(&self, peer: IpAddr) -> Option<Response> {
         self.wrong.note(peer)
     }
+}
+
+/// What a request holds while its body arrives and its route works.
+struct RequestPermits {
+    memory: Arc<MemoryLease>,
+    sign_in: Option<EvictingPlace>,
 }
 
 /// Stands before all routes.
@@ -117,6 +137,8 @@ pub(crate) struct Guard {
     /// For whoever only looks: an operator sees how it is also when there is no room for calls.
     looks: Rooms,
     streams: Streams,
+    /// For those who are not known yet and send a token in a body.
+    sign_ins: EvictingPlaces,
     ids: RequestIds,
     body_patience: Duration,
 }
@@ -135,13 +157,14 @@ impl Guard {
             hosts: Hosts::new(bind, &settings.hosts),
             origins: Origins::new(&settings.origins),
             keys: Arc::new(Keys {
-                tokens: Tokens::new(settings),
-                sessions: Sessions::default(),
+                tokens: Arc::clone(gateway.tokens()),
+                sessions: Sessions::new(bind.port()),
                 wrong: WrongTokens::default(),
             }),
             rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
             looks: Rooms::new(settings.concurrency, settings),
             streams: Streams::new(settings),
+            sign_ins: EvictingPlaces::new(SIGN_INS),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),
             body_patience: BODY_PATIENCE,
@@ -197,9 +220,16 @@ impl Guard {
         let mut page = Page::None;
         let mut asker = None;
         let response = match self.admit(ends, watch, &parts, &mut page) {
-            Ok(Entry { caller, place }) => {
-                asker = Some(Asker::of(caller.as_ref(), &parts, place));
-                self.pass(caller, ends, watch, parts, body).await
+            Ok(Entry {
+                caller,
+                place,
+                sign_in,
+            }) => {
+                let memory = MemoryLease::new(&self.gateway, caller.as_ref());
+                let asker = asker.insert(Asker::of(caller.as_ref(), &parts, place));
+                asker.holds(Arc::clone(&memory));
+                let permits = RequestPermits { memory, sign_in };
+                self.pass(caller, ends, watch, parts, body, permits).await
             }
             Err(refused) => *refused,
         };
@@ -228,6 +258,7 @@ impl Guard {
         watch: &Arc<Watch>,
         mut parts: Parts,
         body: B,
+        permits: RequestPermits,
     ) -> Response
     where
         B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
@@ -235,15 +266,21 @@ impl Guard {
             + Unpin
             + 'static,
     {
+        let RequestPermits { memory, sign_in } = permits;
         let site = Site::of(&parts);
         let limit = self.longest(site);
         let is_envelope = matches!(site, Site::Call | Site::Mcp);
         if !is_envelope && body.size_hint().lower() > limit as u64 {
             watch.leaves_body_unread();
-            let detail = self.wrong_with(Fault::TooLarge, limit);
+            let detail = self.wrong_with(Fault::TooLarge, limit, self.body_patience);
             return refuse(StatusCode::PAYLOAD_TOO_LARGE, detail);
         }
-        let body = Bounded::wrap(body, limit, self.body_patience, watch);
+        let meter = JsonMeter::new(body.size_hint().exact(), self.most_values(site), &memory);
+        let patience = match sign_in {
+            Some(_) => SIGN_IN_PATIENCE,
+            None => self.body_patience,
+        };
+        let body = Bounded::wrap(body, limit, patience, meter, watch);
         if matches!(site, Site::SignIn | Site::SignOut) {
             parts.extensions.insert(Arc::clone(&self.keys));
             parts.extensions.insert(ends);
@@ -252,19 +289,31 @@ impl Guard {
             parts.extensions.insert(caller);
         }
         let call = Refusal::Stopping.later(&parts);
-        let response = self.before_the_end(parts, body, call).await;
+        let response = tokio::select! {
+            biased;
+            response = self.before_the_end(parts, body, call) => response,
+            () = evicted(sign_in.as_ref()) => {
+                let detail = "others want to sign in, and this body was too slow; send it again, and faster";
+                return closing(refuse(StatusCode::SERVICE_UNAVAILABLE, detail.to_owned()));
+            }
+        };
         let Some(fault) = watch.body_fault() else {
             return refusal::as_problem(response).await;
         };
         let status = match fault {
             Fault::Late => StatusCode::REQUEST_TIMEOUT,
-            Fault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Fault::TooLarge | Fault::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
+            Fault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
         };
         let mut response = match is_envelope {
             true => response,
-            false => refuse(status, self.wrong_with(fault, limit)),
+            false => refuse(status, self.wrong_with(fault, limit, patience)),
         };
         *response.status_mut() = status;
+        if fault == Fault::NoMemory {
+            let soon = HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, soon);
+        }
         closing(response)
     }
 
@@ -272,22 +321,36 @@ impl Guard {
     fn longest(&self, site: Site) -> usize {
         match site {
             Site::Call | Site::Check | Site::Mcp => {
-                let limits = self.gateway.executor().limits();
-                limits.max_arguments.saturating_add(SMALL_BODY)
+                let rules = self.gateway.executor().rules();
+                rules.limits.max_arguments.saturating_add(SMALL_BODY)
             }
             _ => SMALL_BODY,
         }
     }
 
-    fn wrong_with(&self, fault: Fault, limit: usize) -> String {
+    /// How many values it may hold.
+    fn most_values(&self, site: Site) -> usize {
+        let limits = &self.gateway.executor().rules().limits;
+        match site {
+            Site::Mcp => limits.max_message_values(),
+            _ => limits.max_values,
+        }
+    }
+
+    fn wrong_with(&self, fault: Fault, limit: usize, patience: Duration) -> String {
         match fault {
             Fault::Late => {
-                let seconds = self.body_patience.as_secs();
+                let seconds = patience.as_secs();
                 format!("the body did not arrive within {seconds} s; send it again, and faster")
             }
             Fault::TooLarge => {
                 format!("the body is longer than {limit} bytes, which is the limit here")
             }
+            Fault::TooManyValues => {
+                let limit = self.most_values(Site::Other);
+                format!("the body holds more than {limit} values, which is the limit here")
+            }
+            Fault::NoMemory => MemoryError::Exhausted.to_string(),
         }
     }
 
@@ -312,6 +375,13 @@ impl Guard {
             },
             () = last => otherwise.answer(),
         }
+    }
+}
+
+async fn evicted(sign_in: Option<&EvictingPlace>) {
+    match sign_in {
+        Some(sign_in) => sign_in.evicted().cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

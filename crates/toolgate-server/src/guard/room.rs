@@ -22,7 +22,10 @@ struct Room {
 }
 
 /// A place, until it is dropped.
-pub(crate) struct Place(Arc<AtomicUsize>);
+pub(crate) struct Place {
+    taken: Arc<AtomicUsize>,
+    size: usize,
+}
 
 impl Rooms {
     pub(crate) fn new(places: usize, settings: &ServeSettings) -> Self {
@@ -45,6 +48,16 @@ impl Rooms {
 
     /// If there is no room: how many places the caller may have.
     pub(super) fn enter(&self, number: u64, is_full: bool) -> Result<Place, usize> {
+        self.enter_with(number, is_full, 1)
+    }
+
+    /// The same for what takes several places at once.
+    pub(super) fn enter_with(
+        &self,
+        number: u64,
+        is_full: bool,
+        size: usize,
+    ) -> Result<Place, usize> {
         let own = usize::try_from(number).ok();
         let own = own.and_then(|number| self.own.get(number));
         let common = self.common.places;
@@ -52,8 +65,8 @@ impl Rooms {
             true => common,
             false => common - common / 4,
         };
-        own.and_then(|own| own.enter(own.places))
-            .or_else(|| self.common.enter(most))
+        own.and_then(|own| own.enter(own.places, size))
+            .or_else(|| self.common.enter(most, size))
             .ok_or_else(|| own.map_or(0, |own| own.places) + most)
     }
 
@@ -82,10 +95,11 @@ impl Room {
     }
 
     /// Only one of the first places.
-    fn enter(&self, most: usize) -> Option<Place> {
-        let place = Place(Arc::clone(&self.taken));
-        let before = self.taken.fetch_add(1, Ordering::Relaxed);
-        (before < most).then_some(place)
+    fn enter(&self, most: usize, size: usize) -> Option<Place> {
+        let taken = Arc::clone(&self.taken);
+        let before = taken.fetch_add(size, Ordering::Relaxed);
+        let place = Place { taken, size };
+        (before + size <= most).then_some(place)
     }
 
     fn taken(&self) -> usize {
@@ -95,7 +109,7 @@ impl Room {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.taken.fetch_sub(self.size, Ordering::Relaxed);
     }
 }
 

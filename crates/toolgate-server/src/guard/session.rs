@@ -15,11 +15,16 @@ use super::token::digest;
 const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// With more the oldest ends.
 const MOST: usize = 1024;
+/// With the port: a browser sends a cookie to every port of a host, and other programs listen there.
 pub(crate) const COOKIE: &str = "toolgate_session";
+/// A browser takes such a cookie over HTTPS only, and from nobody but this very host.
+const HOST_ONLY: &str = "__Host-";
 
 /// The sessions there are, by the hash of their id: what an attacker could learn from the time of a look-up is worth nothing.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<[u8; 32], Session>>);
+pub(crate) struct Sessions {
+    name: String,
+    all: Mutex<HashMap<[u8; 32], Session>>,
+}
 
 struct Session {
     /// The token it was opened with.
@@ -28,8 +33,16 @@ struct Session {
 }
 
 impl Sessions {
+    /// The sessions of a gateway that listens on this port.
+    pub(crate) fn new(port: u16) -> Self {
+        Self {
+            name: format!("{COOKIE}_{port}"),
+            all: Mutex::default(),
+        }
+    }
+
     /// Opens one; the answer is the cookie to set. Nothing if the system has no randomness to give.
-    pub(crate) fn open(&self, number: u64) -> Option<HeaderValue> {
+    pub(crate) fn open(&self, number: u64, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut id = [0_u8; 32];
         getrandom::fill(&mut id).ok()?;
         let id = BASE64_URL_SAFE_NO_PAD.encode(id);
@@ -44,12 +57,12 @@ impl Sessions {
         }
         let ends = now + LIFE;
         sessions.insert(digest(id.as_bytes()), Session { number, ends });
-        HeaderValue::from_maybe_shared(cookie(&id, LIFE)).ok()
+        HeaderValue::from_maybe_shared(self.cookie(&id, LIFE, headers)).ok()
     }
 
     /// The token with which the shown session was opened.
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<u64> {
-        let hash = digest(shown(headers)?.as_bytes());
+        let hash = digest(self.shown(headers)?.as_bytes());
         let mut sessions = self.lock();
         let session = sessions.get(&hash)?;
         if session.ends > Instant::now() {
@@ -61,33 +74,41 @@ impl Sessions {
 
     /// Ends the shown session; the answer is the cookie that takes it from the browser.
     pub(crate) fn close(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        if let Some(id) = shown(headers) {
+        if let Some(id) = self.shown(headers) {
             self.lock().remove(&digest(id.as_bytes()));
         }
-        HeaderValue::from_maybe_shared(cookie("", Duration::ZERO)).ok()
+        HeaderValue::from_maybe_shared(self.cookie("", Duration::ZERO, headers)).ok()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Without `Secure`: a browser would not keep it on plain HTTP, and this gateway speaks nothing else. A proxy that adds TLS
-/// can add the attribute too.
-fn cookie(id: &str, life: Duration) -> String {
-    let seconds = life.as_secs();
-    format!("{COOKIE}={id}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict")
-}
+    /// On plain HTTP without `Secure`: a browser would not keep it. Where a proxy adds TLS, the page that signs in says so.
+    fn cookie(&self, id: &str, life: Duration, headers: &HeaderMap) -> String {
+        let (name, seconds) = (&self.name, life.as_secs());
+        let attributes = format!("Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict");
+        let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes);
+        match origin.is_some_and(|origin| origin.starts_with(b"https://")) {
+            true => format!("{HOST_ONLY}{name}={id}; {attributes}; Secure"),
+            false => format!("{name}={id}; {attributes}"),
+        }
+    }
 
-/// The session a request shows. One that shows two shows none: somebody else may have planted the other.
-fn shown(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let pairs = cookies
-        .filter_map(|cookie| cookie.to_str().ok())
-        .flat_map(|cookie| cookie.split(';'));
-    let mut ids = pairs.filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-    let id = ids.next()?;
-    ids.next().is_none().then_some(id)
+    /// The session a request shows. One that shows two shows none: somebody else may have planted the other.
+    fn shown<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        let cookies = headers.get_all(header::COOKIE).iter();
+        let pairs = cookies
+            .filter_map(|cookie| cookie.to_str().ok())
+            .flat_map(|cookie| cookie.split(';'));
+        let mut ids = pairs.filter_map(|pair| {
+            let pair = pair.trim();
+            let pair = pair.strip_prefix(HOST_ONLY).unwrap_or(pair);
+            pair.strip_prefix(&*self.name)?.strip_prefix('=')
+        });
+        let id = ids.next()?;
+        ids.next().is_none().then_some(id)
+    }
 }
 
 #[cfg(test)]
@@ -103,12 +124,18 @@ mod tests {
     }
 
     fn open(sessions: &Sessions, number: u64) -> HeaderMap {
-        headers(sessions.open(number).unwrap().to_str().unwrap())
+        headers(
+            sessions
+                .open(number, &HeaderMap::new())
+                .unwrap()
+                .to_str()
+                .unwrap(),
+        )
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_session_lasts_twelve_hours() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7460);
         let shown = open(&sessions, 3);
         assert_eq!(sessions.find(&shown), Some(3));
         tokio::time::advance(LIFE - Duration::from_secs(1)).await;
@@ -119,7 +146,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_closed_session_is_gone_and_others_stay() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7460);
         let (first, second) = (open(&sessions, 1), open(&sessions, 2));
         let cookie = sessions.close(&first).unwrap();
         assert!(cookie.to_str().unwrap().contains("Max-Age=0"));
@@ -131,7 +158,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_makes_room() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7460);
         let first = open(&sessions, 1);
         for _ in 0..MOST {
             tokio::time::advance(Duration::from_secs(1)).await;
@@ -143,8 +170,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_no_session_opens_nothing() {
-        let sessions = Sessions::default();
-        let cookie = sessions.open(1).unwrap();
+        let sessions = Sessions::new(7460);
+        let cookie = sessions.open(1, &HeaderMap::new()).unwrap();
         let cookie = cookie.to_str().unwrap();
         assert!(
             cookie.ends_with("; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict"),
@@ -153,16 +180,35 @@ mod tests {
         let id = cookie.split(['=', ';']).nth(1).unwrap();
         assert_eq!(id.len(), 43, "256 bits");
         let guesses = [
+            "toolgate_session_7460=",
+            "toolgate_session_7460=x",
             "toolgate_session=",
-            "toolgate_session=x",
-            "toolgate_sessions=",
             "x=y",
         ];
         for guess in guesses {
             assert_eq!(sessions.find(&headers(guess)), None, "{guess}");
         }
-        let twice = format!("toolgate_session={id}; toolgate_session={id}");
+        let twice = format!("toolgate_session_7460={id}; toolgate_session_7460={id}");
         let twice = HeaderMap::from_iter([(header::COOKIE, twice.parse().unwrap())]);
         assert_eq!(sessions.find(&twice), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f23_a_cookie_is_bound_to_the_port_and_over_https_to_the_host() {
+        let sessions = Sessions::new(7460);
+        let cookie = sessions.open(1, &HeaderMap::new()).unwrap();
+        let cookie = cookie.to_str().unwrap();
+        assert!(cookie.starts_with("toolgate_session_7460="), "{cookie}");
+        let id = cookie.split(['=', ';']).nth(1).unwrap();
+        // What another gateway of this host has given out means nothing here, even with the same id.
+        let foreign = headers(&format!("toolgate_session_7461={id}"));
+        assert_eq!(sessions.find(&foreign), None);
+        let origin = "https://tools.example.org".parse().unwrap();
+        let https = HeaderMap::from_iter([(header::ORIGIN, origin)]);
+        let cookie = sessions.open(2, &https).unwrap();
+        let cookie = cookie.to_str().unwrap();
+        assert!(cookie.starts_with("__Host-toolgate_session_7460="));
+        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
+        assert_eq!(sessions.find(&headers(cookie)), Some(2));
     }
 }

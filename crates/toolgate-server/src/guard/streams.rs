@@ -1,11 +1,15 @@
 //! Answers without an end of their own: how many there may be, and when they are cut.
 
+use std::sync::Arc;
+
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{Method, StatusCode, header};
 use tracing::debug;
 
 use super::body::Stream;
+use super::evicting::EvictingPlaces;
+use super::memory::MemoryLease;
 use super::room::{Place, Rooms};
 use super::{Caller, Guard};
 use crate::ServeSettings;
@@ -19,6 +23,8 @@ const LISTENERS: usize = 1024;
 /// The streams that only watch. Those of MCP clients take nothing away from who watches the gateway.
 pub(super) struct Streams {
     events: Rooms,
+    /// The same where no token is needed: nobody can be told apart there.
+    anonymous: EvictingPlaces,
     listeners: Rooms,
 }
 
@@ -30,18 +36,20 @@ pub(super) struct Asker {
     is_mcp: bool,
     /// The request's own.
     place: Option<Place>,
+    memory: Option<Arc<MemoryLease>>,
 }
 
 impl Streams {
     pub(super) fn new(settings: &ServeSettings) -> Self {
         Self {
             events: Rooms::new(EVENTS, settings),
+            anonymous: EvictingPlaces::new(EVENTS),
             listeners: Rooms::new(LISTENERS, settings),
         }
     }
 
     pub(super) fn taken(&self) -> usize {
-        self.events.taken() + self.listeners.taken()
+        self.events.taken() + self.anonymous.taken() + self.listeners.taken()
     }
 }
 
@@ -53,7 +61,15 @@ impl Asker {
             is_get: parts.method == Method::GET,
             is_mcp: parts.uri.path() == "/mcp",
             place,
+            memory: None,
         }
+    }
+}
+
+impl Asker {
+    /// What the request takes is free again when it is answered.
+    pub(super) fn holds(&mut self, memory: Arc<MemoryLease>) {
+        self.memory = Some(memory);
     }
 }
 
@@ -70,7 +86,11 @@ impl Guard {
         let Some(asker) = asker.filter(|_| is_stream) else {
             return (response, None);
         };
-        let (place, end) = if asker.is_get {
+        let is_anonymous = asker.is_get && !asker.is_mcp && asker.number == 0;
+        let anonymous = is_anonymous.then(|| self.streams.anonymous.enter());
+        let (place, end) = if anonymous.is_some() {
+            (None, self.gateway.stopping())
+        } else if asker.is_get {
             match self.watched_by(&asker) {
                 Ok(place) => (Some(place), self.gateway.stopping()),
                 Err(problem) => return (problem.into_response(), None),
@@ -79,9 +99,24 @@ impl Guard {
             // It has begun to work: it is still under way.
             (asker.place, self.gateway.calls())
         };
-        let cut = Box::pin(end.clone().cancelled_owned());
+        let revoked = self.keys.tokens.load().revoked(asker.number);
+        let end = end.clone();
+        let evicted = anonymous.as_ref().map(|place| place.evicted().clone());
+        let evicted = evicted.unwrap_or_default();
+        let cut = Box::pin(async move {
+            tokio::select! {
+                () = end.cancelled() => {}
+                () = revoked.cancelled() => {}
+                () = evicted.cancelled() => {}
+            }
+        });
         debug!(streams = self.streams.taken(), "a stream was opened");
-        let stream = Stream { _place: place, cut };
+        let stream = Stream {
+            _place: place,
+            _anonymous: anonymous,
+            _memory: asker.memory,
+            cut,
+        };
         (response, Some(stream))
     }
 

@@ -2,21 +2,28 @@
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio_util::sync::CancellationToken;
 use toolgate_core::{Pattern, Scope};
 
 use super::Caller;
 use crate::ServeSettings;
 
 /// The tokens there are, each as a hash: all are equally long, and none can be read from memory.
-pub(crate) struct Tokens(Vec<Known>);
+pub(crate) struct Tokens {
+    known: Vec<Known>,
+    /// The number of the next one that is new. None is given twice: what belongs to a token that is gone is nobody else's.
+    next: u64,
+}
 
 struct Known {
     hash: [u8; 32],
     caller: Caller,
+    /// Cancelled when the token lets nobody in any more.
+    revoked: CancellationToken,
 }
 
 impl Tokens {
-    pub(super) fn new(settings: &ServeSettings) -> Self {
+    pub(crate) fn new(settings: &ServeSettings) -> Self {
         let mut known = Vec::new();
         let mut add = |number: usize, token: &str, name: &str, scope: Scope| {
             let scope = scope.of(name);
@@ -27,6 +34,7 @@ impl Tokens {
                         number: number as u64,
                         scope,
                     },
+                    revoked: CancellationToken::new(),
                 });
             }
         };
@@ -37,19 +45,64 @@ impl Tokens {
             let scope = scope_of(&token.allow);
             add(index + 2, &token.token, name.unwrap_or(&unnamed), scope);
         }
-        Self(known)
+        Self {
+            known,
+            next: settings.tokens.len() as u64 + 2,
+        }
+    }
+
+    /// Those of other settings. A token that is still there, under its name and with its tools, keeps its number and with it
+    /// its sessions; any other gets a new one.
+    pub(crate) fn followed_by(&self, settings: &ServeSettings) -> Self {
+        let mut after = Self::new(settings);
+        after.next = self.next;
+        for known in &mut after.known {
+            match self.known.iter().find(|old| old.is_same(known)) {
+                Some(old) => {
+                    known.caller.number = old.caller.number;
+                    known.revoked = old.revoked.clone();
+                }
+                None => {
+                    known.caller.number = after.next;
+                    after.next += 1;
+                }
+            }
+        }
+        after
+    }
+
+    /// Cuts the streams of every token that is not among the others.
+    pub(crate) fn revoke_all_but(&self, others: &Self) {
+        let gone = self.known.iter().filter(|known| {
+            let mut others = others.known.iter();
+            !others.any(|other| other.caller.number == known.caller.number)
+        });
+        for known in gone {
+            known.revoked.cancel();
+        }
+    }
+
+    /// Cancelled when this token lets nobody in any more: at once if it is gone already. Whoever needs none has the number 0.
+    pub(super) fn revoked(&self, number: u64) -> CancellationToken {
+        let mut known = self.known.iter();
+        let known = known.find(|known| known.caller.number == number);
+        let revoked = known.map(|known| known.revoked.clone()).unwrap_or_default();
+        if known.is_none() && number > 0 {
+            revoked.cancel();
+        }
+        revoked
     }
 
     /// True if none is set: everybody on this machine may come in.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.known.is_empty()
     }
 
     /// Who has this token. It takes as long for a wrong one as for a right one.
     pub(crate) fn find(&self, token: &[u8]) -> Option<&Caller> {
         let hash = digest(token);
         let mut found = None;
-        for known in &self.0 {
+        for known in &self.known {
             if bool::from(known.hash.ct_eq(&hash)) {
                 found = Some(&known.caller);
             }
@@ -59,15 +112,30 @@ impl Tokens {
 
     /// Who signed in with this token, if it still is one.
     pub(super) fn by_number(&self, number: u64) -> Option<&Caller> {
-        let known = self.0.iter().find(|known| known.caller.number == number);
+        let known = self
+            .known
+            .iter()
+            .find(|known| known.caller.number == number);
         known.map(|known| &known.caller)
     }
 
     /// What it is called in the log.
     pub(crate) fn name(&self, number: u64) -> &str {
-        let known = self.0.iter().find(|known| known.caller.number == number);
+        let known = self
+            .known
+            .iter()
+            .find(|known| known.caller.number == number);
         let name = known.and_then(|known| known.caller.scope.caller());
         name.unwrap_or("everybody")
+    }
+}
+
+impl Known {
+    fn is_same(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.caller.scope, &other.caller.scope);
+        self.hash == other.hash
+            && ours.caller() == theirs.caller()
+            && ours.patterns() == theirs.patterns()
     }
 }
 
@@ -87,6 +155,34 @@ pub(super) fn digest(secret: &[u8]) -> [u8; 32] {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_token_that_stays_keeps_its_number_and_one_that_changes_gets_a_new_one() {
+        let tokens = |json| Tokens::new(&serde_json::from_value(json).unwrap());
+        let (a, b, c) = ("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc");
+        let before = tokens(json!({ "tokens": [
+            { "token": a, "name": "a" },
+            { "token": b, "name": "b", "allow": ["echo"] },
+            { "token": c, "name": "c" },
+        ] }));
+        let settings = json!({ "tokens": [
+            { "token": c, "name": "c" },
+            { "token": b, "name": "b", "allow": ["echo", "search"] },
+        ] });
+        let after = before.followed_by(&serde_json::from_value(settings).unwrap());
+        let number = |tokens: &Tokens, token: &str| {
+            tokens.find(token.as_bytes()).map(|caller| caller.number)
+        };
+        let numbers = [a, b, c].map(|token| number(&before, token));
+        assert_eq!(numbers, [Some(2), Some(3), Some(4)]);
+        let numbers = [a, b, c].map(|token| number(&after, token));
+        assert_eq!(numbers, [None, Some(5), Some(4)]);
+        before.revoke_all_but(&after);
+        let is_cut = |n| before.revoked(n).is_cancelled();
+        assert_eq!([2, 3, 4].map(is_cut), [true, true, false]);
+        let is_cut = |n| after.revoked(n).is_cancelled();
+        assert_eq!([0, 2, 4, 5].map(is_cut), [false, true, false, false]);
+    }
 
     #[test]
     fn a_token_opens_its_own_share_and_nothing_else_opens_any() {

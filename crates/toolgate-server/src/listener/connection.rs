@@ -117,8 +117,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         if !new.is_empty() {
             self.watch.is_reading();
             self.heads.read(new);
-            self.watch
-                .sees_heads(self.heads.count(), self.heads.has_two_lengths());
+            self.watch.sees_heads(&self.heads);
         }
         read
     }

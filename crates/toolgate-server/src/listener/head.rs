@@ -10,6 +10,7 @@ pub(super) struct Heads {
     at: At,
     count: u64,
     two_lengths: bool,
+    bare_newline: bool,
 }
 
 enum At {
@@ -32,6 +33,8 @@ struct Head {
     line: [u8; LONGEST],
     length: usize,
     has_begun: bool,
+    last: u8,
+    bare_newline: bool,
     by_length: Option<Length>,
     by_chunks: bool,
 }
@@ -65,6 +68,7 @@ impl Heads {
                 }
                 At::Head(head) => {
                     let (used, is_over) = head.read(bytes);
+                    self.bare_newline |= head.bare_newline;
                     if is_over {
                         self.count += 1;
                         self.two_lengths |= head.by_chunks && head.by_length.is_some();
@@ -82,6 +86,11 @@ impl Heads {
         self.count
     }
 
+    /// True once a line of one of them ended without a carriage return.
+    pub(super) fn has_bare_newline(&self) -> bool {
+        self.bare_newline
+    }
+
     /// True once one of them has both lengths.
     pub(super) fn has_two_lengths(&self) -> bool {
         self.two_lengths
@@ -94,6 +103,7 @@ impl Head {
         let mut at = 0;
         while let Some(end) = memchr::memchr(b'\n', &bytes[at..]) {
             self.add(&bytes[at..at + end]);
+            self.bare_newline |= self.last != b'\r';
             at += end + 1;
             if self.end_of_line() {
                 return (at, true);
@@ -107,6 +117,7 @@ impl Head {
         let new = line.len().min(LONGEST - self.length);
         self.line[self.length..self.length + new].copy_from_slice(&line[..new]);
         self.length += new;
+        self.last = line.last().copied().unwrap_or(self.last);
     }
 
     /// True if it was the last. Empty lines before the first are passed over, as the parser does.
@@ -125,6 +136,7 @@ impl Head {
         }
         self.by_chunks |= after(BY_CHUNKS).is_some();
         self.length = 0;
+        self.last = 0;
         let is_over = is_empty && self.has_begun;
         self.has_begun |= !is_empty;
         is_over

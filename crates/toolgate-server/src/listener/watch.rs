@@ -1,12 +1,16 @@
 //! What is known of a connection, and how long it may do nothing.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+
+use super::head::Heads;
 
 /// The patrol looks this often; all patience is counted in it.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -36,6 +40,10 @@ pub(super) enum End {
 pub(crate) enum Fault {
     Late = 1,
     TooLarge = 2,
+    /// It holds too many values.
+    TooManyValues = 3,
+    /// There is no memory left for it.
+    NoMemory = 4,
 }
 
 /// One connection. What happens on every request costs a store here, and no look at a clock.
@@ -51,13 +59,18 @@ pub(crate) struct Watch {
     requests: AtomicU64,
     heads: AtomicU64,
     two_lengths: AtomicBool,
+    bare_newline: AtomicBool,
+    /// Nobody has shown yet on this connection that it may come in; all such connections are counted.
+    is_stranger: AtomicBool,
+    strangers: Arc<AtomicUsize>,
     body_fault: AtomicU8,
     body_unread: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl Watch {
-    pub(super) fn new(clock: Arc<AtomicU32>) -> Self {
+    pub(super) fn new(clock: Arc<AtomicU32>, strangers: Arc<AtomicUsize>) -> Self {
+        strangers.fetch_add(1, Relaxed);
         Self {
             phase: AtomicU8::new(FRESH),
             since: AtomicU32::new(clock.load(Relaxed)),
@@ -66,6 +79,9 @@ impl Watch {
             requests: AtomicU64::new(0),
             heads: AtomicU64::new(0),
             two_lengths: AtomicBool::new(false),
+            bare_newline: AtomicBool::new(false),
+            is_stranger: AtomicBool::new(true),
+            strangers,
             body_fault: AtomicU8::new(0),
             body_unread: AtomicBool::new(false),
             waker: AtomicWaker::new(),
@@ -75,7 +91,7 @@ impl Watch {
 
     #[cfg(test)]
     pub(crate) fn of_a_test() -> Arc<Self> {
-        Arc::new(Self::new(Arc::default()))
+        Arc::new(Self::new(Arc::default(), Arc::default()))
     }
 
     fn enter(&self, phase: u8) {
@@ -104,10 +120,18 @@ impl Watch {
         self.enter(WAITING);
     }
 
-    /// How many heads were seen so far, and whether one of them said twice how long its request is.
-    pub(super) fn sees_heads(&self, count: u64, has_two_lengths: bool) {
-        self.heads.store(count, Relaxed);
-        self.two_lengths.store(has_two_lengths, Relaxed);
+    /// What is known of the heads so far.
+    pub(super) fn sees_heads(&self, heads: &Heads) {
+        self.heads.store(heads.count(), Relaxed);
+        self.two_lengths.store(heads.has_two_lengths(), Relaxed);
+        self.bare_newline.store(heads.has_bare_newline(), Relaxed);
+    }
+
+    /// Somebody who may come in has asked something on this connection.
+    pub(crate) fn is_known(&self) {
+        if self.is_stranger.load(Relaxed) && self.is_stranger.swap(false, Relaxed) {
+            self.strangers.fetch_sub(1, Relaxed);
+        }
     }
 
     /// True if the head of the request at hand was not looked at, since it came behind a body in chunks.
@@ -120,6 +144,11 @@ impl Watch {
         self.two_lengths.load(Relaxed)
     }
 
+    /// True if a line of a head ends without a carriage return. Others may see another request in it.
+    pub(crate) fn had_bare_newline(&self) -> bool {
+        self.bare_newline.load(Relaxed)
+    }
+
     pub(crate) fn body_failed(&self, fault: Fault) {
         self.body_fault.store(fault as u8, Relaxed);
     }
@@ -128,7 +157,9 @@ impl Watch {
         match self.body_fault.load(Relaxed) {
             0 => None,
             1 => Some(Fault::Late),
-            _ => Some(Fault::TooLarge),
+            2 => Some(Fault::TooLarge),
+            3 => Some(Fault::TooManyValues),
+            _ => Some(Fault::NoMemory),
         }
     }
 
@@ -192,20 +223,27 @@ impl Watch {
 pub(super) struct Patrol {
     clock: Arc<AtomicU32>,
     next: AtomicU64,
-    watches: Mutex<HashMap<u64, Arc<Watch>>>,
+    strangers: Arc<AtomicUsize>,
+    /// In the order in which they came.
+    watches: Mutex<BTreeMap<u64, Arc<Watch>>>,
 }
 
 impl Patrol {
     /// One more connection. It counts until [`leave`](Self::leave), or until it is told to end.
     pub(super) fn join(&self) -> (u64, Arc<Watch>) {
-        let watch = Arc::new(Watch::new(Arc::clone(&self.clock)));
+        let watch = Arc::new(Watch::new(
+            Arc::clone(&self.clock),
+            Arc::clone(&self.strangers),
+        ));
         let number = self.next.fetch_add(1, Relaxed);
         self.lock().insert(number, Arc::clone(&watch));
         (number, watch)
     }
 
     pub(super) fn leave(&self, number: u64) {
-        self.lock().remove(&number);
+        self.lock()
+            .remove(&number)
+            .inspect(|watch| watch.is_known());
     }
 
     pub(super) fn count(&self) -> usize {
@@ -222,6 +260,29 @@ impl Patrol {
         let longest = waiting.filter(|(waited, _)| *waited > 0).max();
         let gone = longest.and_then(|(_, number)| watches.remove(&number));
         if let Some(watch) = &gone {
+            watch.is_known(); // It no longer counts.
+            watch.tell(End::Close);
+        }
+        gone.is_some()
+    }
+
+    /// Connections on which nobody has shown yet that it may come in.
+    pub(super) fn strangers(&self) -> usize {
+        self.strangers.load(Relaxed)
+    }
+
+    /// Ends the oldest connection of somebody unknown that has sent no whole head. Who has something to ask sends it
+    /// with the connection, so that it is answered before it is the oldest.
+    pub(super) fn evict_stranger(&self) -> bool {
+        let now = self.clock.load(Relaxed);
+        let mut watches = self.lock();
+        let mut waiting = watches.iter();
+        let oldest = waiting
+            .find(|(_, watch)| watch.is_stranger.load(Relaxed) && watch.waits(now).is_some());
+        let gone = oldest.map(|(number, _)| *number);
+        let gone = gone.and_then(|number| watches.remove(&number));
+        if let Some(watch) = &gone {
+            watch.is_known();
             watch.tell(End::Close);
         }
         gone.is_some()
@@ -233,13 +294,14 @@ impl Patrol {
         self.lock().retain(|_, watch| match watch.overdue(now) {
             None => true,
             Some(end) => {
+                watch.is_known();
                 watch.tell(end);
                 false
             }
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Watch>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Watch>>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

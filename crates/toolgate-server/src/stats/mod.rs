@@ -19,6 +19,9 @@ use series::{STEP, STEPS, Series, Step};
 
 /// Tools with figures of their own; what comes after them is counted together with all only.
 const MOST_TOOLS: usize = 2048;
+/// Callers with figures of their own, and the tools of each: there are no more of them than tokens, old and new.
+const MOST_CALLERS: usize = 64;
+const MOST_TOOLS_OF_CALLER: usize = 256;
 /// The status looks back this far for its error rate and its percentile.
 const LATELY: Duration = Duration::from_secs(300);
 
@@ -37,6 +40,8 @@ struct Shared {
 struct Inner {
     all: Series,
     tools: IndexMap<ToolKey, Counted>,
+    /// The same for each caller that has a name: most see their own calls only.
+    by_caller: HashMap<Arc<str>, IndexMap<ToolKey, Counted>>,
     running: HashMap<CallId, Running>,
 }
 
@@ -47,6 +52,7 @@ type Counted = Arc<Mutex<Series>>;
 pub(crate) struct Running {
     pub(crate) tool: String,
     pub(crate) server: Option<String>,
+    caller: Option<Arc<str>>,
     pub(crate) since: Instant,
 }
 
@@ -98,23 +104,34 @@ impl Stats {
         sum.summary(inner.running.len())
     }
 
-    /// The same of those that may be shown.
-    pub(crate) fn summary_of(&self, may_show: impl Fn(&str, Option<&str>) -> bool) -> Summary {
+    /// The same of those that may be shown, of one caller or of all.
+    pub(crate) fn summary_of(
+        &self,
+        caller: Option<&str>,
+        may_show: impl Fn(&str, Option<&str>) -> bool,
+    ) -> Summary {
         let mut sum = Sum::default();
-        for (key, counted) in self.counted() {
+        for (key, counted) in self.counted(caller) {
             if may_show(&key.name, key.server()) {
                 sum.add(&locked(&counted), self.step());
             }
         }
         let mut running = self.running();
-        running.retain(|(_, call)| may_show(&call.tool, call.server.as_deref()));
+        running.retain(|(_, call)| {
+            caller.is_none_or(|caller| call.caller.as_deref() == Some(caller))
+                && may_show(&call.tool, call.server.as_deref())
+        });
         sum.summary(running.len())
     }
 
-    /// Tool by tool, the busiest first; only those that may be shown.
-    pub(crate) fn snapshot(&self, may_show: impl Fn(&str, Option<&str>) -> bool) -> StatsReport {
+    /// Tool by tool, the busiest first; only those that may be shown, of one caller or of all.
+    pub(crate) fn snapshot(
+        &self,
+        caller: Option<&str>,
+        may_show: impl Fn(&str, Option<&str>) -> bool,
+    ) -> StatsReport {
         let wall = SystemTime::now();
-        let mut tools = self.counted();
+        let mut tools = self.counted(caller);
         tools.retain(|(key, _)| may_show(&key.name, key.server()));
         let mut tools: Vec<ToolStats> = tools
             .into_iter()
@@ -135,9 +152,13 @@ impl Stats {
         }
     }
 
-    fn counted(&self) -> Vec<(ToolKey, Counted)> {
+    fn counted(&self, caller: Option<&str>) -> Vec<(ToolKey, Counted)> {
         let inner = locked(&self.0.inner);
-        let tools = inner.tools.iter();
+        let tools = match caller {
+            None => Some(&inner.tools),
+            Some(caller) => inner.by_caller.get(caller),
+        };
+        let tools = tools.into_iter().flatten();
         tools
             .map(|(key, counted)| (key.clone(), Arc::clone(counted)))
             .collect()
@@ -167,9 +188,11 @@ impl Stats {
             inner.running.remove(&record.outcome.call_id);
             inner.all.count(self.step(), elapsed, failure);
             // A name that means no tool could be anything.
-            record.definition().and_then(|tool| inner.counted(tool))
+            record
+                .definition()
+                .map(|tool| inner.counted(tool, record.caller.as_ref()))
         };
-        if let Some(counted) = counted {
+        for counted in counted.into_iter().flatten().flatten() {
             let mut series = locked(&counted);
             series.count(self.step(), elapsed, failure);
         }
@@ -217,14 +240,34 @@ fn steps_in(time: Duration) -> u64 {
 }
 
 impl Inner {
-    fn counted(&mut self, tool: &ToolDefinition) -> Option<Counted> {
+    /// Of all, and of this caller.
+    fn counted(
+        &mut self,
+        tool: &ToolDefinition,
+        caller: Option<&Arc<str>>,
+    ) -> [Option<Counted>; 2] {
         let key = ToolKeyRef::of(tool);
-        if let Some(counted) = self.tools.get(&key) {
-            return Some(Arc::clone(counted));
-        }
-        let has_room = self.tools.len() < MOST_TOOLS;
-        has_room.then(|| Arc::clone(self.tools.entry(key.to_key()).or_default()))
+        let of_caller = caller.and_then(|caller| {
+            let has_room = self.by_caller.len() < MOST_CALLERS;
+            if has_room && !self.by_caller.contains_key(caller) {
+                self.by_caller.insert(Arc::clone(caller), IndexMap::new());
+            }
+            counted_in(self.by_caller.get_mut(caller)?, key, MOST_TOOLS_OF_CALLER)
+        });
+        [counted_in(&mut self.tools, key, MOST_TOOLS), of_caller]
     }
+}
+
+fn counted_in(
+    tools: &mut IndexMap<ToolKey, Counted>,
+    key: ToolKeyRef<'_>,
+    most: usize,
+) -> Option<Counted> {
+    if let Some(counted) = tools.get(&key) {
+        return Some(Arc::clone(counted));
+    }
+    let has_room = tools.len() < most;
+    has_room.then(|| Arc::clone(tools.entry(key.to_key()).or_default()))
 }
 
 impl Observer for Stats {
@@ -235,6 +278,7 @@ impl Observer for Stats {
                 Source::Mcp(server) => Some(server.clone()),
                 _ => None,
             },
+            caller: call.caller.clone(),
             since: Instant::now(),
         };
         locked(&self.0.inner).running.insert(call.id, running);

@@ -32,7 +32,7 @@ async fn call(executor: &ToolExecutor, name: &str, arguments: Value) {
 }
 
 fn shown(stats: &Stats) -> Value {
-    json!(stats.snapshot(|_, _| true))
+    json!(stats.snapshot(None, |_, _| true))
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +102,7 @@ async fn names_that_mean_no_tool_are_counted_together() {
     }
     assert_eq!(shown(&stats)["tools"], json!([]));
     assert_eq!(stats.summary().error_rate, Some(1.0));
-    assert!(stats.snapshot(|_, _| false).tools.is_empty());
+    assert!(stats.snapshot(None, |_, _| false).tools.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,6 +111,6 @@ async fn nobody_waits_while_a_report_is_made() {
     let executor = gate(&stats);
     call(&executor, "wait", json!({ "ms": 1 })).await;
     let is_free = || stats.0.inner.try_lock().is_ok();
-    let report = stats.snapshot(|_, _| is_free());
+    let report = stats.snapshot(None, |_, _| is_free());
     assert_eq!(report.tools.len(), 1);
 }

@@ -40,6 +40,11 @@ async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
             ("?origin=http&limit=2", vec![&third, &second]),
             ("?origin=cli", vec![]),
             ("?server=house", vec![]),
+            ("?caller=kitchen", vec![]),
+            ("?caller=test", vec![&third, &second, &first]),
+            ("?caller=toolgate%20test&tool=echo", vec![&first]),
+            ("?caller=serve", vec![]),
+            ("?caller=", vec![&third, &second, &first]),
             ("?since=2000-01-01T00:00:00Z", vec![&third, &second, &first]),
             ("?until=2000-01-01T00:00:00Z", vec![]),
             (&format!("?before={third}"), vec![&second, &first]),
@@ -130,6 +135,7 @@ async fn memory_and_journal_tell_the_same_of_a_call() {
             "duration_ms",
             "timings",
             "trace_id",
+            // Only the journal knows the process.
             "run",
         ] {
             call.as_object_mut().unwrap().remove(changing);
@@ -247,7 +253,7 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
             (&id, "count_mock", 409),
             (&id, "echo", 409),
             (&id, "", 422),
-            (&id, "a b", 422),
+            (&id, "a\nb", 422),
             (&failed, "other", 422),
             (&long, "other", 422),
         ] {

@@ -6,7 +6,7 @@ use toolgate_core::ToolCall;
 use toolgate_mcp::{Connection, Headers, ServerSettings};
 
 use crate::client::Events;
-use crate::home::{Home, SECRET, until};
+use crate::home::{COMMAND, Home, SECRET, until};
 
 #[tokio::test]
 async fn every_finished_call_is_one_line_with_the_tools_name() {
@@ -24,6 +24,8 @@ async fn every_finished_call_is_one_line_with_the_tools_name() {
         (&json!("tell"), &json!("success"))
     );
     assert_eq!(call["arguments"], json!({ "q": "[REDACTED]" }));
+    // `calls --follow --caller` chooses by it.
+    assert_eq!(call["command"], COMMAND);
     assert_eq!(call, home.get("/api/calls?tool=tell").await.json()[0]);
     let (name, id, call) = events.next().await.unwrap();
     assert_eq!(

@@ -27,6 +27,9 @@ use crate::client::{Events, Reply, expect_described, send, whole};
 /// What the redactor knows.
 pub(crate) const SECRET: &str = "s3cret-value-77";
 
+/// What the gateway was started as.
+pub(crate) const COMMAND: &str = "toolgate test";
+
 /// How a home is to be.
 #[derive(Default)]
 pub(crate) struct Plan {
@@ -202,7 +205,7 @@ impl Home {
         let journal = (plan.has_journal || plan.has_blocked_journal).then(|| {
             let mut settings = JournalSettings::default();
             settings.patience = Patience::Endless;
-            Journal::open(&file, &settings, redactor.clone(), "test").unwrap()
+            Journal::open(&file, &settings, redactor.clone(), COMMAND).unwrap()
         });
         let mut policy = Policy::default();
         policy.ask = vec![Pattern::new("lock")];
@@ -216,7 +219,7 @@ impl Home {
             executor = executor.observer(journal.observer());
         }
         let executor = executor
-            .observer(LogObserver::new(Duration::from_secs(5)))
+            .observer(LogObserver::default())
             .observer(stats.clone())
             .observer(metrics.clone())
             .observer(feed.clone())
@@ -232,6 +235,7 @@ impl Home {
             approvals,
             redactor,
             model: plan.model,
+            command: COMMAND.to_owned(),
             journal,
             journal_problem: None,
             workshop: plan.workshop,

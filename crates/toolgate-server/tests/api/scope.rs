@@ -38,7 +38,12 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             let envelope = home.call(tool, &json!({})).await.json();
             ids.push(envelope["call_id"].as_str().unwrap().to_owned());
         }
-        for (token, tools, calls) in [("some", 1, vec![&ids[0]]), ("none", 0, vec![])] {
+        // F17: what the operator asked of a shared tool is not this token's business.
+        home.sign_in("some");
+        let own = home.call("echo", &json!({ "mine": 1 })).await.json();
+        ids.push(own["call_id"].as_str().unwrap().to_owned());
+        let own = ids[3].clone();
+        for (token, tools, calls) in [("some", 1, vec![&own]), ("none", 0, vec![])] {
             home.sign_in(token);
             assert_eq!(count(&home.get("/api/tools").await.json()), tools);
             let status = home.get("/api/status").await.json();
@@ -47,6 +52,9 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             assert_eq!(status["calls_per_minute"], calls.len());
             assert_eq!(status["error_rate"].is_number(), !calls.is_empty());
             assert_eq!(status["p95_ms"].is_number(), !calls.is_empty());
+            assert_eq!(status["caller"], token);
+            let rights = status["rights"].as_object().unwrap();
+            assert!(rights.values().all(|may| may == false), "{status}");
             assert_eq!(home.get("/api/tools/count").await.status, 404);
             assert_eq!(
                 home.post("/api/tools/count/check", &json!({})).await.status,
@@ -64,7 +72,9 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
                 .collect();
             assert_eq!(found, calls, "{token}");
             let callers = list.as_array().unwrap().iter().map(|call| &call["caller"]);
-            assert!(callers.into_iter().all(|caller| caller == "serve.token"));
+            assert!(callers.into_iter().all(|caller| caller == "some"));
+            let path = "/api/calls?caller=serve.token";
+            assert_eq!(count(&home.get(path).await.json()), 0);
             let beginning = home.get(&format!("/api/calls/{}", &ids[0][..4])).await;
             assert_eq!(beginning.status, 404, "nor is their number told");
             assert!(beginning.problem().contains("there is no such call"));
@@ -150,9 +160,12 @@ async fn events_and_approvals_outside_of_it_are_not_told() {
         "denied"
     );
     home.call("count", &json!({})).await;
-    home.call("echo", &json!({ "n": 1 })).await;
+    // F17: nor what others ask of a tool that it may use.
+    home.call("echo", &json!({ "n": "LIVE-OPERATOR" })).await;
+    post_as("some", &home, "/api/tools/echo/call", &json!({ "n": 1 })).await;
     let (name, _, call) = events.next().await.unwrap();
     assert_eq!((name.as_str(), &call["tool"]), ("call", &json!("echo")));
+    assert_eq!(call["caller"], "some", "{call}");
     let mut operator = home.events("/api/events?kinds=approval").await;
     let nothing = json!({});
     let (reply, ()) = tokio::join!(home.call("lock", &nothing), async {

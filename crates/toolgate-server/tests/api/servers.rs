@@ -112,6 +112,26 @@ async fn g3_servers_are_added_by_url_only_and_only_where_that_is_on() {
                 if add_servers { 422 } else { 403 },
             ),
             (
+                json!({ "name": "n", "url": "http://169.254.169.254/latest" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "n", "url": "http://0xa9fea9fe/" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "n", "url": "http://[fe80::1]/mcp" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "n", "url": "http://[::ffff:169.254.1.1]/" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
+                json!({ "name": "n", "url": "http://[fd00:ec2::254]/" }),
+                if add_servers { 422 } else { 403 },
+            ),
+            (
                 json!({ "name": "n", "url": "sh -c id" }),
                 if add_servers { 422 } else { 403 },
             ),

@@ -1,8 +1,8 @@
 //! Tools: listed, shown, called, checked.
 
 use http::Method;
-use serde_json::json;
-use toolgate_core::Limits;
+use serde_json::{Value, json};
+use toolgate_core::{CallContext, FunctionTool, Limits, ToolError};
 
 use crate::client::{send, whole};
 use crate::home::{Home, Plan, until};
@@ -105,6 +105,36 @@ async fn names_are_whatever_the_path_says_once_it_is_decoded() {
         home.get("/api/tools/ecko").await.problem(),
         "Tool 'ecko' not found. Did you mean 'echo'?"
     );
+}
+
+#[tokio::test]
+async fn tm2_a_tool_of_any_name_is_called_by_its_encoded_path() {
+    let home = Home::usual().await;
+    for (name, path) in [
+        ("get weather", "get%20weather"),
+        ("größe", "gr%C3%B6%C3%9Fe"),
+        ("日本", "%E6%97%A5%E6%9C%AC"),
+        ("a+b", "a+b"),
+        ("50%?#", "50%25%3F%23"),
+        ("<b>\"bold\"</b>", "%3Cb%3E%22bold%22%3C%2Fb%3E"),
+    ] {
+        let answer = FunctionTool::new(name, "Odd", async |_: Value, context: CallContext| {
+            Ok::<_, ToolError>(context.tool_name().to_owned())
+        });
+        home.executor.manager().add(answer.unwrap());
+        let shown = home.get(&format!("/api/tools/{path}")).await.json();
+        assert_eq!(shown["name"], name);
+        let called = home.call(path, &json!({})).await.json();
+        assert_eq!(
+            (&called["result"], &called["tool_name"]),
+            (&json!(name), &json!(name))
+        );
+    }
+    // A label of the metrics holds any of them.
+    let metrics = home.get("/metrics").await.text;
+    for label in [r#"tool="get weather""#, r#"tool="<b>\"bold\"</b>""#] {
+        assert!(metrics.contains(label), "{metrics}");
+    }
 }
 
 #[tokio::test]

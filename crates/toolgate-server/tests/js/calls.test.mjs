@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventParser } from '../../assets/js/api.js';
 import { brief, bytes, duration, percent, pretty, shortTime, span } from '../../assets/js/format.js';
+import { stateOf } from '../../assets/js/strip.js';
 import { CallStore, NO_FILTER } from '../../assets/js/store.js';
 import { elapsed, position } from '../../assets/js/views/call-row.js';
 import { differences } from '../../assets/js/views/call-diff.js';
@@ -138,6 +139,25 @@ test('durations, sizes and shares are short', () => {
   assert.deepEqual([percent(0), percent(0.034), percent(0.25), percent(null)], ['0 %', '3.4 %', '25 %', '–']);
   assert.deepEqual([span(59), span(3661), span(90_000)], ['59 s', '1 h 01 min', '1 d 1 h']);
   assert.match(shortTime('2001-02-03T04:05:06Z'), /^[0-9] Feb [0-9:]{8}$/);
+});
+
+test('calls are told apart by who asked', () => {
+  gateway([]);
+  const store = new CallStore(() => {});
+  store.setFilter({ caller: 'kitchen' });
+  for (const [n, more] of [{ caller: 'kitchen' }, { caller: 'garden' }, {}, { command: 'toolgate kitchen' }, { caller: 'garden', command: 'kitchen' }].entries()) store.take(call(n, more), true);
+  assert.deepEqual(ids(store), [0, 3]);
+  assert.deepEqual([...store.callers], ['kitchen', 'garden']);
+  assert.equal(store.query({ limit: 1 }).get('caller'), 'kitchen');
+});
+
+test('the gateway does not say that all is well beside calls that fail', () => {
+  const table = [
+    [null, null, 'unknown'], [null, false, 'down'],
+    [{ status: 'ok', error_rate: null }, true, 'ok'], [{ status: 'ok', error_rate: 0.1 }, true, 'ok'], [{ status: 'ok', error_rate: 0.57 }, true, 'failing'],
+    [{ status: 'degraded', error_rate: 1 }, true, 'degraded'], [{ status: 'down', error_rate: null }, true, 'down'], [{ status: 'new' }, true, 'unknown'],
+  ];
+  for (const [status, reached, wanted] of table) assert.equal(stateOf(status, reached), wanted, JSON.stringify(status));
 });
 
 test('a filter is in the address and comes back from it', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { examplesFor } from '../../assets/js/chat/examples.js';
 import { ended, footnote, newTurn, reduce } from '../../assets/js/chat/turns.js';
 import { pieces } from '../../assets/js/prose.js';
 
@@ -23,6 +24,13 @@ test('a result finds its call among several', () => {
 test('an answer that was not streamed is shown at the end, and a streamed one not twice', () => {
   assert.deepEqual(play([['done', { answer: '42' }]]).parts, [{ kind: 'text', text: '42' }]);
   assert.equal(play([['text', { text: '42' }], ['done', { answer: '42' }]]).parts.length, 1);
+});
+
+test('words that do not count are gone, those of the rounds before stay', () => {
+  const turn = play([
+    ['text', { text: 'First.' }], ['call', { id: '1', tool: 'x' }], ['text', { text: '{"tool": "y"}' }], ['notice', { text: 'n' }], ['void', {}], ['text', { text: 'Last.' }],
+  ]);
+  assert.deepEqual(turn.parts.map((part) => part.text ?? part.tool), ['First.', 'x', 'n', 'Last.']);
 });
 
 test('every end settles the calls that still ran', () => {
@@ -54,7 +62,21 @@ test('only backticks mean something in a text', () => {
 
 test('the footnote says what is out of the ordinary', () => {
   const say = (ms) => `${ms} ms`;
-  assert.equal(footnote({ end: 'answered', rounds: 1, duration_ms: 5 }, say), '5 ms');
-  assert.equal(footnote({ end: 'too_many_rounds', rounds: 10, input_tokens: 7, output_tokens: 2, duration_ms: 5 }, say), 'too many rounds · 10 rounds · 7 tokens in, 2 out · 5 ms');
-  assert.equal(footnote(null, say), '');
+  const table = [
+    [{ end: 'answered', rounds: 1, duration_ms: 5 }, '', 'Took 5 ms'],
+    [{ end: 'refusal', rounds: 1, duration_ms: 5 }, 'Declined', 'Took 5 ms'],
+    [{ end: 'round_limit', rounds: 10, input_tokens: 7, output_tokens: 2, duration_ms: 5 }, 'Stopped: too many tool calls', 'Took 5 ms · the model was asked 10 times · 7 tokens read, 2 written'],
+    [{ end: 'some_new_end' }, 'some new end', ''],
+    [null, '', ''],
+  ];
+  for (const [done, end, figures] of table) assert.deepEqual(footnote({ done, provider: 'ollama' }, say), { end, figures });
+  const offline = play([['conversation', { provider: 'intents' }], ['done', { answer: 'What?', end: 'refusal', rounds: 1, duration_ms: 0.2 }]]);
+  assert.deepEqual(footnote(offline, say), { end: '', figures: '' });
+});
+
+test('what is proposed can be answered with the tools there are, and the house comes first', () => {
+  assert.deepEqual(examplesFor([]), []);
+  assert.deepEqual(examplesFor(['datetime', 'echo']), ['What time is it?', 'How many days until Christmas?']);
+  const house = examplesFor(['datetime', 'math_eval', 'control_zwave_device', 'list_zwave_devices']);
+  assert.deepEqual(house, ['Which lights are on?', 'Is anything still on?', 'Turn off all the lights', 'What time is it?']);
 });

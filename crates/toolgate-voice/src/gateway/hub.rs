@@ -170,7 +170,7 @@ impl Watcher for Hub {
                 took,
                 problem,
             } => {
-                let took_ms = took.as_millis();
+                let took_ms = took.as_secs_f64() * 1000.0;
                 match problem {
                     None => info!(phase = name, took_ms, "ready"),
                     Some(problem) => warn!(phase = name, took_ms, problem, "not there"),

@@ -52,8 +52,12 @@ impl StandIn {
         {
             return None;
         }
-        let mut nobody = |_: Event<'_>| {};
-        let reply = self.sentences.reply(request, &mut nobody).await;
+        let mut of_waits = |event: Event<'_>| {
+            if let Event::Waiting { .. } | Event::Waited = event {
+                listener.event(event);
+            }
+        };
+        let reply = self.sentences.reply(request, &mut of_waits).await;
         let mut reply = reply.ok().filter(|reply| reply.stop != Stop::Refusal)?;
         let text = reply.message.to_text();
         if !text.is_empty() {
@@ -137,6 +141,16 @@ impl ModelClient for StandIn {
             true => self.sentences.understands(text),
             false => self.now().understands(text),
         }
+    }
+
+    fn wants_all_tools<'a>(&'a self, text: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            // Without a model, sentences wait themselves for what they need.
+            let Some(model) = self.found.get().filter(|_| !self.is_lost()) else {
+                return false;
+            };
+            !self.sentences.understands(text).await && model.wants_all_tools(text).await
+        })
     }
 
     fn reply<'a>(

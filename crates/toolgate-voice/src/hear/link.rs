@@ -91,7 +91,7 @@ impl SatelliteLink {
     /// waits: a satellite that takes nothing any more is noticed by whoever hears it.
     pub fn tell(&self, event: Event) {
         if self.news.try_send(event).is_err() {
-            tracing::debug!(satellite = %self.at, "news for the satellite were dropped");
+            tracing::debug!(at = %self.at, "news for the satellite were dropped");
         }
     }
 

@@ -66,9 +66,9 @@ impl Shared {
             speech.push(sorry);
         }
         let mut spoken = speech.finish().await;
-        if done.filled {
+        if let Some(filler) = done.filled {
             // It comes first, and perhaps it broke off.
-            let rest = spoken.text.trim_start().strip_prefix(sorry::MOMENT);
+            let rest = spoken.text.trim_start().strip_prefix(filler);
             spoken.text = rest.unwrap_or_default().to_owned();
         }
         // Perhaps silence came only after the last word that there was.

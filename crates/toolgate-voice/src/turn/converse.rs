@@ -57,14 +57,14 @@ impl<'a> To<'a> {
 pub(super) struct Conversed {
     /// None if it was broken off.
     pub(super) result: Option<Result<Turn, ModelError>>,
-    /// True if [`sorry::MOMENT`] was said, which is no word of the model's.
-    pub(super) filled: bool,
+    /// What was said to bridge a wait, which is no word of the model's.
+    pub(super) filled: Option<&'static str>,
 }
 
 enum Step {
     Over(Result<Turn, ModelError>),
     BrokenOff,
-    /// A tool began or ended.
+    /// A tool began or ended, or servers of tools are waited for no longer.
     Worked,
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn converse(
     let mut listener = progress.clone();
     let mut turn = pin!(conversation.turn(text, &mut listener));
     let mut stop = pin!(stop);
-    let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, false, false);
+    let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, None, false);
     loop {
         let working = progress.working();
         let filler = to.aloud().filter(|_| !bridged && !stopped);
@@ -113,7 +113,11 @@ pub(super) async fn converse(
             step = step => step,
             () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {
                 bridged = true;
-                filled = filler.is_some_and(|aloud| bridge(aloud, has_said));
+                let words = match progress.is_waiting() {
+                    true => sorry::STARTING,
+                    false => sorry::MOMENT,
+                };
+                filled = filler.and_then(|aloud| bridge(aloud, words, has_said));
                 Step::Worked
             }
         };
@@ -126,14 +130,14 @@ pub(super) async fn converse(
     }
 }
 
-/// Says that it takes a moment. True if in words.
-fn bridge(aloud: &Aloud<'_>, has_said: bool) -> bool {
-    let in_words = aloud.filler.words && !has_said;
-    if in_words {
-        aloud.speech.push(sorry::MOMENT);
+/// Says that it takes a moment: in these words, which are given back, or by a tone.
+fn bridge(aloud: &Aloud<'_>, words: &'static str, has_said: bool) -> Option<&'static str> {
+    let words = (aloud.filler.words && !has_said).then_some(words);
+    if let Some(words) = words {
+        aloud.speech.push(words);
         aloud.speech.flush();
     } else if aloud.filler.tone {
         aloud.speaker.tone(Tone::Working);
     }
-    in_words
+    words
 }

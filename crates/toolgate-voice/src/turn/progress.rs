@@ -39,8 +39,10 @@ struct Inner {
     /// Words of this round were told.
     has_told: bool,
     is_over: bool,
-    /// Since when a tool is at work.
+    /// Since when a tool is at work, or waited for.
     working: Option<Instant>,
+    /// Tools of servers that are still starting are waited for.
+    is_waiting: bool,
 }
 
 enum Words {
@@ -52,7 +54,7 @@ enum Words {
 
 struct Running {
     id: CallId,
-    may_stop: bool,
+    name: String,
 }
 
 impl Progress {
@@ -85,14 +87,27 @@ impl Progress {
         self.lock().calls.clone()
     }
 
-    /// Since when a tool is at work, if one is.
+    /// True while servers of tools that are still starting are waited for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lock().is_waiting
+    }
+
+    /// Since when a tool is at work or waited for, if one is.
     pub(super) fn working(&self) -> Option<Instant> {
         self.lock().working
     }
 
     /// True if a tool is at work that must not be stopped: nobody would know what it has done.
     pub(super) fn must_go_on(&self) -> bool {
-        self.lock().running.iter().any(|running| !running.may_stop)
+        // Looked up now: what was not there when it was called may have come, and be at work.
+        let may_stop = |running: &Running| {
+            let tool = self.executor.find(&running.name);
+            tool.map_or(true, |tool| {
+                let says = tool.definition().annotations();
+                says.read_only == Some(true) || says.idempotent == Some(true)
+            })
+        };
+        !self.lock().running.iter().all(may_stop)
     }
 
     /// Gives the words that came to whoever says or sends them, in view of how the turn ended, if it did. True if there were any.
@@ -164,15 +179,12 @@ impl Progress {
             CallArguments::Object(object) => Value::Object(object.clone()).to_string(),
             CallArguments::Unusable(text) => text.clone(),
         };
-        let may_stop = self.executor.find(&call.name).map_or(true, |tool| {
-            let says = tool.definition().annotations();
-            says.read_only == Some(true) || says.idempotent == Some(true)
-        });
         let mut inner = self.lock();
         let now = Instant::now();
         inner.first_token.get_or_insert(now);
         inner.working.get_or_insert(now);
-        inner.running.push(Running { id, may_stop });
+        let name = call.name.clone();
+        inner.running.push(Running { id, name });
         inner.calls.push(id.to_string());
         inner.words.push(Words::Round);
         inner.is_speaking = false;
@@ -198,6 +210,17 @@ impl Progress {
         }
     }
 
+    /// Servers of tools are waited for, or no longer.
+    fn waits(&self, is_waiting: bool) {
+        let mut inner = self.lock();
+        inner.is_waiting = is_waiting;
+        match is_waiting {
+            true => drop(inner.working.get_or_insert_with(Instant::now)),
+            false if inner.running.is_empty() => inner.working = None,
+            false => {}
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,6 +240,8 @@ impl Listener for Progress {
                 inner.has_asked = true;
                 inner.words.push(Words::Round);
             }
+            ModelEvent::Waiting { .. } => self.waits(true),
+            ModelEvent::Waited => self.waits(false),
             ModelEvent::Calling { call, id } => self.calling(call, id),
             ModelEvent::Called { outcome, .. } => {
                 self.watcher.event(Event::Called(outcome));

@@ -8,6 +8,9 @@ use crate::EngineError;
 /// The filler while a tool works.
 pub(super) const MOMENT: &str = "One moment.";
 
+/// The filler while servers of tools are still starting.
+pub(super) const STARTING: &str = "One moment, I'm still starting up.";
+
 /// More ask at the same time than can be answered.
 pub(super) const BUSY: &str = "I'm busy right now. Please ask me again in a moment.";
 
@@ -113,6 +116,7 @@ mod tests {
             without_answer(TurnEnd::Failed, true),
             without_answer(TurnEnd::Empty, false),
             MOMENT,
+            STARTING,
             BUSY,
             BROKEN,
             ENDING,

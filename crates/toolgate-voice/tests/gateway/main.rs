@@ -21,6 +21,8 @@ mod watch;
 #[path = "../turns/support/alone.rs"]
 mod alone;
 mod barge_in;
+#[path = "../turns/support/coming.rs"]
+mod coming;
 mod endurance;
 mod engines;
 mod hostile;

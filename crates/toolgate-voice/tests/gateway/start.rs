@@ -6,23 +6,52 @@ use std::time::Duration;
 use fakewyoming::{FakeAsr, Port};
 use futures::FutureExt;
 use tokio::net::TcpListener;
+use toolgate_core::{FunctionTool, Tool, ToolError};
 use toolgate_models::{ChooseError, ModelError, Provider};
-use toolgate_voice::{GatewayError, Input, Reach};
+use toolgate_mqtt::{Broker, BrokerSettings, Settings};
+use toolgate_voice::{GatewayError, Input, Parts, Reach};
 
+use crate::coming::Coming;
 use crate::model::Say;
 use crate::requests::written;
 use crate::stage::{Stage, all_there, missing};
 
+/// A server of tools that starts as long as the test wants.
+fn coming(parts: &Parts) -> Arc<Coming> {
+    let manager = Arc::clone(parts.toolbox.executor().manager());
+    Coming::to(manager, &parts.toolbox)
+}
+
+/// A tool that no test has from the beginning.
+fn lamp() -> Arc<dyn Tool> {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+    let lamp = FunctionTool::new("lamp", "Switches the lamp on", async |_: Nothing, _| {
+        Ok::<_, ToolError>("on")
+    });
+    Arc::new(lamp.unwrap())
+}
+
 #[tokio::test]
-async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told_once() {
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, stage| {
+async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_is_told_once() {
+    let asr = FakeAsr::start(["what time is it"]).await;
+    let says = [Say::Call("", "datetime"), Say::Words("It is noon.")];
+    let stage = Stage::new(says).await.with(|parts, stage| {
         stage.reach.send_replace(Reach::Starting);
+        coming(parts);
+        parts.settings.asr = asr.address();
         parts.settings.wake = stage.wake.address();
     });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.count("called datetime true"), 1);
+    assert_eq!(
+        stage.tts.texts(),
+        ["It is noon."],
+        "nobody was told to wait"
+    );
     let is_ready = |event: &String| event.starts_with("Ready");
     assert!(!stage.watch.events().iter().any(is_ready));
     stage.reach.send_replace(all_there());
@@ -43,6 +72,77 @@ async fn vo1_requests_are_answered_while_the_tools_still_start_and_ready_is_told
         assert_eq!(told.count(), 1, "{name}: {events:#?}");
     }
     stage.end().await;
+}
+
+#[tokio::test]
+async fn vo1_a_spoken_request_that_needs_a_tool_waits_for_its_server() {
+    let mut server = None;
+    let asr = FakeAsr::start(["turn on the lamp"]).await;
+    let says = [Say::Call("", "lamp"), Say::Words("It is on.")];
+    let stage = Stage::new(says).await.with(|parts, stage| {
+        stage.reach.send_replace(Reach::Starting);
+        server = Some(coming(parts));
+        parts.settings.asr = asr.address();
+    });
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    stage.ask().await;
+    // It says that it takes a moment, and has called nothing.
+    stage.tts.until("synthesize", 1).await;
+    assert_eq!(stage.tts.texts(), ["One moment, I'm still starting up."]);
+    assert_eq!(stage.watch.count("turn answered"), 0);
+    server.unwrap().arrive([lamp()]);
+    stage.sees("turn answered", 1).await;
+    assert_eq!(stage.watch.count("called lamp true"), 1);
+    assert_eq!(stage.watch.turns()[0].answer, "It is on.");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn vo1_a_written_request_that_needs_a_tool_waits_for_its_server() {
+    let mut server = None;
+    let port = Port::take();
+    let handle = port.address();
+    let says = [Say::Call("", "lamp"), Say::Words("It is on.")];
+    let stage = Stage::new(says).await.with(|parts, stage| {
+        stage.reach.send_replace(Reach::Starting);
+        server = Some(coming(parts));
+        parts.input = None;
+        parts.settings.handle = handle.clone();
+    });
+    let stage = stage.start();
+    stage.sees("state waiting", 1).await;
+    let mut asking = std::pin::pin!(written(&handle, "turn on the lamp"));
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut asking).await;
+    assert!(early.is_err(), "{early:?}");
+    server.unwrap().arrive([lamp()]);
+    assert_eq!(asking.await, (true, "It is on.".to_owned()));
+    assert_eq!(stage.watch.count("called lamp true"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn mc5_mqtt_the_model_and_the_voice_are_there_while_servers_still_start() {
+    let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, stage| {
+        stage.reach.send_replace(Reach::Starting);
+        parts.settings.wake = stage.wake.address();
+        parts.mqtt = Some(Settings::new(&broker.url()).unwrap());
+    });
+    let stage = stage.start();
+    for name in ["MQTT", "model", "speech"] {
+        let phase = format!("Phase {{ name: \"{name}\"");
+        let is_told = |events: &[String]| events.iter().any(|event| event.starts_with(&phase));
+        stage.sees_that(name, is_told).await;
+    }
+    stage.sees("state waiting", 1).await;
+    stage.ask().await;
+    stage.sees("turn answered", 1).await;
+    let tools = "Phase { name: \"tools\"";
+    let is_tools = |event: &String| event.starts_with(tools);
+    assert!(!stage.watch.events().iter().any(is_tools));
+    stage.end().await;
+    broker.stop().await;
 }
 
 #[tokio::test]

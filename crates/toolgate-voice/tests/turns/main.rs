@@ -10,4 +10,5 @@ mod engines;
 mod fillers;
 mod names;
 mod queue;
+mod starting;
 mod support;

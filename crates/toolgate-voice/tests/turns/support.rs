@@ -1,10 +1,12 @@
 //! Engines, a model, tools and a watcher for tests. Time is that of tokio, so that it can be paused.
 
 mod alone;
+mod coming;
 mod model;
 mod watch;
 
 pub(crate) use alone::{alone, resident};
+pub(crate) use coming::Coming;
 pub(crate) use model::{Say, Script};
 pub(crate) use watch::Watch;
 
@@ -211,6 +213,8 @@ pub(crate) struct House {
     pub(crate) speaker: Speaker,
     pub(crate) heard: Arc<Mutex<Duration>>,
     pub(crate) model: Arc<Script>,
+    /// A server of tools that is still starting, if the plan has one.
+    pub(crate) coming: Option<Arc<Coming>>,
 }
 
 /// What a house is made of.
@@ -224,6 +228,8 @@ pub(crate) struct Plan {
     pub(crate) model_settings: ModelSettings,
     pub(crate) journal: Option<Journal>,
     pub(crate) at_once: bool,
+    /// A server of tools is still starting.
+    pub(crate) is_starting: bool,
 }
 
 impl Plan {
@@ -240,7 +246,14 @@ impl Plan {
             model_settings: ModelSettings::default(),
             journal: None,
             at_once: false,
+            is_starting: false,
         }
+    }
+
+    /// While a server of tools is still starting.
+    pub(crate) fn starting(mut self) -> Self {
+        self.is_starting = true;
+        self
     }
 
     /// Without a model.
@@ -260,7 +273,8 @@ impl Plan {
     pub(crate) fn build(self) -> House {
         let manager = Arc::new(ToolManager::new());
         manager.add_all(self.tools);
-        let toolbox = Toolbox::new(ToolExecutor::new(manager));
+        let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(&manager)));
+        let coming = self.is_starting.then(|| Coming::to(manager, &toolbox));
         let (mouth, watch) = (Arc::new(Mouth::default()), Arc::new(Watch::default()));
         let room = Room {
             at_once: self.at_once,
@@ -287,6 +301,7 @@ impl Plan {
             speaker,
             heard,
             model: self.model,
+            coming,
         }
     }
 }

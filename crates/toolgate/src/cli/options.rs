@@ -1,14 +1,14 @@
 //! What each command takes.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::{
     NonEmptyStringValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser,
 };
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::Provider;
 use toolgate_voice::wyoming::Address;
@@ -25,21 +25,41 @@ pub(crate) struct RemoteOptions {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct HealthOptions {
+    /// Where the gateway is [default: serve.bind of the configuration, on this machine]
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ListOptions {
+    /// Only tools with all these words in the name, the description or the server's name
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// Only tools of this MCP server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
     /// As a JSON list of objects
     #[arg(long)]
     pub(crate) json: bool,
+    /// Ask every server, instead of listing what is remembered of it
+    #[arg(long, conflicts_with = "at")]
+    pub(crate) refresh: bool,
     #[command(flatten)]
     pub(crate) remote: RemoteOptions,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectOptions {
-    /// The tool's name
+    /// The name of a tool or of an MCP server
+    #[arg(value_name = "NAME")]
     pub(crate) tool: String,
     /// As a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Ask the servers, instead of showing what is remembered of them
+    #[arg(long, conflicts_with = "at")]
+    pub(crate) refresh: bool,
     #[command(flatten)]
     pub(crate) remote: RemoteOptions,
 }
@@ -67,7 +87,7 @@ pub(crate) struct CallOptions {
 #[derive(Debug, Args)]
 pub(crate) struct CallsOptions {
     /// Show everything about this one
-    #[arg(conflicts_with_all = ["tool", "server", "origin", "outcome", "since", "until", "search", "limit", "follow"])]
+    #[arg(conflicts_with_all = ["tool", "server", "origin", "caller", "outcome", "since", "until", "search", "limit", "follow"])]
     pub(crate) id: Option<String>,
     /// Only calls of this tool
     #[arg(long, value_name = "NAME")]
@@ -78,6 +98,9 @@ pub(crate) struct CallsOptions {
     /// Only calls from there
     #[arg(long, value_name = "ORIGIN", value_parser = PossibleValuesParser::new(ORIGINS))]
     pub(crate) origin: Option<String>,
+    /// Only calls by this token of the gateway, or by this command where no token was shown, such as chat
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
     /// Only calls that ended like this; failed is every kind of failure
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
     pub(crate) outcome: Option<String>,
@@ -138,6 +161,8 @@ pub(crate) struct ChoiceOptions {
 pub(crate) struct DoctorOptions {
     #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
+    #[command(flatten)]
+    pub(crate) remote: RemoteOptions,
 }
 
 #[derive(Debug, Args)]
@@ -284,26 +309,12 @@ fn providers() -> impl TypedValueParser<Value = Provider> {
 /// Who may have asked, as the journal writes it.
 pub(super) const ORIGINS: [&str; 7] = ["cli", "chat", "http", "mcp", "voice", "worker", "library"];
 
-/// An address with or without its port.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let usual = toolgate_server::ServeSettings::default().bind.port();
-    let text = text.replacen("localhost", "127.0.0.1", 1);
-    let ip = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>();
-    match (text.parse(), ip(&text)) {
-        (Ok(address), _) => Ok(address),
-        (_, Ok(ip)) => Ok(SocketAddr::new(ip, usual)),
-        _ => Err(
-            "it must be an address of this machine and a port, such as 127.0.0.1:7460".to_owned(),
-        ),
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct AddOptions {
     /// What to call it
     pub(crate) name: String,
     /// Where it is, if it runs elsewhere
-    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    #[arg(conflicts_with = "command")]
     pub(crate) url: Option<String>,
     /// The program to start and its arguments
     #[arg(last = true, value_name = "COMMAND")]
@@ -322,9 +333,18 @@ pub(crate) struct AddOptions {
     /// The folder the program runs in
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Replace a server of the same name
+    /// Replace a server of the same name; add one whose program isn't there
     #[arg(long)]
     pub(crate) force: bool,
+    /// Write it down and don't start it
+    #[arg(long)]
+    pub(crate) no_start: bool,
+    /// Keep it in the file if it doesn't start, without a question
+    #[arg(long, conflicts_with = "drop")]
+    pub(crate) keep: bool,
+    /// Take it out of the file again if it doesn't start, without a question
+    #[arg(long)]
+    pub(crate) drop: bool,
 }
 
 #[derive(Debug, Args)]
@@ -362,7 +382,7 @@ pub(crate) struct TrustOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
     /// Where to listen; beyond this machine only with a token [default: 127.0.0.1:7460]
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = toolgate_server::parse_bind)]
     pub(crate) bind: Option<SocketAddr>,
 }
 
@@ -378,16 +398,26 @@ pub(crate) struct McpOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitOptions {
-    /// Where to write
-    #[arg(default_value = "toolgate.json")]
-    pub(crate) file: PathBuf,
+    /// Where to write [default: the file that --config or $TOOLGATE_CONFIG names, else ./toolgate.json]
+    pub(crate) file: Option<PathBuf>,
     /// Overwrite a file that is there
     #[arg(long)]
     pub(crate) force: bool,
 }
 
+/// What a completion script asks for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CompletedNames {
+    Tools,
+    Servers,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {
-    /// Which shell
-    pub(crate) shell: Shell,
+    /// For which shell
+    #[arg(required_unless_present = "names")]
+    pub(crate) shell: Option<Shell>,
+    /// Print what a script completes: the names of tools or servers, from memory
+    #[arg(long, hide = true, value_name = "KIND", conflicts_with = "shell")]
+    pub(crate) names: Option<CompletedNames>,
 }

@@ -1,8 +1,10 @@
-//! `toolgate add NAME …`: puts a server into our file.
+//! `toolgate add NAME …`: puts a server into our file, and starts it once.
+
+mod first_start;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
 use toolgate_core::escape;
 use toolgate_mcp::{Places, ServerSettings};
@@ -12,7 +14,9 @@ use crate::config::Place;
 use crate::edit::ServerFile;
 use crate::exit::Exit;
 use crate::trust::Trust;
-use crate::{say, wiring};
+use crate::{questions, say, terminal, wiring};
+
+use self::first_start::FirstStart;
 
 pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit> {
     let file = ServerFile::open(global, &wiring::environment)?;
@@ -20,11 +24,19 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
     let name = options.name.as_str();
     let entry = entry(options, file.place())?;
     check(name, &entry, options)?;
-    if !options.force && file.names().iter().any(|taken| taken == name) {
-        bail!(
+    let former = file.entry(name)?;
+    let missing = missing_program(name, &entry, file.path());
+    match &missing {
+        _ if options.force => {}
+        _ if former.is_some() => bail!(
             "{shown} has a server '{}' already; --force replaces it",
             escape(name)
-        );
+        ),
+        Some(missing) => bail!(
+            "server '{}': {missing}; --force adds it all the same",
+            escape(name)
+        ),
+        None => {}
     }
     file.put(name, &entry);
     file.save()?;
@@ -35,8 +47,106 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
     say::note(&format!("'{}' is in {shown} now", escape(name)));
     word_about_secrets(&[&entry]);
     word_about_shadow(&file);
-    say::note("'toolgate doctor' starts it and says how it is; 'toolgate list' shows its tools");
-    Ok(Exit::Success)
+    if let Some(missing) = missing {
+        say::note(&format!("it is not started: {missing}"));
+        return Ok(Exit::Success);
+    }
+    if options.no_start {
+        say::note(
+            "it is not started; 'toolgate doctor' does that, 'toolgate list' shows its tools",
+        );
+        return Ok(Exit::Success);
+    }
+    let added = Added {
+        path: file.path().to_owned(),
+        place: file.place(),
+        name,
+        former,
+    };
+    added.start(options)
+}
+
+/// An entry that was just written, and what stood in its place.
+struct Added<'a> {
+    path: PathBuf,
+    place: Place,
+    name: &'a str,
+    former: Option<Value>,
+}
+
+impl Added<'_> {
+    fn start(&self, options: &AddOptions) -> anyhow::Result<Exit> {
+        let name = escape(self.name);
+        match first_start::run(&self.path, self.name)? {
+            FirstStart::Connected { tools: 1 } => say::note(&format!("added {name}: 1 tool")),
+            FirstStart::Connected { tools } => say::note(&format!("added {name}: {tools} tools")),
+            FirstStart::Failed { report } => {
+                say::error(&anyhow!(report));
+                self.keep_or_drop(options.drop || (!options.keep && self.is_unwanted()))?;
+                return Ok(Exit::Failure);
+            }
+            FirstStart::Interrupted => {
+                self.keep_or_drop(options.drop)?;
+                return Ok(Exit::Interrupted);
+            }
+        }
+        Ok(Exit::Success)
+    }
+
+    /// Asks; where nobody can be asked it stays.
+    fn is_unwanted(&self) -> bool {
+        if !terminal::can_ask() {
+            return false;
+        }
+        questions::forget_typed();
+        let (name, path) = (escape(self.name), self.path.display());
+        say::line(&match self.former {
+            None => format!("Take '{name}' out of {path} again? [y/N]"),
+            Some(_) => format!("Put the former '{name}' into {path} again? [y/N]"),
+        });
+        questions::agreed()
+    }
+
+    /// The file is read again: it may have been changed meanwhile.
+    fn keep_or_drop(&self, drop: bool) -> anyhow::Result<()> {
+        let (name, shown) = (escape(self.name), self.path.display());
+        if !drop {
+            say::note(&format!(
+                "'{name}' stays in {shown}; 'toolgate doctor' tries it again, 'toolgate remove {name}' takes it out"
+            ));
+            return Ok(());
+        }
+        let file = ServerFile::at(self.path.clone(), self.place)?;
+        match &self.former {
+            None => {
+                file.remove(self.name);
+                file.save()?;
+                say::note(&format!("'{name}' is not in {shown} any more"));
+            }
+            Some(former) => {
+                file.put(self.name, former);
+                file.save()?;
+                say::note(&format!("the former '{name}' is in {shown} again"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why its program can't be started, as far as that is known before its variables are.
+fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
+    let is_open = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
+    if is_open(&entry["command"]) || is_open(&entry["cwd"]) || is_open(&entry["env"]["PATH"]) {
+        return None;
+    }
+    let file = std::path::absolute(file).ok()?;
+    let home = wiring::environment("HOME").map(PathBuf::from);
+    let places = Places {
+        folder: file.parent()?,
+        home: home.as_deref(),
+    };
+    let (settings, _) = ServerSettings::read(name, entry, places);
+    settings?.find_program().err()
 }
 
 /// The entry as other clients would write it too.
@@ -49,7 +159,10 @@ fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
         return Ok(entry.into());
     }
     let Some((command, args)) = options.command.split_first() else {
-        bail!("give a command after --, or an address");
+        let name = escape(&options.name);
+        bail!(
+            "what is '{name}'? Give a command after two dashes, or an address: 'toolgate add {name} -- npx -y some-package', 'toolgate add {name} https://example.org/mcp'"
+        );
     };
     let command = match command.contains('/') {
         true => from_anywhere(Path::new(command), place)?,
@@ -103,6 +216,14 @@ fn from_anywhere(path: &Path, place: Place) -> anyhow::Result<String> {
 
 /// Refuses what could not be read again. Variables have no value here: what they stand for is seen when it starts.
 fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
+    if name.trim() == name && name.contains(char::is_whitespace) {
+        let better: Vec<&str> = name.split_whitespace().collect();
+        bail!(
+            "server '{}': its name can't have blanks, since it is part of names that are typed; '{}' would do",
+            escape(name),
+            escape(&better.join("-"))
+        );
+    }
     let is_open = |text: &str| text.contains("${");
     let mut sample = entry.clone();
     if let Some(url) = sample

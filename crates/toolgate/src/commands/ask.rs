@@ -9,13 +9,12 @@ use toolgate_models::{
 };
 
 use super::{rendered, runtime};
-use crate::clean::clean;
 use crate::cli::{AskOptions, Global};
-use crate::display::Manner;
+use crate::display::{self, Manner};
 use crate::exit::Exit;
-use crate::say;
-use crate::servers::Fleet;
+use crate::servers::{Fleet, Start};
 use crate::talk::{self, Occasion, Setting};
+use crate::{patterns, say};
 
 /// For a sentence that was not understood.
 const NO_MODEL: &str =
@@ -31,10 +30,11 @@ pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit>
     if let Some(file) = &options.save {
         talk::expect_savable(file)?;
     }
+    patterns::warn_of_unmatched_policy(&setting.config, &setting.tools);
     let admitted = setting.admitted();
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
-        let (fleet, choice) = setting.start(admitted).await;
+        let (fleet, choice) = setting.start(admitted, Start::WhenNeeded).await;
         let exit = match choice {
             None => Ok(Exit::Interrupted),
             Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
@@ -113,6 +113,7 @@ async fn ask(
     let mut conversation = setting.conversation(&chosen, options.resume.file.as_deref())?;
     let display = setting.display(Manner {
         streams,
+        format: talk::answer_format(&chosen),
         progress: is_followed,
         thinking: chosen.settings.keep_thinking,
     });
@@ -156,7 +157,7 @@ fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, stream
     if as_json {
         say::result(&rendered(&record(chosen, json!(turn))));
     } else if !streamed && turn.error.is_none() {
-        say::result(clean(&turn.answer).trim());
+        say::result(&display::whole(&turn.answer, talk::answer_format(chosen)));
     }
     match (exit, note) {
         (Exit::Success, Some(note)) => say::note(&note),

@@ -1,5 +1,6 @@
 //! `toolgate doctor`: checks what can be checked, and says what to do.
 
+mod at;
 mod gateway;
 mod model;
 mod offer;
@@ -9,17 +10,20 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Origin, ToolCall, ToolExecutor, escape};
-use toolgate_mcp::{Connection, ServerState, ServerStatus};
+use toolgate_mcp::{ServerState, ServerStatus, what_to_check};
 
 use super::{runtime, server};
 use crate::cli::{DoctorOptions, Global};
-use crate::config::{Config, ConfiguredServer};
+use crate::config::{Config, ConfigErrors, ConfiguredServer};
 use crate::exit::Exit;
-use crate::say;
-use crate::servers::{self, Fleet};
+use crate::remote::Remote;
+use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
-use crate::talk;
 use crate::wiring::{self, Tools};
+use crate::{patterns, say, talk, wrap};
+
+/// Where the text of a row begins.
+const TEXT: usize = 24;
 
 /// How a check ended. The mark never stands alone: the word says the same.
 enum Finding {
@@ -32,10 +36,13 @@ enum Finding {
 pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Exit> {
     // What makes no sense is wrong usage, and nothing that was found.
     talk::named(&options.choice)?;
+    if let Some(remote) = Remote::of(&options.remote)? {
+        return at::run(&remote);
+    }
     let config = match wiring::configuration(global) {
         Ok(config) => config,
         Err(error) => {
-            show("configuration", &Finding::Bad(format!("{error:#}")));
+            show_broken(&error);
             return Ok(Exit::Failure);
         }
     };
@@ -47,14 +54,15 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     let runtime = runtime()?;
     let interrupted = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet =
-            (!wanted.is_empty()).then(|| Fleet::start(&config, &tools, admitted, Some(&spinner)));
+        let fleet = (!wanted.is_empty())
+            .then(|| Fleet::start(&config, &tools, admitted, Start::AtOnce, Some(&spinner)));
         if let Some(fleet) = &fleet {
-            if !fleet.wait(&spinner, fleet.servers.settled()).await {
+            fleet.servers.watch_health(wiring::probe(&config, &tools));
+            if !fleet.wait(&spinner, fleet.servers.checked()).await {
                 fleet.stop().await;
                 return true;
             }
-            report.on_servers(fleet, &config);
+            report.on_servers(fleet, &config, &tools);
         }
         report.on_tools(&config, &tools, fleet.as_ref()).await;
         report.on_journal(&config, &tools).await;
@@ -104,7 +112,7 @@ impl Report {
         }
     }
 
-    fn on_servers(&mut self, fleet: &Fleet, config: &Config) {
+    fn on_servers(&mut self, fleet: &Fleet, config: &Config, tools: &Tools) {
         for status in fleet.servers.status() {
             let name = escape(&status.name);
             self.add(&name, &of_server(&status));
@@ -112,15 +120,21 @@ impl Report {
                 self.add(&name, &Finding::Warning(text));
                 detail("stdout", &status.polluted_lines);
             }
+            if let Some(text) = server::unknown_health(&status) {
+                self.add(&name, &Finding::Warning(text));
+            }
             for refused in &status.refused {
                 self.add(&name, &Finding::Warning(format!("refused {refused}")));
             }
-            if status.state != ServerState::Connected {
+            if status.state != ServerState::Connected || status.degraded().is_some() {
                 detail("stderr", &status.stderr);
                 let named = |server: &&ConfiguredServer| server.settings.name == status.name;
                 let server = config.servers.iter().find(named);
                 let is_disabled = status.state == ServerState::Disabled;
-                let check = server.filter(|_| !is_disabled).map(to_check);
+                let check = server.filter(|_| !is_disabled).map(|server| {
+                    let (settings, file) = (&server.settings, config.file());
+                    what_to_check(settings, &status.stderr, file, &tools.redactor)
+                });
                 detail("check", check.as_slice());
             }
         }
@@ -131,12 +145,10 @@ impl Report {
     }
 
     async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {
-        // While a server is away, its tools are too.
-        if fleet.is_none_or(Fleet::is_complete) {
-            for name in unmatched(config, tools) {
-                let text = format!("'{name}' in policy or limits means no tool there is");
-                self.add("configuration", &Finding::Warning(text));
-            }
+        let servers = fleet.map(|fleet| fleet.servers.status());
+        let servers = servers.unwrap_or_default();
+        for unmatched in patterns::unmatched(config, &tools.manager.tools(), &servers) {
+            self.add("configuration", &Finding::Warning(unmatched.to_string()));
         }
         let count = tools.manager.tools().len();
         self.add("tools", &Finding::Good(format!("{count} registered")));
@@ -155,7 +167,10 @@ impl Report {
 
 fn of_server(status: &ServerStatus) -> Finding {
     match status.state {
-        ServerState::Connected => Finding::Good(server::state(status)),
+        ServerState::Connected => match server::degraded(status) {
+            None => Finding::Good(server::state(status)),
+            Some(problem) => Finding::Bad(format!("{}, but {problem}", server::state(status))),
+        },
         ServerState::Disabled => Finding::Good("disabled in the configuration".to_owned()),
         state => {
             let error = status.error.as_deref().unwrap_or("it gave no reason");
@@ -164,24 +179,29 @@ fn of_server(status: &ServerStatus) -> Finding {
     }
 }
 
-/// What a person can do about a server that does not start.
-fn to_check(server: &ConfiguredServer) -> String {
-    match (&server.settings.check, &server.settings.connection) {
-        (Some(check), _) => check.clone(),
-        (None, Connection::Stdio(program)) => {
-            format!(
-                "'{}' installed and on the PATH, its arguments and variables",
-                program.command
-            )
-        }
-        (None, Connection::Http { .. }) => "its address reachable, its headers".to_owned(),
+/// A configuration that cannot be read at all: everything that is wrong with it.
+fn show_broken(error: &anyhow::Error) {
+    match error.downcast_ref::<ConfigErrors>() {
+        Some(errors) => errors
+            .iter()
+            .for_each(|error| show("configuration", &Finding::Bad(error.to_string()))),
+        None => show("configuration", &Finding::Bad(format!("{error:#}"))),
     }
 }
 
 /// Further lines below a finding.
 fn detail(title: &str, lines: &[String]) {
     for line in lines {
-        say::result(&format!("{:24}{title}: {}", "", escape(line)));
+        print(&format!("{:TEXT$}{title}: {}", "", escape(line)));
+    }
+}
+
+/// A row whose text goes on below itself where the terminal is too narrow for it.
+fn print(row: &str) {
+    match say::width() {
+        Some(width) if row.starts_with(' ') => say::result(&wrap::hanging(row, 2, width)),
+        Some(width) => say::result(&wrap::hanging(row, TEXT, width)),
+        None => say::result(row),
     }
 }
 
@@ -193,7 +213,7 @@ fn show(name: &str, finding: &Finding) {
         Finding::Bad(text) => (Red, "FAILED", text),
     };
     let style = anstyle::Style::new().fg_color(Some(colour.into()));
-    say::result(&format!(
+    print(&format!(
         "{style}{word:<8}{style:#} {name:<14} {}",
         escape(text)
     ));
@@ -206,23 +226,6 @@ fn of_file(config: &Config) -> Finding {
             "no file; the built-in tools work without one ('toolgate init' writes one)".to_owned(),
         ),
     }
-}
-
-/// Names in the policy and the limits that mean nothing, as a typing error would.
-fn unmatched(config: &Config, tools: &Tools) -> Vec<String> {
-    let all = tools.manager.tools();
-    let policy = &config.policy;
-    let patterns = policy.allow.iter().chain(&policy.deny).chain(&policy.ask);
-    let idle =
-        patterns.filter(|pattern| !all.iter().any(|tool| pattern.matches(tool.definition())));
-    let unknown = config
-        .limits
-        .per_tool
-        .keys()
-        .filter(|name| all.find(name).is_none());
-    idle.map(ToString::to_string)
-        .chain(unknown.cloned())
-        .collect()
 }
 
 fn of_folders(config: &Config) -> Vec<Finding> {

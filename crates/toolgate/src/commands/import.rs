@@ -16,6 +16,9 @@ use crate::exit::Exit;
 use crate::{say, trust, wiring};
 use places::Source;
 
+/// Where the text behind `take` or `skip` begins, right of those.
+const WORD: usize = 6;
+
 /// What became of one entry.
 enum Verdict {
     Take {
@@ -44,7 +47,7 @@ pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Ex
             say::note(&format!("{source}: no MCP servers"));
             continue;
         }
-        say::result(&source.to_string());
+        say::text(&source.to_string());
         for (name, entry) in &entries {
             let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
             let verdict = match judge(name, entry, source) {
@@ -59,7 +62,7 @@ pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Ex
                 }
                 verdict => verdict,
             };
-            say::result(&shown(name, &verdict));
+            say::hanging(&shown(name, &verdict), WORD);
             match verdict {
                 Verdict::Take { name, entry, .. } => taken.push((name, entry)),
                 Verdict::Skip(_) => skipped += 1,

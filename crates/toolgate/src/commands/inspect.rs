@@ -1,43 +1,62 @@
-//! `toolgate inspect TOOL`: everything about one tool.
+//! `toolgate inspect TOOL`: everything about one tool, or about a server and its tools.
 
+mod at;
+mod parameters;
 mod statistics;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use toolgate_core::{Source, escape};
+use toolgate_core::{Source, ToolDefinition, escape};
+use toolgate_mcp::ServerStatus;
 
-use super::{rendered, runtime, server, table, to_json};
+use super::tool_list::{self, ToolRow};
+use super::{rendered, runtime, server, to_json};
 use crate::cli::{Global, InspectOptions};
 use crate::config::{Config, ConfiguredServer};
-use crate::exit::{self, Exit};
-use crate::remote::{self, Remote};
+use crate::exit::Exit;
+use crate::remote::Remote;
 use crate::say;
-use crate::servers::{self, Fleet};
+use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
+use crate::wrap;
+use parameters::is_required;
 
 pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = Remote::of(&options.remote)? {
-        return inspect_at(&remote, options);
+        return at::inspect_at(&remote, options);
     }
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
-    let wanted = match config.servers.iter().find(named) {
-        Some(server) if tools.manager.find(&options.tool).is_none() => vec![server],
-        _ => servers::needed(&config, &tools.manager, &options.tool),
+    let server = config.servers.iter().find(named);
+    let server = server.filter(|_| tools.manager.find(&options.tool).is_none());
+    let is_server = server.is_some();
+    let wanted = match server {
+        Some(server) => vec![server],
+        None => servers::needed(&config, &tools.manager, &options.tool),
     };
     if wanted.is_empty() {
         return Ok(inspect(&config, &tools, None, options));
     }
     wiring::warn_about_servers(&config);
-    let admitted = servers::admit(&config, &wanted);
+    let admitted = servers::admit_among_all(&config, &wanted);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, Some(&spinner));
-        let settled = fleet.servers.settled_for(&options.tool);
+        let fleet = Fleet::start(&config, &tools, admitted, Start::WhenNeeded, Some(&spinner));
+        let settled = async {
+            let (servers, name) = (&fleet.servers, &options.tool);
+            if is_server && (options.refresh || !fleet.remembers(name)) {
+                servers.settled_server(name).await;
+            } else if !is_server {
+                servers.settled_for(name).await;
+                if options.refresh {
+                    servers.connected_for(name).await;
+                }
+            }
+        };
         let exit = match fleet.wait(&spinner, settled).await {
             true => inspect(&config, &tools, Some(&fleet), options),
             false => Exit::Interrupted,
@@ -60,10 +79,7 @@ fn inspect(
         Ok(tool) => tool,
         Err(error) => {
             if let Some(status) = fleet.and_then(|fleet| fleet.status(&options.tool)) {
-                say::result(&match options.json {
-                    true => rendered(&json!(status)),
-                    false => server::described(&status),
-                });
+                show_server(config, tools, &status, options.json);
                 return Exit::Success;
             }
             let hint = error
@@ -95,7 +111,7 @@ fn inspect(
         let server = status.map(|status| format!("\n\n{}", server::described(&status)));
         let text = described(&object, timeout);
         let calls = statistics.map(|calls| format!("\n\n{calls}"));
-        say::result(&format!(
+        say::text(&format!(
             "{text}{}{}",
             calls.unwrap_or_default(),
             server.unwrap_or_default()
@@ -104,31 +120,28 @@ fn inspect(
     Exit::Success
 }
 
-/// A tool of a gateway.
-fn inspect_at(remote: &Remote, options: &InspectOptions) -> anyhow::Result<Exit> {
-    let runtime = runtime().context("cannot start")?;
-    let path = ["api", "tools", options.tool.as_str()];
-    let asked = runtime.block_on(async {
-        tokio::select! {
-            answer = remote.get(&path, &[]) => Some(answer),
-            () = exit::interrupted() => None,
-        }
+/// How a server is, and what it offers.
+fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: bool) {
+    let executor = wiring::probe(config, tools);
+    let all = tools.manager.tools();
+    let of_server = all.iter().map(|tool| tool.definition()).filter(|tool| {
+        matches!(tool.source(), Source::Mcp(server) if *server == status.name)
+            && executor.is_visible(tool)
     });
-    let tool = match asked {
-        None => return Ok(Exit::Interrupted),
-        Some(Err(trouble)) => return Ok(trouble.told()),
-        Some(Ok(answer)) if answer.body["name"].is_string() => answer.body,
-        Some(Ok(answer)) => {
-            say::error(&anyhow::anyhow!(remote::detail(&answer)));
-            return Ok(Exit::Failure);
-        }
+    if as_json {
+        let mut object = json!(status);
+        object["tool_names"] = of_server.map(ToolDefinition::name).collect();
+        return say::result(&rendered(&object));
+    }
+    let rows: Vec<ToolRow> = of_server
+        .map(|tool| ToolRow::new(tool.name(), "", tool.description()))
+        .collect();
+    let names = tool_list::names(&rows, 2, say::width());
+    let names = match names.is_empty() {
+        true => names,
+        false => format!("\n\n{names}"),
     };
-    let timeout = tool["timeout_ms"].as_f64().unwrap_or_default() / 1000.0;
-    say::result(&match options.json {
-        true => rendered(&tool),
-        false => described(&tool, timeout),
-    });
-    Ok(Exit::Success)
+    say::text(&format!("{}{names}", server::described(status)));
 }
 
 fn described(tool: &Value, timeout: f64) -> String {
@@ -140,11 +153,12 @@ fn described(tool: &Value, timeout: f64) -> String {
         annotations if annotations["destructive"] == true => ", destructive",
         _ => "",
     };
-    let parameters = match parameters(&tool["parameters"]) {
+    let parameters = match parameters::parameters(&tool["parameters"]) {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
-        rows => table(rows)
-            .set_header(["PARAMETER", "TYPE", "", "MEANING"])
-            .trim_fmt(),
+        rows => {
+            let rows = wrap::definition_list(&rows, 2, say::width());
+            format!("{bold}Parameters{bold:#}\n{rows}")
+        }
     };
     let timeout = match timeout > 0.0 {
         true => format!(", timeout {timeout} s"),
@@ -152,10 +166,7 @@ fn described(tool: &Value, timeout: f64) -> String {
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}{timeout})\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        table(vec![[lines(
-            tool["description"].as_str().unwrap_or_default()
-        )]])
-        .trim_fmt(),
+        lines(tool["description"].as_str().unwrap_or_default()),
         example(&tool["parameters"]),
     )
 }
@@ -164,59 +175,6 @@ fn described(tool: &Value, timeout: f64) -> String {
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.trim().lines().map(escape).collect();
     lines.join("\n")
-}
-
-/// Name, type, whether it is required, and what it means.
-fn parameters(schema: &Value) -> Vec<[String; 4]> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let row = |(name, parameter): (&String, &Value)| {
-        let required = if is_required(schema, name) {
-            "required"
-        } else {
-            ""
-        };
-        let default = parameter
-            .get("default")
-            .map(|default| format!(" (default {default})"));
-        let meaning = parameter
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        [
-            escape(name),
-            type_of(parameter),
-            required.to_owned(),
-            escape(&format!("{meaning}{}", default.unwrap_or_default())),
-        ]
-    };
-    properties.into_iter().flatten().map(row).collect()
-}
-
-fn type_of(parameter: &Value) -> String {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
-    let joined =
-        |list: &Vec<Value>, separator| list.iter().map(text).collect::<Vec<_>>().join(separator);
-    let mut name = match (parameter.get("enum"), parameter.get("type")) {
-        (Some(Value::Array(options)), _) => joined(options, " | "),
-        (_, Some(Value::Array(types))) => joined(types, " or "),
-        (_, Some(Value::String(name))) => name.clone(),
-        _ => "any".to_owned(),
-    };
-    if let (Some(least), Some(most)) = (parameter.get("minimum"), parameter.get("maximum")) {
-        name.push_str(&format!(" {least}–{most}"));
-    }
-    escape(&name)
-}
-
-fn is_required(schema: &Value, name: &str) -> bool {
-    schema
-        .get("required")
-        .and_then(Value::as_array)
-        .is_some_and(|names| names.iter().any(|required| required == name))
 }
 
 /// The required parameters as a person would type them.

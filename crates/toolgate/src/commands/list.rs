@@ -1,42 +1,48 @@
 //! `toolgate list`: the tools there are.
 
 use anyhow::Context;
-use comfy_table::{Attribute, Cell};
-use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::{escape, nearest};
 
-use super::{first_sentence, rendered, runtime, table, to_json};
+use super::{runtime, to_json, tool_list};
 use crate::cli::{Global, ListOptions};
-use crate::config::Config;
+use crate::config::{Config, ConfiguredServer};
 use crate::exit::{self, Exit};
 use crate::remote::{self, Remote, Trouble};
 use crate::say;
-use crate::servers::{self, Fleet};
+use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
 
 pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = Remote::of(&options.remote)? {
-        return list_at(&remote, options.json);
+        return list_at(&remote, options);
     }
     let config = wiring::configuration(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     wiring::warn_about_servers(&config);
-    let wanted: Vec<_> = config.servers.iter().collect();
+    if let Some(error) = unknown_server(&config, options) {
+        say::error(&error);
+        return Ok(Exit::Failure);
+    }
+    let wanted: Vec<_> = config.servers.iter().filter(is_wanted(options)).collect();
     if wanted.is_empty() {
-        show(&config, &tools, None, options.json);
+        show(&config, &tools, None, options);
         return Ok(Exit::Success);
     }
-    let admitted = servers::admit(&config, &wanted);
+    let admitted = servers::admit_among_all(&config, &wanted);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, Some(&spinner));
-        let is_settled = fleet.wait(&spinner, fleet.servers.settled()).await;
+        let fleet = Fleet::start(&config, &tools, admitted, Start::WhenNeeded, Some(&spinner));
+        let is_settled = fleet.wait(&spinner, settle(&fleet, options)).await;
         let exit = if is_settled {
-            show(&config, &tools, Some(&fleet), options.json);
-            fleet.tell_missing();
+            show(&config, &tools, Some(&fleet), options);
+            let server = options.server.as_deref();
+            fleet.tell_missing_of(server);
+            if !options.json {
+                fleet.tell_remembered_of(server);
+            }
             Exit::Success
         } else {
             Exit::Interrupted
@@ -48,7 +54,20 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
     Ok(exit)
 }
 
-fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, json: bool) {
+/// Starts what has to be asked, and waits for that alone.
+async fn settle(fleet: &Fleet, options: &ListOptions) {
+    match &options.server {
+        Some(server) if !options.refresh && fleet.remembers(server) => {}
+        Some(server) => fleet.servers.settled_server(server).await,
+        None if options.refresh => fleet.servers.settled().await,
+        None => {
+            fleet.servers.start_unseen();
+            fleet.servers.tools_known().await;
+        }
+    }
+}
+
+fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOptions) {
     let executor = wiring::probe(config, tools);
     let all = tools.manager.tools();
     let visible: Vec<_> = all
@@ -57,11 +76,11 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, json: bool) {
         .filter(|tool| executor.is_visible(tool))
         .collect();
     let list = visible.into_iter().map(|tool| to_json(tool, fleet));
-    print(&list.collect::<Vec<_>>(), json);
+    tool_list::print(list.collect(), options);
 }
 
 /// The tools of a gateway.
-fn list_at(remote: &Remote, json: bool) -> anyhow::Result<Exit> {
+fn list_at(remote: &Remote, options: &ListOptions) -> anyhow::Result<Exit> {
     let runtime = runtime().context("cannot start")?;
     let asked = runtime.block_on(async {
         tokio::select! {
@@ -74,7 +93,7 @@ fn list_at(remote: &Remote, json: bool) -> anyhow::Result<Exit> {
         Some(Err(trouble)) => trouble.told(),
         Some(Ok(answer)) => match answer.body.as_array() {
             Some(tools) => {
-                print(tools, json);
+                tool_list::print(tools.clone(), options);
                 Exit::Success
             }
             None => Trouble::Away(remote::detail(&answer)).told(),
@@ -82,25 +101,30 @@ fn list_at(remote: &Remote, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-fn print(tools: &[Value], json: bool) {
-    if json {
-        return say::result(&rendered(&Value::Array(tools.to_vec())));
+/// Only the server that was named has to be started.
+fn is_wanted(options: &ListOptions) -> impl Fn(&&ConfiguredServer) -> bool {
+    let name = options.server.as_deref();
+    move |server| name.is_none_or(|name| server.settings.name == name)
+}
+
+/// A name that no server has.
+fn unknown_server(config: &Config, options: &ListOptions) -> Option<anyhow::Error> {
+    let name = options.server.as_deref()?;
+    let known = || {
+        config
+            .servers
+            .iter()
+            .map(|server| server.settings.name.as_str())
+    };
+    if known().any(|known| known == name) {
+        return None;
     }
-    if tools.is_empty() {
-        return say::note("no tools: the policy hides all there are");
-    }
-    let text = |value: &Value| escape(value.as_str().unwrap_or_default());
-    let rows = tools.iter().map(|tool| {
-        let description = tool["description"].as_str().unwrap_or_default();
-        let sentence = escape(first_sentence(description));
-        [text(&tool["name"]), text(&tool["source"]), sentence]
-    });
-    if say::is_watched() {
-        let titles = ["TOOL", "SOURCE", "WHAT IT DOES"]
-            .map(|title| Cell::new(title).add_attribute(Attribute::Bold));
-        say::result(&table(rows.collect()).set_header(titles).to_string());
-    } else {
-        let lines: Vec<String> = rows.map(|row| row.join("\t")).collect();
-        say::result(&lines.join("\n"));
-    }
+    let hint = match nearest(name, known(), 1).pop() {
+        Some(near) => format!("did you mean '{}'?", escape(&near)),
+        None => "'toolgate add' adds one".to_owned(),
+    };
+    Some(anyhow::anyhow!(
+        "no server is called '{}'; {hint}",
+        escape(name)
+    ))
 }

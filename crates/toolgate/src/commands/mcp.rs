@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Pattern;
-use toolgate_mcp::{McpServer, ServeOptions};
+use toolgate_mcp::{Chain, McpServer, ServeOptions};
 use tracing::warn;
 
 use crate::cli::{Global, McpOptions};
 use crate::exit::Exit;
 use crate::journal::Record;
 use crate::reload::{self, Reload};
-use crate::servers::{self, Fleet};
+use crate::servers::{self, Fleet, Start};
 use crate::signals::Signals;
 use crate::{say, wiring};
 
@@ -22,19 +22,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
+    Chain::inherited().check(config.file())?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     // The tool that needs it says so when it is called; the others are served.
     for unset in config.unset_for_tools() {
         warn!("{unset}");
     }
-    let mut serve = ServeOptions::new("toolgate", env!("CARGO_PKG_VERSION"));
+    let mut serve = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
     let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
     let record = Record::open_when_possible(&config, &tools, "toolgate mcp");
-    let server = McpServer::new(wiring::unattended(&config, &tools, &record), serve);
+    let executor = wiring::unattended(&config, &tools, &record);
+    let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {
         say::note(
             "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
@@ -43,9 +45,11 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().context("cannot listen to signals")?;
-        let fleet = Fleet::start(&config, &tools, servers::admit_unasked(&config), None);
+        let admitted = servers::admit_unasked(&config);
+        let fleet = Fleet::start(&config, &tools, admitted, Start::AtOnce, None);
         fleet.warn_of_untrusted();
-        let reload = Reload::new(config, &tools, fleet.servers.clone());
+        let reload = Reload::new(config, &tools, executor, fleet.servers.clone());
+        let reload = reload.map(|reload| reload.on(signals.reload()));
         server.wait_for(fleet.servers.clone());
         let exit = tokio::select! {
             exit = serve_until_told(&server, &mut signals) => exit,

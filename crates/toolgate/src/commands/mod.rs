@@ -8,6 +8,7 @@ pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inspect;
@@ -17,6 +18,7 @@ pub(crate) mod remove;
 pub(crate) mod replay;
 pub(crate) mod serve;
 mod server;
+mod tool_list;
 pub(crate) mod trust;
 pub(crate) mod voice;
 pub(crate) mod zwave_mcp_server;
@@ -45,18 +47,31 @@ fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
         object["transport"] = json!(status.transport);
         object["era"] = json!(status.era);
         object["state"] = json!(status.state);
+        object["remembered"] = json!(status.remembered);
     }
     object
 }
 
 /// JSON as a terminal or a pipe wants it: for eyes, or one line for programs.
 fn rendered(value: &Value) -> String {
-    if !say::is_watched() {
-        return value.to_string();
+    match say::is_watched() {
+        true => escaped(&format!("{value:#}")),
+        false => value.to_string(),
     }
+}
+
+/// The same on one line in both cases, for lists that go on.
+fn rendered_line(value: &Value) -> String {
+    match say::is_watched() {
+        true => escaped(&value.to_string()),
+        false => value.to_string(),
+    }
+}
+
+/// Still the same JSON, but nothing in it drives a terminal or hides text.
+fn escaped(json: &str) -> String {
     let mut shown = String::new();
-    for c in format!("{value:#}").chars() {
-        // Still the same JSON, but nothing in it drives the terminal.
+    for c in json.chars() {
         if is_unseen(c) && c != '\n' {
             c.encode_utf16(&mut [0; 2])
                 .iter()
@@ -66,15 +81,6 @@ fn rendered(value: &Value) -> String {
         }
     }
     shown
-}
-
-/// Enough to choose by; `inspect` has the rest.
-fn first_sentence(text: &str) -> &str {
-    let end = text
-        .find(". ")
-        .or_else(|| text.find('\n'))
-        .unwrap_or(text.len());
-    text[..end].trim_end_matches('.')
 }
 
 /// Fits its rows to the width of the terminal.
@@ -92,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_is_cut_after_its_first_sentence() {
-        for (text, expected) in [
-            ("Adds numbers", "Adds numbers"),
-            ("Adds numbers. Use it often.", "Adds numbers"),
-            ("Adds 1.5 and 2.", "Adds 1.5 and 2"),
-            ("One\ntwo", "One"),
-        ] {
-            assert_eq!(first_sentence(text), expected);
-        }
+    fn f27_json_at_a_terminal_drives_and_hides_nothing_and_stays_the_same() {
+        // C1 CSI, DEL, bidi, zero width, a Unicode tag.
+        let call = json!({ "error": "a\u{9b}2J\u{7f}\u{202e}\u{200b}\u{e0041}é" });
+        let shown = escaped(&call.to_string());
+        assert_eq!(
+            shown,
+            "{\"error\":\"a\\u009b2J\\u007f\\u202e\\u200b\\udb40\\udc41é\"}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), call);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tokio_util::sync::CancellationToken;
-use toolgate_server::{ServeSettings, Traces, Workshop};
+use toolgate_core::ToolExecutor;
+use toolgate_server::{Gateway, ServeSettings, Traces, Workshop};
 use tracing::{info, warn};
 
 use crate::cli::{Global, ServeOptions};
@@ -15,13 +16,23 @@ use crate::gateway::{self, Watch};
 use crate::journal::{self, Record};
 use crate::reload::{self, Reload};
 use crate::say;
-use crate::servers::{self, Fleet};
+use crate::servers::{self, Fleet, Start};
 use crate::signals::Signals;
 use crate::wiring::{self, Tools};
 use crate::workshop::FileWorkshop;
 
-/// Sections that are read at the start alone.
-const FIXED: [&str; 3] = ["model", "serve", "telemetry"];
+/// What is read at the start alone; of `serve` it is all but the tokens.
+const FIXED: [&str; 9] = [
+    "model",
+    "serve.addServers",
+    "serve.bind",
+    "serve.concurrency",
+    "serve.connections",
+    "serve.hosts",
+    "serve.origins",
+    "serve.rate",
+    "telemetry",
+];
 
 pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
@@ -37,7 +48,7 @@ pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exi
         warn!("{text}");
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-    let exit = runtime.block_on(serve(config, &tools, settings));
+    let exit = runtime.block_on(serve(config, &tools, settings, options.bind));
     runtime.shutdown_background();
     exit
 }
@@ -87,7 +98,12 @@ pub(super) fn variable() -> Option<String> {
     wiring::environment("TOOLGATE_TOKEN").filter(|token| !token.is_empty())
 }
 
-async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow::Result<Exit> {
+async fn serve(
+    config: Config,
+    tools: &Tools,
+    settings: ServeSettings,
+    bind: Option<SocketAddr>,
+) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen to signals")?;
     let (listener, address) = match gateway::listen(settings.bind).await {
         Ok(listening) => listening,
@@ -104,20 +120,19 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
         door = door.observer(traces.clone()).traced();
     }
     let executor = watch.keep(record.keep(door)).build();
-    let fleet = Fleet::start(&config, tools, servers::admit_unasked(&config), None);
+    let admitted = servers::admit_unasked(&config);
+    let fleet = Fleet::start(&config, tools, admitted, Start::AtOnce, None);
     fleet.warn_of_untrusted();
-    introduce(&config, tools, &fleet, address, &settings, &record);
+    introduce(&config, &executor, &fleet, address, &settings, &record);
     let workshop = config
         .file()
         .map(|_| Arc::new(FileWorkshop::new(&config)) as Arc<dyn Workshop>);
     let servers = fleet.servers.clone();
+    let followed = executor.clone();
     let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
-    let reload = Reload::new(config, tools, fleet.servers.clone());
-    let told = gateway.clone();
-    let reload = reload.map(|reload| {
-        let reload = reload.map(|reload| reload.also_fixed(&FIXED));
-        reload.map(|reload| reload.telling(move |problem| told.tell_configuration(problem)))
-    });
+    let reload = Reload::new(config, tools, followed, fleet.servers.clone());
+    let hangup = signals.reload();
+    let reload = reload.map(|reload| governed(reload, &gateway, bind).on(hangup));
     let (stop, over) = (CancellationToken::new(), gateway.over());
     let serving = toolgate_server::serve(gateway, listener, stop.clone());
     let mut serving = std::pin::pin!(sent(serving, traces));
@@ -151,6 +166,21 @@ async fn serve(config: Config, tools: &Tools, settings: ServeSettings) -> anyhow
     Ok(exit)
 }
 
+/// The gateway takes new tokens, and tells how the file is.
+fn governed(reload: Reload, gateway: &Gateway, bind: Option<SocketAddr>) -> Reload {
+    let (told, governed) = (gateway.clone(), gateway.clone());
+    reload
+        .also_fixed(&FIXED)
+        .telling(move |state| told.tell_configuration(state))
+        .also_applying(move |new| {
+            let settings = settings(new, bind, variable())?;
+            Ok(match governed.set_tokens(&settings) {
+                true => Vec::new(),
+                false => vec!["serve.tokens"],
+            })
+        })
+}
+
 /// With the end of the serving, what waits to be sent is sent.
 async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T {
     let end = serving.await;
@@ -172,21 +202,36 @@ fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
 /// Tells a person where everything is; the log tells everybody else.
 fn introduce(
     config: &Config,
-    tools: &Tools,
+    executor: &ToolExecutor,
     fleet: &Fleet,
     address: SocketAddr,
     settings: &ServeSettings,
     record: &Record,
 ) {
     let url = gateway::url(address);
-    let (count, servers) = (tools.manager.tools().len(), fleet.servers.status().len());
+    let tools = executor.manager().tools();
+    let visible = tools
+        .iter()
+        .filter(|tool| executor.is_visible(tool.definition()));
+    let (count, all) = (visible.count(), fleet.servers.status());
+    let servers = all.len();
+    let reached = gateway::reached_at(address, &settings.hosts);
+    let others = reached.iter().filter(|other| **other != url);
+    let others: Vec<&str> = others.map(String::as_str).collect();
     info!(%address, tools = count, servers, "listening on {url}");
+    let names = gateway::names_to_add(address, &settings.hosts);
     if !say::is_followed() {
+        if !others.is_empty() {
+            info!("also reached as {}", others.join(", "));
+        }
+        if let Some(names) = names {
+            info!("{names}");
+        }
         return;
     }
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let version = env!("CARGO_PKG_VERSION");
-    let servers = match servers {
+    let servers = match all.iter().filter(|server| !server.remembered).count() {
         0 => String::new(),
         1 => ", and those of 1 server that is starting".to_owned(),
         several => format!(", and those of {several} servers that are starting"),
@@ -202,10 +247,14 @@ fn introduce(
         (Some(_), Ok(file)) => format!("{}   {dim}toolgate calls{dim:#}", file.display()),
         _ => "none".to_owned(),
     };
+    let also = match others.is_empty() {
+        true => String::new(),
+        false => format!("\n  Also at    {}", others.join("\n             ")),
+    };
     say::line(&format!(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
-  Dashboard  {bold}{url}/{bold:#}
+  Dashboard  {bold}{url}/{bold:#}{also}
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s{header} {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
@@ -213,11 +262,8 @@ fn introduce(
 {dim}Ctrl-C ends it.{dim:#}
 "
     ));
-    let is_open = !address.ip().is_loopback();
-    if is_open && settings.hosts.is_empty() {
-        say::note(
-            "others reach it by an address in numbers; a name they use for this machine must stand in serve.hosts",
-        );
+    if let Some(names) = names {
+        say::note(&names);
     }
 }
 

@@ -1,16 +1,23 @@
 //! How a server is, in words.
 
 use toolgate_core::escape;
-use toolgate_mcp::ServerStatus;
+use toolgate_mcp::{HealthState, ServerState, ServerStatus};
+
+use crate::servers::ago;
 
 /// The state in one line: `connected over stdio, legacy era, 5 tools, in 120 ms`.
 pub(super) fn state(status: &ServerStatus) -> String {
-    let mut words = vec![format!("{} over {}", status.state, status.transport)];
+    let mut words = vec![match status.state {
+        ServerState::Idle if status.remembered => format!("remembered, over {}", status.transport),
+        state => format!("{state} over {}", status.transport),
+    }];
     words.extend(status.era.map(|era| format!("{era} era")));
     words.push(match status.tools {
         1 => "1 tool".to_owned(),
         several => format!("{several} tools"),
     });
+    let listed_at = status.listed_at.filter(|_| status.remembered);
+    words.extend(listed_at.map(|time| format!("listed {}", ago(time))));
     let milliseconds = status.connected_in.map(|time| time.as_secs_f64() * 1e3);
     words.extend(milliseconds.map(|time| format!("in {time:.0} ms")));
     words.join(", ")
@@ -24,6 +31,30 @@ pub(super) fn pollution(status: &ServerStatus) -> Option<String> {
         several => format!("{several} lines on its stdout were no messages"),
     };
     Some(format!("{count}; a server should log to stderr"))
+}
+
+/// Why it can't do its work although it is connected, with who says so; `None` if it can.
+pub(super) fn degraded(status: &ServerStatus) -> Option<String> {
+    let (problem, health) = (status.degraded()?, status.health.as_ref()?);
+    Some(cannot_work(problem, &health.tool))
+}
+
+/// A problem, and the health tool that told it.
+pub(super) fn cannot_work(problem: &str, tool: &str) -> String {
+    format!("it can't do its work: {problem} ({tool} says so)")
+}
+
+/// Why its health can't be asked for; `None` if it can, or if it has no health tool.
+pub(super) fn unknown_health(status: &ServerStatus) -> Option<String> {
+    let health = status.health.as_ref();
+    let health = health.filter(|health| health.state == HealthState::Unknown)?;
+    let problem = health.problem.as_deref().unwrap_or("it gave no reason");
+    Some(health_not_known(problem))
+}
+
+/// Why its health tool can't be asked.
+pub(super) fn health_not_known(problem: &str) -> String {
+    format!("its health is not known: {problem}; see 'health' in its entry")
 }
 
 /// Everything that is known of it.

@@ -8,7 +8,7 @@ use crate::cli::{Global, TrustOptions};
 use crate::config::{ConfiguredServer, Place};
 use crate::exit::Exit;
 use crate::trust::{self, Trust};
-use crate::{questions, say, wiring};
+use crate::{questions, say, wiring, wrap};
 
 pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
     let mut trust = Trust::read(&wiring::environment);
@@ -60,15 +60,18 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
 }
 
 fn list(trust: &Trust) {
-    let lines: Vec<String> = trust
-        .all()
-        .map(|(file, servers)| {
-            let file = escape(&file.to_string_lossy());
-            format!("{file}\t{}", escape(&servers.join(", ")))
-        })
-        .collect();
-    match lines.is_empty() {
-        true => say::note("no file in a folder is trusted"),
-        false => say::result(&lines.join("\n")),
+    let files = trust.all().map(|(file, servers)| {
+        let file = escape(&file.to_string_lossy());
+        (file, escape(&servers.join(", ")))
+    });
+    let files: Vec<(String, String)> = files.collect();
+    if files.is_empty() {
+        return say::note("no file in a folder is trusted");
+    }
+    if say::is_watched() {
+        return say::result(&wrap::definition_list(&files, 0, say::width()));
+    }
+    for (file, servers) in files {
+        say::result(&format!("{file}\t{servers}"));
     }
 }

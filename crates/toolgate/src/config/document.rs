@@ -1,4 +1,4 @@
-//! A JSON file with comments, in which every value knows its line.
+//! A JSON file with comments, in which every value knows its line and column.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,7 +10,8 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::ConfigError;
+use super::error::{ConfigError, ConfigErrors, Position};
+use super::syntax;
 
 /// Nobody writes a configuration of this size by hand.
 const LARGEST: usize = 4 << 20;
@@ -20,36 +21,32 @@ const LARGEST: usize = 4 << 20;
 pub(crate) struct Document {
     path: PathBuf,
     value: Value,
-    /// Line of each value, by JSON pointer.
-    lines: HashMap<String, usize>,
+    /// Where each value stands, by JSON pointer.
+    positions: HashMap<String, Position>,
 }
 
 impl Document {
-    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigErrors> {
         Self::parse(path, &bytes_of(path)?)
     }
 
     /// The text of a file that is about to be changed.
-    pub(crate) fn read_text(path: &Path) -> Result<String, ConfigError> {
+    pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
         let bytes = bytes_of(path)?;
         Self::parse(path, &bytes)?;
-        String::from_utf8(bytes).map_err(|error| ConfigError::file(path, error.to_string()))
+        String::from_utf8(bytes).map_err(|error| ConfigError::file(path, error.to_string()).into())
     }
 
     /// Strict where a slip could change the meaning: comments and trailing commas are fine, duplicate keys are not.
-    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ConfigErrors> {
         if bytes.len() > LARGEST {
-            return Err(ConfigError::file(
-                path,
-                format!("is larger than {} MiB", LARGEST >> 20),
-            ));
+            let text = format!("is larger than {} MiB", LARGEST >> 20);
+            return Err(ConfigError::file(path, text).into());
         }
         let text = str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
-            ConfigError::at(path, line, "is not UTF-8; save it as UTF-8")
+            let (sound, _) = bytes.split_at(error.valid_up_to());
+            let position = Position::after(&String::from_utf8_lossy(sound));
+            ConfigError::at(path, position, "is not UTF-8; save it as UTF-8")
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let strict = ParseOptions {
@@ -65,22 +62,26 @@ impl Document {
             allow_extended_string_escapes: false,
         };
         let parsed = parse_to_ast(text, &CollectOptions::default(), &strict).map_err(|error| {
-            ConfigError::at(path, error.line_display(), error.kind().to_string())
+            let (position, text) = syntax::describe(text, &error);
+            ConfigError::at(path, position, text)
         })?;
         let line_ends = text.match_indices('\n').map(|(offset, _)| offset).collect();
         let mut reader = Reader {
             path,
+            text,
             line_ends,
-            lines: HashMap::new(),
+            positions: HashMap::new(),
+            errors: Vec::new(),
         };
         let value = match &parsed.value {
-            Some(value) => reader.value(value, "")?,
+            Some(value) => reader.value(value, ""),
             None => Value::Object(Map::new()),
         };
+        ConfigErrors::none_of(reader.errors)?;
         Ok(Self {
             path: path.to_owned(),
             value,
-            lines: reader.lines,
+            positions: reader.positions,
         })
     }
 
@@ -99,14 +100,14 @@ impl Document {
         text: impl Into<String>,
     ) -> ConfigError {
         let mut pointer: String = way.iter().map(|name| step(name.as_ref())).collect();
-        let line = loop {
-            match (self.lines.get(&pointer), pointer.rfind('/')) {
-                (Some(line), _) => break *line,
+        let position = loop {
+            match (self.positions.get(&pointer), pointer.rfind('/')) {
+                (Some(position), _) => break *position,
                 (None, Some(parent)) => pointer.truncate(parent),
-                (None, None) => break 1,
+                (None, None) => break Position { line: 1, column: 1 },
             }
         };
-        ConfigError::at(&self.path, line, text)
+        ConfigError::at(&self.path, position, text)
     }
 }
 
@@ -116,7 +117,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
         |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
     // Asked before it is opened: opening a pipe waits for somebody to write.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(ConfigError::file(path, "is no file"));
+        return Err(ConfigError::file(path, "is not a file"));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
@@ -128,59 +129,65 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
 
 struct Reader<'a> {
     path: &'a Path,
+    text: &'a str,
     line_ends: Vec<usize>,
-    lines: HashMap<String, usize>,
+    positions: HashMap<String, Position>,
+    errors: Vec<ConfigError>,
 }
 
 impl Reader<'_> {
-    fn value(&mut self, value: &ast::Value<'_>, pointer: &str) -> Result<Value, ConfigError> {
-        let line = self.line(value.start());
-        self.lines.entry(pointer.to_owned()).or_insert(line);
-        Ok(match value {
+    fn value(&mut self, value: &ast::Value<'_>, pointer: &str) -> Value {
+        let position = self.position(value.start());
+        self.positions.entry(pointer.to_owned()).or_insert(position);
+        match value {
             ast::Value::NullKeyword(_) => Value::Null,
             ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
             ast::Value::StringLit(literal) => Value::String(literal.value.to_string()),
             ast::Value::NumberLit(literal) => {
-                serde_json::from_str(literal.value).map_err(|_| {
-                    ConfigError::at(self.path, line, format!("'{}' is no number", literal.value))
-                })?
+                serde_json::from_str(literal.value).unwrap_or_else(|_| {
+                    let text = format!("'{}' is not a number", literal.value);
+                    self.errors.push(ConfigError::at(self.path, position, text));
+                    Value::Null
+                })
             }
             ast::Value::Array(array) => {
                 let items = array.elements.iter().enumerate();
                 items
                     .map(|(index, item)| self.value(item, &format!("{pointer}/{index}")))
-                    .collect::<Result<_, _>>()?
+                    .collect()
             }
-            ast::Value::Object(object) => Value::Object(self.object(object, pointer)?),
-        })
+            ast::Value::Object(object) => Value::Object(self.object(object, pointer)),
+        }
     }
 
-    fn object(
-        &mut self,
-        object: &ast::Object<'_>,
-        pointer: &str,
-    ) -> Result<Map<String, Value>, ConfigError> {
+    fn object(&mut self, object: &ast::Object<'_>, pointer: &str) -> Map<String, Value> {
         let mut map = Map::new();
         for property in &object.properties {
             let name = property.name.as_str();
-            let line = self.line(property.range.start);
+            let position = self.position(property.range.start);
             if map.contains_key(name) {
-                return Err(ConfigError::at(
-                    self.path,
-                    line,
-                    format!("'{name}' given twice"),
-                ));
+                let text = format!("'{name}' given twice");
+                self.errors.push(ConfigError::at(self.path, position, text));
+                continue;
             }
             let pointer = format!("{pointer}{}", step(name));
-            // The line of the key, not of a value that may start further down.
-            self.lines.insert(pointer.clone(), line);
-            map.insert(name.to_owned(), self.value(&property.value, &pointer)?);
+            // The place of the key, not of a value that may start further down.
+            self.positions.insert(pointer.clone(), position);
+            map.insert(name.to_owned(), self.value(&property.value, &pointer));
         }
-        Ok(map)
+        map
     }
 
-    fn line(&self, offset: usize) -> usize {
-        1 + self.line_ends.partition_point(|end| *end < offset)
+    fn position(&self, offset: usize) -> Position {
+        let line = self.line_ends.partition_point(|end| *end < offset);
+        let start = line
+            .checked_sub(1)
+            .map_or(0, |before| self.line_ends[before] + 1);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Position {
+            line: line + 1,
+            column: before.chars().count() + 1,
+        }
     }
 }
 
@@ -209,10 +216,11 @@ mod tests {
             &json!({ "a": [1, 2.5, -300.0], "b/c": { "d": null } })
         );
         for (way, expected) in [
-            (&["a"][..], "t.json:3: x"),
-            (&["b/c", "d"], "t.json:5: x"),
-            (&["b/c", "nope", "deeper"], "t.json:4: x"),
-            (&[], "t.json:2: x"),
+            (&["a"][..], "t.json:3:3: x"),
+            (&["a", "1"], "t.json:3:12: x"),
+            (&["b/c", "d"], "t.json:5:5: x"),
+            (&["b/c", "nope", "deeper"], "t.json:4:11: x"),
+            (&[], "t.json:2:1: x"),
         ] {
             assert_eq!(document.error_at(way, "x").to_string(), expected);
         }
@@ -221,21 +229,22 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (text, expected) in [
-            ("{\n  \"a\": 1,\n  \"a\": 2\n}", "t.json:3: 'a' given twice"),
-            ("{\n  \"a\": 1\n  \"b\": 2\n}", "t.json:2: Expected comma"),
-            ("{\n  a: 1\n}", "t.json:2:"),
-            ("{\"a\": 'x'}", "t.json:1:"),
-            ("{\"a\": 1e999}", "t.json:1: '1e999' is no number"),
-            ("{", "t.json:1:"),
-            ("[[[[", "t.json:1:"),
+            (
+                "{\n  \"a\": 1,\n  \"a\": 2\n}",
+                "t.json:3:3: 'a' given twice",
+            ),
+            (
+                "{ \"é\": 1, \"é\": 1e999, \"b\": 1e999 }",
+                "t.json:1:11: 'é' given twice; t.json:1:28: '1e999' is not a number",
+            ),
+            ("{\"a\": 1e999}", "t.json:1:7: '1e999' is not a number"),
         ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.starts_with(expected), "{text}: {error}");
+            assert_eq!(parse(text).unwrap_err(), expected);
         }
         let latin1 = Document::parse(Path::new("t.json"), b"{\n\"a\": \"\xe9\"}")
             .unwrap_err()
             .to_string();
-        assert_eq!(latin1, "t.json:2: is not UTF-8; save it as UTF-8");
+        assert_eq!(latin1, "t.json:2:7: is not UTF-8; save it as UTF-8");
         assert!(parse(&"[".repeat(100_000)).is_err());
         assert_eq!(parse("\u{feff}{}").unwrap().value(), &json!({}));
         assert_eq!(parse("").unwrap().value(), &json!({}));

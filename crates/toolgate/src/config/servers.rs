@@ -33,10 +33,12 @@ pub(super) struct Read {
     pub(super) servers: Vec<ConfiguredServer>,
     /// In the order of the file.
     pub(super) problems: Vec<ServerProblem>,
+    /// A key that holds no entries at all.
+    pub(super) errors: Vec<ConfigError>,
 }
 
-/// Reads the entries of both keys. Only a key that holds no entries at all is an error.
-pub(super) fn read(document: &Document, environment: Environment<'_>) -> Result<Read, ConfigError> {
+/// Reads the entries of both keys.
+pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
     let file = std::path::absolute(document.path());
     let file = file.unwrap_or_else(|_| document.path().to_owned());
     let home = environment("HOME");
@@ -46,25 +48,38 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Result<
     };
     let mut read = Read::default();
     for key in KEYS {
-        for (name, entry) in entries(document, key)?.into_iter().flatten() {
+        let entries = entries(document, key).unwrap_or_else(|error| {
+            read.errors.push(error);
+            None
+        });
+        for (name, entry) in entries.into_iter().flatten() {
             let place = [key, name.as_str()];
-            let problem = if read.has(name) {
+            if read.has(name) {
                 let text =
                     format!("server '{name}' is left out: 'mcpServers' has one of this name");
-                Err(document.error_at(&place, text))
-            } else {
-                expanded(document, &place, entry, environment)
-            };
-            match problem {
-                Ok(expanded) => read.entry(document, &place, entry, &expanded, places),
-                Err(error) => read.problems.push(ServerProblem {
-                    error,
-                    left_out: true,
-                }),
+                read.leave_out(document.error_at(&place, text));
+                continue;
             }
+            let mut expanded = entry.clone();
+            let obstacles = expand(&mut expanded, environment);
+            for (way, text) in &obstacles {
+                let inside = way.iter().map(String::as_str);
+                let path: Vec<&str> = place.iter().copied().chain(inside).collect();
+                let text = format!("server '{name}' is left out: {}: {text}", way.join("."));
+                read.leave_out(document.error_at(&path, text));
+            }
+            let blocked = obstacles.into_iter().next().map(|(_, text)| text);
+            read.entry(
+                document,
+                &place,
+                entry,
+                &expanded,
+                places,
+                blocked.as_deref(),
+            );
         }
     }
-    Ok(read)
+    read
 }
 
 impl Read {
@@ -74,6 +89,13 @@ impl Read {
             .any(|server| server.settings.name == name)
     }
 
+    fn leave_out(&mut self, error: ConfigError) {
+        self.problems.push(ServerProblem {
+            error,
+            left_out: true,
+        });
+    }
+
     fn entry(
         &mut self,
         document: &Document,
@@ -81,9 +103,15 @@ impl Read {
         entry: &Value,
         expanded: &Value,
         places: Places<'_>,
+        blocked: Option<&str>,
     ) {
-        let (settings, problems) = ServerSettings::read(place[1], expanded, places);
-        self.problems.extend(problems.into_iter().map(|problem| {
+        let (mut settings, problems) = ServerSettings::read(place[1], expanded, places);
+        if let Some(settings) = &mut settings {
+            settings.blocked = blocked.map(str::to_owned);
+        }
+        // What is missing may be what else is wrong with it, and was told.
+        let problems = problems.into_iter().filter(|_| blocked.is_none());
+        self.problems.extend(problems.map(|problem| {
             let inside = problem.path.iter().map(String::as_str);
             let way: Vec<&str> = place.iter().copied().chain(inside).collect();
             ServerProblem {
@@ -93,7 +121,7 @@ impl Read {
         }));
         self.servers
             .extend(settings.map(|settings| ConfiguredServer {
-                settings,
+                settings: settings.identified(entry, places.folder),
                 entry: entry.clone(),
             }));
     }
@@ -109,46 +137,30 @@ pub(crate) fn entries<'a>(
         None | Some(Value::Null) => Ok(None),
         Some(_) => Err(document.error_at(
             &[key],
-            format!("{key}: must be an object that has a server under each name"),
+            format!("{key}: must be an object that has a server under each name, such as {{ \"files\": {{ \"command\": \"npx\" }} }}"),
         )),
     }
 }
 
-/// The entry with its variables replaced. One that is not started may keep those that are not set.
-fn expanded(
-    document: &Document,
-    place: &[&str; 2],
-    entry: &Value,
-    environment: Environment<'_>,
-) -> Result<Value, ConfigError> {
-    let mut expanded = entry.clone();
-    let unset = variables::expand(&mut expanded, environment);
-    if ServerSettings::is_disabled(entry) {
-        return Ok(expanded);
+/// Replaces the variables of an entry. What keeps it from being started comes back, with the way to it; an entry that is
+/// disabled may keep variables that aren't set.
+fn expand(entry: &mut Value, environment: Environment<'_>) -> Vec<(Vec<String>, String)> {
+    let is_disabled = ServerSettings::is_disabled(entry);
+    let unset = variables::expand(entry, environment);
+    if is_disabled {
+        return Vec::new();
     }
-    let left_out = |way: &[String], text: &str| {
-        let inside = way.iter().map(String::as_str);
-        let path: Vec<&str> = place.iter().copied().chain(inside).collect();
-        let text = format!(
-            "server '{}' is left out: {}: {text}",
-            place[1],
-            way.join(".")
-        );
-        document.error_at(&path, text)
-    };
-    if let Some(Unset { name, way }) = unset.first() {
+    let unset = unset.into_iter().map(|Unset { name, way }| {
         let text = match name.as_str() {
             "workspaceFolder" | "workspaceFolderBasename" | "userHome" => format!(
                 "${{{name}}} is a variable of another client; write a path, relative to this file or with ~/"
             ),
             _ => format!("the variable {name} is not set"),
         };
-        return Err(left_out(way, &text));
-    }
-    match variables::find(&expanded, INPUT) {
-        Some(way) => Err(left_out(&way, ASKS)),
-        None => Ok(expanded),
-    }
+        (way, text)
+    });
+    let asked = variables::find(entry, INPUT).map(|way| (way, ASKS.to_owned()));
+    unset.chain(asked).collect()
 }
 
 /// How VS Code has a person asked for a value.

@@ -127,7 +127,7 @@ mod tests {
             let [told] = &told[..] else {
                 panic!("{journal}: {told:?}");
             };
-            let expected = format!("/etc/t.json:1: journal.{loose}: a file that lies in");
+            let expected = format!("/etc/t.json:1:16: journal.{loose}: a file that lies in");
             assert!(told.to_string().starts_with(&expected), "{told}");
             let (named, told) = read(journal, Place::Named).journal_settings();
             assert_ne!(named, usual, "{journal}");

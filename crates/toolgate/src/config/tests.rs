@@ -52,73 +52,206 @@ fn a_full_file_is_understood() {
     assert!(config.warnings.is_empty());
 }
 
+/// What somebody may get wrong, and what they read then. No word of a library is among it.
 #[test]
-fn what_is_wrong_is_said_with_file_line_key_and_a_suggestion() {
+fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
     for (text, expected) in [
         (
-            "{\n \"limts\": {}\n}",
-            "/etc/t.json:2: unknown key 'limts'; did you mean 'limits'?",
+            r#"{
+ "limts": {}
+}"#,
+            r#"2:2: unknown key 'limts'; did you mean 'limits'?"#,
         ),
         (
-            "{\n \"limits\": {\n  \"timeot\": \"5s\" }}",
-            "/etc/t.json:3: unknown key 'limits.timeot'; did you mean 'timeout'?",
+            r#"{
+ "limits": {
+  "timeot": "5s" }}"#,
+            r#"3:3: unknown key 'limits.timeot'; did you mean 'timeout'?"#,
         ),
         (
             r#"{"limits": {"timeout": 30}}"#,
-            "/etc/t.json:1: limits.timeout: invalid type: integer `30`, expected a string",
+            r#"1:13: limits.timeout: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds"#,
         ),
         (
             r#"{"limits": {"timeout": "30"}}"#,
-            "/etc/t.json:1: limits.timeout: '30' is no duration; write a number and ms, s, m or h, such as 30s",
+            r#"1:13: limits.timeout: '30' is not a duration; write a number and ms, s, m or h, such as 30s"#,
         ),
         (
             r#"{"limits": {"timeout": "0s"}}"#,
-            "/etc/t.json:1: limits.timeout: '0s' must be more than nothing and at most a week",
+            r#"1:13: limits.timeout: '0s' must be more than nothing and at most a week"#,
+        ),
+        (
+            r#"{"limits": {"timeout": null}}"#,
+            r#"1:13: limits.timeout: must be a duration, such as "30s""#,
+        ),
+        (
+            r#"{"limits": {"maxResult": 100}}"#,
+            r#"1:13: limits.maxResult: 100 has no unit; write "100B" for bytes, or a size such as "1MiB""#,
         ),
         (
             r#"{"limits": {"concurrency": 0}}"#,
-            "/etc/t.json:1: limits.concurrency: must be at least 1",
+            r#"1:13: limits.concurrency: must be at least 1"#,
         ),
         (
-            r#"{"limits": {"perTool": {"x": {"timout": "1s"}}}}"#,
-            "/etc/t.json:1: unknown key 'limits.perTool.x.timout'; did you mean 'timeout'?",
-        ),
-        (
-            r#"{"policy": {"allow": "x"}}"#,
-            "/etc/t.json:1: policy.allow: invalid type: string \"x\", expected a list",
-        ),
-        (
-            r#"{"search": {"backend": "google"}}"#,
-            "/etc/t.json:1: search.backend: unknown variant `google`, expected one of `duckduckgo`, `searxng`, `brave`",
-        ),
-        (
-            r#"{"tools": {}}"#,
-            "/etc/t.json:1: tools: must be a list of tool definitions",
-        ),
-        (
-            r#"{"policy": [["echo"], [], ["*"]]}"#,
-            "/etc/t.json:1: policy: must be an object",
+            r#"{"limits": {"concurrency": -1}}"#,
+            r#"1:13: limits.concurrency: must be a whole number, 0 or more, not -1"#,
         ),
         (
             r#"{"limits": {"concurrency": "many"}}"#,
-            "/etc/t.json:1: limits.concurrency: invalid type: string \"many\", expected a whole number",
+            r#"1:13: limits.concurrency: must be a whole number, not a string"#,
+        ),
+        (
+            r#"{"limits": {"concurrency": "8"}}"#,
+            r#"1:13: limits.concurrency: must be a whole number, not a string; leave the quotes out"#,
+        ),
+        (
+            r#"{"limits": {"perTool": {"x": {"timout": "1s"}}}}"#,
+            r#"1:31: unknown key 'limits.perTool.x.timout'; did you mean 'timeout'?"#,
         ),
         (
             r#"{"limits": {"perTool": {"a.b": {"timeout": "x"}}}}"#,
-            "/etc/t.json:1: limits.perTool.a.b.timeout: 'x' is no duration; write a number and ms, s, m or h, such as 30s",
+            r#"1:33: limits.perTool.a.b.timeout: 'x' is not a duration; write a number and ms, s, m or h, such as 30s"#,
+        ),
+        (
+            r#"{"limits": {"perTool": {"x": "5s"}}}"#,
+            r#"1:25: limits.perTool.x: must be an object in { }, not a string"#,
+        ),
+        (
+            r#"{"limits": {"timeout": "${NOPE}"}}"#,
+            r#"1:13: limits.timeout: the variable NOPE is not set"#,
+        ),
+        (
+            r#"{"policy": {"allow": "x"}}"#,
+            r#"1:13: policy.allow: must be a list in [ ], not a string"#,
+        ),
+        (
+            r#"{"policy": {"allow": ["x", 5]}}"#,
+            r#"1:28: policy.allow.1: must be a string, not 5"#,
+        ),
+        (
+            r#"{"policy": [["echo"], [], ["*"]]}"#,
+            r#"1:2: policy: must be an object in { }"#,
+        ),
+        (
+            r#"{"search": {"backend": "google"}}"#,
+            r#"1:13: search.backend: 'google' is unknown; known are: duckduckgo, searxng, brave"#,
+        ),
+        (
+            r#"{"search": {"backend": true}}"#,
+            r#"1:13: search.backend: must be a string, not true"#,
+        ),
+        (
+            r#"{"tools": {}}"#,
+            r#"1:2: tools: must be a list of tool definitions"#,
+        ),
+        (
+            r#"{"serve": {"bind": "127.0.0.1:99999"}}"#,
+            r#"1:12: serve.bind: ports go to 65535; write an address such as 127.0.0.1:7460"#,
+        ),
+        (
+            r#"{"serve": {"bind": "example.org:80"}}"#,
+            r#"1:12: serve.bind: must be an address of this machine and a port, such as 127.0.0.1:7460"#,
+        ),
+        (
+            r#"{"serve": {"bind": 7460}}"#,
+            r#"1:12: serve.bind: must be a string, not 7460"#,
+        ),
+        (
+            r#"{"serve": {"tokens": [{"name": "kitchen"}]}}"#,
+            r#"1:23: serve.tokens.0: 'token' is missing"#,
+        ),
+        (
+            r#"{"serve": {"tokens": "s3cret"}}"#,
+            r#"1:12: serve.tokens: must be a list in [ ], not a string"#,
+        ),
+        (
+            r#"{"serve": {"rate": 99999999999}}"#,
+            r#"1:12: serve.rate: must be a whole number up to 4294967295, not 99999999999"#,
+        ),
+        (
+            r#"{"journal": {"keepDays": "30"}}"#,
+            r#"1:14: journal.keepDays: must be a whole number, not a string; leave the quotes out"#,
+        ),
+        (
+            r#"{"journal": {"sync": "never"}}"#,
+            r#"1:14: journal.sync: 'never' is unknown; known are: relaxed, normal, full"#,
+        ),
+        (
+            r#"{"model": {"provider": "gpt"}}"#,
+            r#"1:12: model.provider: 'gpt' is unknown; known are: anthropic, ollama, openai, intents"#,
+        ),
+        (
+            r#"{"model": {"think": "true"}}"#,
+            r#"1:12: model.think: must be true or false, not a string; leave the quotes out"#,
+        ),
+        (
+            r#"{"retry": {"attempts": 100}}"#,
+            r#"1:12: retry.attempts: must be from 1 to 20"#,
+        ),
+        (
+            r#"{"voice": {"silence": 700}}"#,
+            r#"1:12: voice.silence: 700 has no unit; write "700s" for seconds or "700ms" for milliseconds"#,
+        ),
+        (
+            r#"{"documents": {"folders": "notes"}}"#,
+            r#"1:16: documents.folders: must be a list in [ ], not a string"#,
+        ),
+        (
+            r#"{"mcpServers": []}"#,
+            r#"1:2: mcpServers: must be an object that has a server under each name, such as { "files": { "command": "npx" } }"#,
+        ),
+        (
+            r#"[]"#,
+            r#"1:1: must be a JSON object, such as { "mcpServers": {} }"#,
+        ),
+        (
+            r#"hello: world"#,
+            r#"1:1: is not JSON (it looks like YAML); a configuration is an object such as { "mcpServers": {} }"#,
         ),
         (
             "{\"search\": {\"backend\": \"\\u001b[31mx\\nFAKE\"}}",
-            "/etc/t.json:1: search.backend: unknown variant `\\u{1b}[31mx\\nFAKE`, expected one of `duckduckgo`, `searxng`, `brave`",
-        ),
-        ("[]", "/etc/t.json:1: must be a JSON object"),
-        (
-            r#"{"limits": {"timeout": "${NOPE}"}}"#,
-            "/etc/t.json:1: limits.timeout: the variable NOPE is not set",
+            "1:13: search.backend: '\\u{1b}[31mx\\nFAKE' is unknown; known are: duckduckgo, searxng, brave",
         ),
     ] {
+        let expected = format!("/etc/t.json:{expected}");
         assert_eq!(read(text).unwrap_err(), expected, "{text}");
     }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_in_the_order_of_the_file() {
+    let text = r#"{
+  "limts": {},
+  "policy": { "allow": ["a", 1, "b", { "c": 2 }], "dny": [] },
+  "limits": { "timeout": 30, "concurrency": "${NOPE}", "perTool": { "x": { "timout": 1 } } },
+  "serve": {
+    "tokens": [{ "name": "a" }, { "token": 5, "alow": [] }, { "token": "good-good-good-good", "allow": 5 }],
+    "rate": "fast"
+  },
+  "tools": {},
+  "mcpServers": []
+}"#;
+    let told = read(text).unwrap_err();
+    let told: Vec<&str> = told.split("; /etc/t.json:").collect();
+    assert_eq!(
+        told,
+        [
+            "/etc/t.json:2:3: unknown key 'limts'; did you mean 'limits'?",
+            "3:30: policy.allow.1: must be a string, not 1",
+            "3:38: policy.allow.3: must be a string, not an object",
+            "3:51: unknown key 'policy.dny'; did you mean 'deny'?",
+            r#"4:15: limits.timeout: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds"#,
+            "4:30: limits.concurrency: the variable NOPE is not set",
+            "4:76: unknown key 'limits.perTool.x.timout'; did you mean 'timeout'?",
+            "6:16: serve.tokens.0: 'token' is missing",
+            "6:35: serve.tokens.1.token: must be a string, not 5",
+            "6:47: unknown key 'serve.tokens.1.alow'; did you mean 'allow'?",
+            "6:95: serve.tokens.2.allow: must be a list in [ ], not 5",
+            "7:5: serve.rate: must be a whole number, not a string",
+            "9:3: tools: must be a list of tool definitions",
+            r#"10:3: mcpServers: must be an object that has a server under each name, such as { "files": { "command": "npx" } }"#,
+        ]
+    );
 }
 
 #[test]
@@ -128,7 +261,7 @@ fn an_unset_variable_counts_only_where_its_section_is_used() {
              "tools": [{ "name": "web", "implementation": { "type": "builtin", "handler": "search" } }] }"#,
     )
     .unwrap();
-    let text = "/etc/t.json:1: search.key: the variable NOPE is not set";
+    let text = "/etc/t.json:1:35: search.key: the variable NOPE is not set";
     for tool in ["search", "web"] {
         assert_eq!(
             config.unset_for(tool).map(ToString::to_string).as_deref(),
@@ -145,7 +278,7 @@ fn a_file_of_other_clients_may_hold_keys_of_theirs() {
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,
-        ["/etc/t.json:1: 'inputs' is not ours and is ignored"]
+        ["/etc/t.json:1:21: 'inputs' is not ours and is ignored"]
     );
     assert!(read(r#"{ "mcpServers": {}, "limits": {}, "inputs": [] }"#).is_err());
 }
@@ -173,8 +306,17 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
 }"#,
     )
     .unwrap();
-    let servers: Vec<String> = config
+    // Those that can't be started are there by name, so that nobody else gets their tools' names.
+    let (blocked, usable): (Vec<_>, Vec<_>) = config
         .servers
+        .iter()
+        .partition(|server| server.settings.blocked.is_some());
+    let blocked: Vec<&str> = blocked
+        .iter()
+        .map(|server| &*server.settings.name)
+        .collect();
+    assert_eq!(blocked, ["b", "e", "f"]);
+    let servers: Vec<String> = usable
         .iter()
         .map(|server| match &server.settings.connection {
             toolgate_mcp::Connection::Stdio(program) => {
@@ -193,19 +335,15 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
     assert_eq!(
         problems,
         [
-            "/etc/t.json:5: server 'b' is left out: env.T: the variable NOPE is not set",
-            "/etc/t.json:8: server 'd' is left out: type: a server of this type needs a 'url', not a 'command'",
-            "/etc/t.json:10: server 'e' is left out: headers.K: ${input:…} is a question that VS Code asks; write ${VAR} and set the variable",
-            "/etc/t.json:11: server 'f' is left out: command: ${workspaceFolder} is a variable of another client; write a path, relative to this file or with ~/",
-            "/etc/t.json:14: server 'a' is left out: 'mcpServers' has one of this name",
-            "/etc/t.json:16: server 'g': unknown key 'autoApprove' is ignored",
+            "/etc/t.json:5:21: server 'b' is left out: env.T: the variable NOPE is not set",
+            "/etc/t.json:8:23: server 'd' is left out: type: a server of this type needs a 'url', not a 'command'",
+            "/etc/t.json:10:20: server 'e' is left out: headers.K: ${input:…} is a question that VS Code asks; write ${VAR} and set the variable",
+            "/etc/t.json:11:12: server 'f' is left out: command: ${workspaceFolder} is a variable of another client; write a path, relative to this file or with ~/",
+            "/etc/t.json:14:5: server 'a' is left out: 'mcpServers' has one of this name",
+            "/etc/t.json:16:7: server 'g': unknown key 'autoApprove' is ignored",
         ]
     );
     assert_eq!(config.secrets(), ["s3cret-key"]);
-    assert_eq!(
-        read(r#"{ "mcpServers": [] }"#).unwrap_err(),
-        "/etc/t.json:1: mcpServers: must be an object that has a server under each name"
-    );
 }
 
 proptest::proptest! {
@@ -285,7 +423,7 @@ fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
     assert_eq!(kept.voice.output, "tcp://h:1/x.wav");
     let config = read(r#"{ "mqtt": { "password": "${NOPE}" } }"#).unwrap();
     let text = config.unset_for_voice().map(ToString::to_string);
-    let expected = "/etc/t.json:1: mqtt.password: the variable NOPE is not set";
+    let expected = "/etc/t.json:1:13: mqtt.password: the variable NOPE is not set";
     assert_eq!(text.as_deref(), Some(expected));
     assert_eq!(
         (config.unset_for_model(), config.unset_for_serve()),
@@ -294,11 +432,11 @@ fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
     for (text, expected) in [
         (
             r#"{ "voice": { "asrs": "x" } }"#,
-            "/etc/t.json:1: unknown key 'voice.asrs'; did you mean 'asr'?",
+            "/etc/t.json:1:14: unknown key 'voice.asrs'; did you mean 'asr'?",
         ),
         (
             r#"{ "voice": { "sensitivity": "high" } }"#,
-            "/etc/t.json:1: voice.sensitivity: invalid type: string \"high\", expected a number",
+            "/etc/t.json:1:14: voice.sensitivity: must be a number, not a string",
         ),
     ] {
         assert_eq!(read(text).unwrap_err(), expected);

@@ -1,6 +1,6 @@
 //! What a command uses of the file: variables it needs, and secrets it must not show.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::Value;
 
@@ -12,8 +12,9 @@ const OF_TOOLS: [&str; 2] = ["documents", "search"];
 const OF_SERVE: [&str; 2] = ["serve", "telemetry"];
 /// Sections that only the voice gateway reads.
 const OF_VOICE: [&str; 2] = ["mqtt", "voice"];
-/// May read a file besides its owner.
-const OTHERS_MAY_READ: u32 = 0o044;
+/// Who may read a file besides its owner.
+const GROUP_MAY_READ: u32 = 0o040;
+const EVERYBODY_MAY_READ: u32 = 0o004;
 
 impl Config {
     /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
@@ -76,7 +77,7 @@ impl Config {
         let servers = self
             .servers
             .iter()
-            .filter(|server| !server.settings.disabled);
+            .filter(|server| !server.settings.disabled && server.settings.blocked.is_none());
         ours.into_iter()
             .flatten()
             .chain(tokens)
@@ -90,9 +91,11 @@ impl Config {
     /// A warning if other users of this machine may read secrets that stand in the file as they are.
     pub(crate) fn open_secret(&self) -> Option<String> {
         let file = self.file()?;
-        let mode = std::fs::metadata(file).ok()?.permissions().mode();
+        let found = std::fs::metadata(file).ok()?;
+        let (mode, owner) = (found.permissions().mode(), found.uid());
+        let own = rustix::process::geteuid().as_raw();
         let key = self.literal_secret()?;
-        (mode & OTHERS_MAY_READ != 0).then(|| {
+        is_open_to_others(mode, owner != own).then(|| {
             let file = toolgate_core::escape(&file.to_string_lossy());
             format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}} there")
         })
@@ -143,4 +146,32 @@ fn password(url: &str) -> Option<&str> {
             .split_once(':')
             .map_or(login, |(_, password)| password)
     })
+}
+
+/// Whether others than those who should may read a file of this mode. Whoever reads a file of somebody else, as a service does, needs its
+/// group for it.
+fn is_open_to_others(mode: u32, is_of_another: bool) -> bool {
+    let others = match is_of_another {
+        true => EVERYBODY_MAY_READ,
+        false => EVERYBODY_MAY_READ | GROUP_MAY_READ,
+    };
+    mode & others != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_a_service_reads_by_is_no_stranger() {
+        for (mode, is_of_another, expected) in [
+            (0o600, false, false),
+            (0o640, false, true),
+            (0o640, true, false),
+            (0o644, true, true),
+            (0o604, false, true),
+        ] {
+            assert_eq!(is_open_to_others(mode, is_of_another), expected, "{mode:o}");
+        }
+    }
 }

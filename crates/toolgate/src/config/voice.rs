@@ -123,7 +123,7 @@ pub(crate) fn is_wav(output: &str) -> bool {
 }
 
 /// One word for whoever takes a command apart, whatever is in it.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
     match is_plain {
         true => word.to_owned(),
@@ -202,7 +202,8 @@ mod tests {
             let error = error.map(|error| error.to_string());
             let expected = expected.map(|what| {
                 format!(
-                    "t.json:1: {section}.{key}: {}",
+                    "t.json:1:{}: {section}.{key}: {}",
+                    section.len() + 6,
                     refused(Path::new("t.json"), what)
                 )
             });
@@ -239,7 +240,8 @@ mod tests {
             let error = config.misleads_voice(&config.voice);
             let error = error.map(|error| error.to_string());
             let expected = format!(
-                "t.json:1: voice.ttsVoice: {}",
+                "t.json:1:{}: voice.ttsVoice: {}",
+                20 + tts.len(),
                 refused(Path::new("t.json"), LOAD)
             );
             assert_eq!(error, (!is_good).then_some(expected), "{text}");

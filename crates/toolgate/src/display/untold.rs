@@ -9,7 +9,7 @@ pub(super) struct Untold(Vec<(String, String)>);
 impl Untold {
     /// Keeps an error and how it would be shown, if the call was not a model's: what those say of it nobody knows.
     pub(super) fn keep(&mut self, call: &ModelCall, error: &str, shown: &str) -> bool {
-        let is_sentence = call.id.starts_with("intent_");
+        let is_sentence = is_sentence(call);
         if is_sentence {
             self.0.push((error.trim().to_owned(), shown.to_owned()));
         }
@@ -23,6 +23,11 @@ impl Untold {
             .map(|(_, shown)| shown)
             .collect()
     }
+}
+
+/// True if a matched sentence asked for it, and no model.
+pub(super) fn is_sentence(call: &ModelCall) -> bool {
+    call.id.starts_with("intent_")
 }
 
 #[cfg(test)]

@@ -1,4 +1,10 @@
+use std::io::Write;
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::json;
 use toolgate_mcp::{ServerState, ServersOptions};
+use tracing::Dispatch;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
 use super::*;
 
@@ -7,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Running {
     folder: tempfile::TempDir,
-    manager: Arc<ToolManager>,
+    executor: ToolExecutor,
     servers: Servers,
     _task: tokio::task::JoinHandle<Infallible>,
 }
@@ -34,14 +40,13 @@ impl Running {
         let config = Config::read(&path, &|_| None).unwrap();
         let tools = wiring::tools(&config);
         let manager = Arc::clone(&tools.manager);
-        let servers = Servers::new(Arc::clone(&manager), ServersOptions::default());
+        let servers = Servers::new(manager, ServersOptions::default());
         servers.apply(servers::admit_unasked(&config).settings);
-        let reload = Reload::new(config, &tools, servers.clone())
-            .unwrap()
-            .unwrap();
+        let executor = wiring::probe(&config, &tools);
+        let reload = Reload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
         Self {
             folder,
-            manager,
+            executor,
             servers,
             _task: tokio::spawn(reload.run()),
         }
@@ -59,7 +64,7 @@ impl Running {
                 let is_there = listed.len() == 1
                     && listed[0].name == server
                     && listed[0].state == ServerState::Disabled;
-                if is_there && self.manager.find(tool).is_some() {
+                if is_there && self.executor.manager().find(tool).is_some() {
                     return;
                 }
                 changed.changed().await.unwrap();
@@ -78,7 +83,7 @@ async fn an_edited_file_is_applied_however_the_editor_writes_it() {
     // In place.
     std::fs::write(running.path(), text("second", "b")).unwrap();
     running.has("second", "b").await;
-    assert!(running.manager.find("first").is_none());
+    assert!(running.executor.manager().find("first").is_none());
     // As another file that takes its name.
     let beside = running.folder.path().join("toolgate.json.new");
     for (tool, server) in [("third", "c"), ("fourth", "d")] {
@@ -98,12 +103,16 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
             recent: toolgate_journal::RecentCalls::default(),
             sounding: None,
             redactor: toolgate_core::Redactor::default(),
-            manager: Arc::clone(&running.manager),
+            manager: Arc::clone(running.executor.manager()),
             problems: Vec::new(),
         };
-        Reload::new(config, &tools, running.servers.clone())
-            .unwrap()
-            .unwrap()
+        Reload::new(
+            config,
+            &tools,
+            running.executor.clone(),
+            running.servers.clone(),
+        )
+        .unwrap()
     };
     for broken in ["{ nope", "{ \"limts\": {} }", "{ \"mcpServers\": [] }"] {
         std::fs::write(running.path(), broken).unwrap();
@@ -115,4 +124,141 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
     running.has("first", "a").await;
     std::fs::write(running.path(), text("mended", "m")).unwrap();
     running.has("mended", "m").await;
+}
+
+/// What was logged by this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    fn keep(&self) -> DefaultGuard {
+        // While there is only one subscriber, a thread without one that comes to a log line first would turn it off for all.
+        static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
+        ANOTHER.get_or_init(|| Dispatch::new(NoSubscriber::new()));
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false);
+        tracing::subscriber::set_default(subscriber.with_writer(move || log.clone()).finish())
+    }
+
+    fn count(&self, text: &str) -> usize {
+        let bytes = self.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap().matches(text).count()
+    }
+
+    /// Waits without letting a paused clock go on.
+    #[expect(
+        clippy::disallowed_types,
+        reason = "tokio's clock may stand still here"
+    )]
+    async fn has(&self, text: &str) {
+        let started = std::time::Instant::now();
+        while self.count(text) == 0 {
+            assert!(started.elapsed() < PATIENCE, "never: {text}");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn reload_of(path: &Path) -> (Reload, ToolExecutor, Servers) {
+    let config = Config::read(path, &|_| None).unwrap();
+    let tools = wiring::tools(&config);
+    let servers = Servers::new(Arc::clone(&tools.manager), ServersOptions::default());
+    let settings = config.servers.iter().map(|server| server.settings.clone());
+    servers.apply(settings.collect());
+    let executor = wiring::probe(&config, &tools);
+    let reload = Reload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
+    (reload, executor, servers)
+}
+
+#[tokio::test]
+async fn patterns_are_checked_before_the_servers_have_settled_and_once_more_then() {
+    let log = Log::default();
+    let _kept = log.keep();
+    let folder = tempfile::tempdir().unwrap();
+    let (path, gate) = (folder.path().join("t.json"), folder.path().join("gate"));
+    // It answers once the gate is open.
+    let script = "until [ -e \"$0\" ]; do sleep 0.05; done; exec \"$1\"";
+    let config = json!({
+        "policy": { "deny": ["volum", "house/sleeep"] },
+        "mcpServers": { "house": {
+            "command": "sh", "args": ["-c", script, gate, fakemcp::program()], "startTimeout": "15m",
+        } },
+    });
+    std::fs::write(&path, config.to_string()).unwrap();
+    tokio::time::pause();
+    let (reload, _executor, servers) = reload_of(&path);
+    let _task = tokio::spawn(reload.run());
+    let early = "policy.deny: 'volum' matches no tool (unless it is one of 'house', which can't be asked now)";
+    let started = Instant::now();
+    while log.count(early) == 0 {
+        assert!(started.elapsed() < EARLY_CHECK * 2, "never: {early}");
+        tokio::time::advance(QUIET).await;
+    }
+    assert!(started.elapsed() >= EARLY_CHECK);
+    assert_eq!(log.count("matches no tool"), 1);
+    std::fs::write(&gate, "").unwrap();
+    log.has("policy.deny: 'house/sleeep' matches no tool; did you mean 'house/sleep'?")
+        .await;
+    assert_eq!(log.count("'volum' matches no tool"), 1, "it is told once");
+    tokio::time::resume();
+    servers.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_watch_sighup_still_reloads() {
+    let log = Log::default();
+    let _kept = log.keep();
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    let path = inner.join("t.json");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(&path, text("first", "a")).unwrap();
+    let (mut reload, executor, _servers) = reload_of(&path);
+    // A folder that isn't there can't be watched, as none can once the limit of watches is reached.
+    std::fs::remove_dir_all(&inner).unwrap();
+    reload.watch = FileWatch::start(&path);
+    assert!(reload.watch.is_err());
+    let hangup = tokio::signal::unix::SignalKind::hangup();
+    let reload = reload.on(Some(tokio::signal::unix::signal(hangup).unwrap()));
+    let _task = tokio::spawn(reload.run());
+    log.has("SIGHUP applies edits of it").await;
+    let edited = json!({ "tools": [], "policy": { "deny": ["volum"] } });
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(&path, edited.to_string()).unwrap();
+    let own = std::process::id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-HUP", &own])
+        .status();
+    assert!(sent.unwrap().success());
+    log.has("policy.deny: 'volum' matches no tool").await;
+    assert!(executor.manager().find("first").is_none());
+}
+
+#[tokio::test]
+async fn health_tools_are_asked_under_the_policy_of_an_edited_file() {
+    let log = Log::default();
+    let _kept = log.keep();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    std::fs::write(&path, "{}").unwrap();
+    let (reload, _executor, servers) = reload_of(&path);
+    let config = Config::default();
+    let asking = wiring::probe(&config, &wiring::tools(&config));
+    servers.watch_health(asking.clone());
+    let _task = tokio::spawn(reload.run());
+    std::fs::write(&path, r#"{ "policy": { "deny": ["ping"] } }"#).unwrap();
+    log.has("changed, and is in use").await;
+    let denied = asking.rules().policy.deny.clone();
+    assert_eq!(denied.len(), 1);
+    assert_eq!(denied[0].to_string(), "ping");
 }

@@ -44,13 +44,14 @@ mod tests {
     use toolgate_core::Redactor;
 
     use super::*;
-    use crate::display::Manner;
+    use crate::display::{AnswerFormat, Manner};
     use crate::spinner::Spinner;
 
     #[test]
     fn words_that_count_are_kept_over_all_replies_of_a_turn() {
         let manner = Manner {
             streams: false,
+            format: AnswerFormat::Plain,
             progress: false,
             thinking: false,
         };

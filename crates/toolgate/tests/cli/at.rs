@@ -4,8 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::gateway::Gateway;
+use crate::llm::HANG;
 use crate::run::{Done, Run};
 
 const CONFIG: &str = r#"{ "tools": [{
@@ -76,6 +78,27 @@ fn tools_of_a_gateway_are_listed_and_shown() {
         (Some(1), ""),
         "{unknown:?}"
     );
+}
+
+#[test]
+fn a_server_of_a_gateway_is_shown_with_its_tools() {
+    let config = json!({ "mcpServers": { "house": { "command": fakemcp::program() } } });
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = Gateway::start(run);
+    let url = gateway.url();
+    let started = Instant::now();
+    loop {
+        let shown = Run::new(["inspect", "--at", &url, "house"]).done();
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        assert!(shown.stdout.starts_with("Server house  ("), "{shown:?}");
+        if shown.stdout.contains("connected over stdio") && shown.stdout.contains("house__echo  ") {
+            break;
+        }
+        assert!(started.elapsed() < HANG, "{shown:?}");
+    }
+    let shown = Run::new(["inspect", "--at", &url, "house", "--json"]).json();
+    let names = shown["tool_names"].as_array().unwrap();
+    assert!(names.contains(&json!("house__echo")), "{shown}");
 }
 
 /// Answers one request after the other with the same, and keeps what it was asked.
@@ -290,4 +313,143 @@ fn a_call_of_a_gateway_is_made_once_more_by_the_gateway() {
     assert!(refused.stderr.contains("secret"), "{refused:?}");
     let timed = again(&["last", "--timeout", "1s"]);
     assert_eq!(timed.code, Some(2), "{timed:?}");
+}
+
+#[test]
+fn doctor_asks_a_gateway_that_runs() {
+    let config =
+        r#"{ "serve": { "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
+    let gateway = Gateway::start(Run::new(["serve"]).config(config));
+    let url = gateway.url();
+    let doctor = |token: &str| {
+        let run = Run::new(["doctor", "--at", &url]);
+        run.env("TOOLGATE_TOKEN", token).done()
+    };
+    let well = doctor("kitchen-kitchen-kitchen");
+    assert_eq!(well.code, Some(0), "{well:?}");
+    for expected in [
+        "ok       gateway        it answers\n",
+        "ok       token          it is taken\n",
+        concat!("ok       version        ", env!("CARGO_PKG_VERSION"), "\n"),
+        "ok       tools          5 to be called with this token\n",
+        "ok       journal        calls are recorded\n",
+        "ok       ready          ready\n",
+    ] {
+        assert!(well.stdout.contains(expected), "{expected}: {well:?}");
+    }
+    for (token, expected) in [
+        ("", "wants a token: set TOOLGATE_TOKEN"),
+        ("another-another-another", "does not know this token"),
+    ] {
+        let bad = doctor(token);
+        assert_eq!(bad.code, Some(1), "{bad:?}");
+        assert!(bad.stdout.contains("FAILED   token"), "{bad:?}");
+        assert!(bad.stdout.contains(expected), "{expected}: {bad:?}");
+    }
+    let nobody = Run::new(["doctor", "--at", "127.0.0.1:1"]).done();
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(
+        nobody
+            .stdout
+            .starts_with("FAILED   gateway        no gateway answers"),
+        "{nobody:?}"
+    );
+}
+
+#[test]
+fn doctor_tells_of_a_gateway_whose_server_is_down() {
+    let config = r#"{ "retry": { "attempts": 1 }, "mcpServers": { "lamp": { "command": "/nowhere/lamp" } } }"#;
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config);
+    let gateway = Gateway::start(run);
+    let url = gateway.url();
+    crate::gateway::wait_until("the server has failed", || {
+        Run::new(["doctor", "--at", &url])
+            .done()
+            .stdout
+            .contains("FAILED   lamp           failed")
+    });
+    let down = Run::new(["doctor", "--at", &url]).done();
+    assert_eq!(down.code, Some(1), "{down:?}");
+    assert!(
+        !down.stdout.contains("ready          lamp"),
+        "it is told once: {down:?}"
+    );
+}
+
+#[test]
+fn doctor_fails_for_a_gateway_whose_server_is_degraded() {
+    // Nobody listens on this port.
+    let config = json!({ "mcpServers": { "house": {
+        "command": env!("CARGO_BIN_EXE_toolgate"),
+        "args": ["zwave-mcp-server"],
+        "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
+        "startTimeout": "60s",
+    } } });
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = Gateway::start(run);
+    crate::gateway::wait_until("the server is degraded", || {
+        gateway.get("/api/servers").1.contains("\"degraded\"")
+    });
+    let done = Run::new(["doctor", "--at", &gateway.url()]).done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let row = done.stdout.lines().find(|line| line.contains(" house "));
+    let row = row.unwrap_or_else(|| panic!("{done:?}"));
+    assert!(
+        row.starts_with("FAILED   house          connected over stdio, but it can't do its work: "),
+        "{row}"
+    );
+    assert!(row.contains("MQTT broker"), "{row}");
+    assert!(row.ends_with("(check_zwave_health says so)"), "{row}");
+    assert!(
+        !done.stdout.contains("ready          house"),
+        "it is told once: {done:?}"
+    );
+}
+
+#[test]
+fn doctor_warns_of_edits_that_need_a_restart() {
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", "{}");
+    let gateway = Gateway::start(run);
+    let edited = r#"{ "serve": { "rate": 7 }, "model": { "provider": "intents" } }"#;
+    std::fs::write(gateway.folder.path().join("t.json"), edited).unwrap();
+    crate::gateway::wait_until("the edit is noticed", || {
+        gateway.get("/api/status").1.contains("serve.rate")
+    });
+    let done = Run::new(["doctor", "--at", &gateway.url()]).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let row = "warning  configuration  'model', 'serve.rate' changed in the file: that takes effect at the next start\n";
+    assert!(done.stdout.contains(row), "{done:?}");
+}
+
+#[test]
+fn calls_are_shown_by_who_made_them() {
+    let config = r#"{ "serve": { "token": "operator-operator-operator",
+        "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
+    let gateway = Gateway::start(Run::new(["serve"]).config(config));
+    let url = gateway.url();
+    let at = |arguments: &[&str], token: &str| {
+        let run = Run::new([]).args(arguments).args(&["--at", &url]);
+        run.env("TOOLGATE_TOKEN", token).done()
+    };
+    let kitchen = at(&["call", "echo", "from=kitchen"], "kitchen-kitchen-kitchen");
+    assert_eq!(kitchen.code, Some(0), "{kitchen:?}");
+    at(
+        &["call", "echo", "from=operator"],
+        "operator-operator-operator",
+    );
+    let folder = gateway.folder.path();
+    Run::new(["call", "echo", "from=shell"])
+        .within(folder)
+        .done();
+    for (caller, expected) in [("kitchen", "kitchen"), ("call", "shell")] {
+        let remote = at(&["calls", "--caller", caller], "operator-operator-operator");
+        let local = Run::new(["calls", "--caller", caller])
+            .within(folder)
+            .done();
+        for done in [remote, local] {
+            assert_eq!(done.stdout.lines().count(), 1, "{caller}: {done:?}");
+            assert!(done.stdout.contains(expected), "{caller}: {done:?}");
+            assert!(done.stdout.ends_with(&format!("\t{caller}\n")), "{done:?}");
+        }
+    }
 }

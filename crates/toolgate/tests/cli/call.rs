@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use crate::run::Run;
+use crate::terminal::Terminal;
 
 const TOOLS: &str = r#"{
   "tools": [
@@ -39,6 +40,79 @@ fn im2_a_mock_answers_as_it_is() {
 }
 
 #[test]
+fn im2_the_arguments_of_a_mock_are_logged_and_not_used() {
+    let run = |a: &str| {
+        Run::new(["-v", "call", "add"])
+            .args(&[a, "b=8675309"])
+            .config(TOOLS)
+            .done()
+    };
+    let (one, other) = (run("a=1"), run("a=4242"));
+    let result = json!({ "sum": 3 });
+    assert_eq!(
+        (&one.json()["result"], &other.json()["result"]),
+        (&result, &result)
+    );
+    for logged in ["4242", "8675309"] {
+        assert!(other.stderr.contains(logged), "{other:?}");
+    }
+    // Ten times what it may take: the processor is not ours alone.
+    let took = other.json()["execution_time_ms"].as_f64().unwrap();
+    assert!(took < 100.0, "{took}");
+}
+
+#[test]
+fn tm2_a_tool_of_any_name_is_listed_and_called() {
+    let entry = |name: &str| json!({ "name": name, "description": "Odd", "inputSchema": { "type": "object" } });
+    let odd = [
+        "get weather",
+        "größe",
+        "日本",
+        "a+b",
+        "a_b",
+        "tool(1)",
+        "$(id)",
+        "-v",
+        "un\u{200b}lock",
+        r"C:\new",
+        " ",
+        &*"long ".repeat(1000),
+    ];
+    let tools: Vec<_> = odd.iter().map(|name| entry(name)).collect();
+    let run = |arguments: &[&str]| {
+        let run = Run::new([])
+            .args(arguments)
+            .file("tools.json", json!(tools).to_string());
+        let list = format!("list={}", run.path("tools.json").display());
+        let server = json!({ "command": fakemcp::program(), "args": [list] });
+        let config = json!({ "mcpServers": { "odd": server } }).to_string();
+        run.file("c.json", config)
+    };
+    let listed = run(&["--config", "c.json", "list", "--json"]).json();
+    let names: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    let shown = odd.map(|name| toolgate_core::shown_name(name).into_owned());
+    assert_eq!(
+        names[names.len() - odd.len()..],
+        shown.each_ref().map(String::as_str)
+    );
+    for (name, shown) in odd.iter().zip(&shown) {
+        for asked in [(*name).to_owned(), shown.clone(), format!("odd__{name}")] {
+            let envelope = run(&["--config", "c.json", "call", "--", &asked]).json();
+            let text = envelope["result"].as_str().unwrap_or_default();
+            let received: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+            assert_eq!(received["tool"], **name, "{asked}: {envelope}");
+        }
+    }
+    let envelope = run(&["--config", "c.json", "call", "odd__a-b"]).json();
+    assert_eq!(envelope["error"], "Tool 'odd__a-b' not found");
+}
+
+#[test]
 fn im3_a_builtin_is_found_by_the_name_of_its_handler() {
     let envelope = Run::new(["call", "copy", "x=1"]).config(TOOLS).json();
     assert_eq!(envelope["result"], json!({ "echo": { "x": 1 } }));
@@ -67,8 +141,10 @@ fn im3_im6_a_missing_handler_is_an_error_of_the_call_and_a_warning_at_load() {
         assert_eq!(done.json()["error_kind"], "handler_not_found");
         assert_eq!(done.code, Some(1));
         assert!(
-            done.stderr
-                .contains("toolgate.json:9: tool 'lost': Builtin handler 'teleport' not found"),
+            done.stderr.contains("toolgate.json:9:")
+                && done
+                    .stderr
+                    .contains(": tool 'lost': Builtin handler 'teleport' not found"),
             "{done:?}"
         );
     }
@@ -298,4 +374,143 @@ fn im6_a_service_checks_what_a_foreign_definition_let_through() {
         { "name": "notes", "description": "Notes", "parameters": { "type": "object" }, "implementation": { "type": "internal", "handler": "documents" } }] }"#;
     let envelope = Run::new(["call", "notes"]).config(config).json();
     assert_eq!(envelope["error"], "Invalid parameters: missing 'query'");
+}
+
+const ISSUES: &str = r#"{ "tools": [{
+    "name": "create_issue", "description": "Makes an issue",
+    "parameters": { "type": "object", "required": ["title"], "properties": {
+        "title": { "type": "string" }, "labels": { "type": "array", "items": { "type": "string" } },
+        "size": { "type": "object", "properties": { "width": { "type": "integer" }, "code": { "type": "string" } } } } },
+    "implementation": { "type": "builtin", "handler": "echo" } }] }"#;
+
+#[test]
+fn lists_and_objects_are_typed_without_json() {
+    for (words, expected) in [
+        (
+            &["labels=bug", "labels=7"][..],
+            json!({ "labels": ["bug", "7"] }),
+        ),
+        (&["labels[]=bug"], json!({ "labels": ["bug"] })),
+        (&["labels=bug"], json!({ "labels": ["bug"] })),
+        (
+            &["size.width=3", "size.code=07"],
+            json!({ "size": { "width": 3, "code": "07" } }),
+        ),
+    ] {
+        let run = Run::new(["call", "create_issue", "title=t"]).args(words);
+        let mut echoed = run.config(ISSUES).json()["result"]["echo"].take();
+        echoed.as_object_mut().unwrap().remove("title");
+        assert_eq!(echoed, expected, "{words:?}");
+    }
+    let comma = Run::new(["call", "create_issue", "title=t", "labels=bug,ui"]);
+    let done = comma.config(ISSUES).done();
+    let error = done.json()["error"].take();
+    assert_eq!(error, "Invalid parameters: 'labels' must be array");
+    let hint = "a list is typed item by item: labels=bug labels=ui\n";
+    assert!(done.stderr.ends_with(hint), "{done:?}");
+    let rehearsed = Run::new(["call", "--dry-run", "create_issue", "labels=bug,ui"]);
+    let done = rehearsed.config(ISSUES).done();
+    assert_eq!((done.code, done.stderr.as_str()), (Some(1), hint));
+}
+
+#[test]
+fn a_misspelt_parameter_is_named_with_the_one_that_was_meant() {
+    for (word, hint) in [
+        (
+            "tittle=c",
+            "'tittle' is not a parameter; did you mean 'title'?",
+        ),
+        (
+            "TITLE=c",
+            "'TITLE' is not a parameter; did you mean 'title'?",
+        ),
+    ] {
+        let envelope = Run::new(["call", "create_issue", word])
+            .config(ISSUES)
+            .json();
+        assert_eq!(envelope["error"], "Invalid parameters: missing 'title'");
+        assert_eq!(envelope["hint"], hint);
+    }
+    let done = Run::new(["call", "create_issue", "title=t", "labls=x"])
+        .config(ISSUES)
+        .done();
+    assert_eq!(done.code, Some(0));
+    assert!(done.stderr.contains("did you mean 'labels'?"), "{done:?}");
+}
+
+#[test]
+fn a_failure_is_on_a_terminal_once() {
+    let config = r#"{ "tools": [{ "name": "lost", "description": "?", "parameters": {},
+        "implementation": { "type": "builtin", "handler": "teleport" } }] }"#;
+    let command = "call lost";
+    let Some(terminal) = Terminal::open(config, "X=1", command) else {
+        return;
+    };
+    let screen = terminal.shows("left with 1");
+    assert!(
+        screen.contains("\"error_kind\": \"handler_not_found\""),
+        "{screen}"
+    );
+    assert!(!screen.contains("tool call failed"), "{screen}");
+    terminal.open_again("X=1", "-v call lost");
+    terminal.shows("tool call failed");
+    let piped = Run::new(["call", "lost"]).config(config).done();
+    assert!(piped.stderr.contains("tool call failed"), "{piped:?}");
+}
+
+#[test]
+fn calls_fit_a_terminal_of_80_columns() {
+    let Some(terminal) = Terminal::open(
+        ISSUES,
+        "X=1",
+        "call create_issue title='It rains in' labels=bug",
+    ) else {
+        return;
+    };
+    terminal.shows("left with 0");
+    terminal.open_again("X=1", "calls");
+    let screen = terminal.shows("left with 0");
+    let mut lines = screen.lines();
+    let title = lines.next().unwrap();
+    assert!(
+        title.starts_with("TIME      ID            WHO "),
+        "{screen}"
+    );
+    let call = lines.next().unwrap();
+    let (id, arguments) = (
+        call.split_whitespace().nth(1).unwrap(),
+        "create_issue title=\"It rains in\"",
+    );
+    assert!(id.len() < 18 && call.contains(" call "), "{screen}");
+    assert!(screen.contains(arguments), "{screen}");
+    terminal.open_again("X=1", &format!("calls {id}"));
+    terminal.shows("left with 0");
+}
+
+#[test]
+fn calls_that_are_followed_from_the_first_on_keep_their_columns() {
+    let Some(terminal) = Terminal::open("{}", "X=1", "calls --follow") else {
+        return;
+    };
+    terminal.shows_folded("the first one is waited for");
+    let home = terminal.home();
+    for command in ["no-such-tool", "echo"] {
+        Run::new(["call", command]).within(home).done();
+    }
+    let screen = terminal.shows(" echo");
+    let lines = screen.lines().skip_while(|line| !line.starts_with("TIME"));
+    let lines: Vec<&str> = lines.collect();
+    for (title, words) in [
+        ("ID", &[][..]),
+        ("WHO", &["call"]),
+        ("CALL", &["echo", "no-such"]),
+    ] {
+        let column = lines[0].find(title).unwrap();
+        for line in &lines[1..] {
+            let (before, here) = line.split_at(column);
+            assert!(before.ends_with("  "), "{title}: {screen}");
+            let is_fit = words.is_empty() || words.iter().any(|word| here.starts_with(word));
+            assert!(is_fit, "{title}: {screen}");
+        }
+    }
 }

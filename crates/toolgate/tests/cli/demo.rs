@@ -40,16 +40,42 @@ unlock the front door
         assert!(answer.starts_with(expected), "{answer}");
     }
     assert!(answers[3].ends_with("in Asia/Tokyo."), "{done:?}");
-    for change in [
-        "  * Kitchen Light in Kitchen: off → on",
-        "  * Living Room Lamp in Living Room: on at 60 % → on at 15 %",
-        "  * Front Door in Hall: locked → unlocked",
-    ] {
-        assert!(
-            done.stderr.lines().any(|line| line == change),
-            "{change}: {done:?}"
-        );
-    }
+    // What the answer tells is not told again; a scene tells nothing of its devices.
+    let changes: Vec<&str> = done
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("  * "))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            "  * Kitchen Light in Kitchen: on → off",
+            "  * Living Room Lamp in Living Room: on at 60 % → on at 15 %"
+        ],
+        "{done:?}"
+    );
+    assert!(!done.stderr.contains("slow tool call"), "{done:?}");
+}
+
+#[test]
+fn nothing_real_is_touched() {
+    let script = "set the volume to 40 percent\nwhat is the volume\nsearch the web for the tallest mountain\n";
+    let config = r#"{ "search": { "url": "http://127.0.0.1:1/" }, "mcpServers": { "mine": { "command": "nosuch" } },
+        "tools": [{ "name": "mine", "description": "d", "parameters": {}, "implementation": { "type": "mock", "mock_response": 1 } }] }"#;
+    let run = Run::new(["--config", "t.json", "demo", "--script", "script"]);
+    // Without a mixer program, a search service, or a network.
+    let done = alone(run.file("script", script).file("t.json", config))
+        .env("PATH", "")
+        .done();
+    let answers: Vec<&str> = done.stdout.lines().collect();
+    let [set, level, found] = answers[..] else {
+        panic!("{done:?}");
+    };
+    assert_eq!((set, level), ("The volume is 40 %.", "The volume is 40 %."));
+    assert!(
+        found.starts_with("A simulated result for “the tallest mountain”"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -129,10 +155,56 @@ fn a_script_that_is_not_there_is_a_usage_error() {
     assert!(done.stderr.contains("cannot read none"), "{done:?}");
 }
 
+/// Mosquitto on a port of its own, for as long as this lives.
+struct Mosquitto {
+    child: std::process::Child,
+    port: u16,
+}
+
+impl Mosquitto {
+    fn start() -> Self {
+        // Below the ports that outgoing connections get.
+        let free = |_: u32| {
+            let listener =
+                std::net::TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000)));
+            Some(listener.ok()?.local_addr().ok()?.port())
+        };
+        let port = (0..1000).find_map(free).unwrap();
+        let child = std::process::Command::new("mosquitto")
+            .args(["-p", &port.to_string()])
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { child, port }
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Held while its house is used.
+enum AnyBroker {
+    Embedded(Broker),
+    Mosquitto(Mosquitto),
+}
+
+impl AnyBroker {
+    fn url(&self) -> String {
+        match self {
+            Self::Embedded(broker) => broker.url(),
+            Self::Mosquitto(mosquitto) => format!("mqtt://127.0.0.1:{}", mosquitto.port),
+        }
+    }
+}
+
 /// A broker with a house on it, and somebody who listens.
 struct House {
     runtime: Runtime,
-    broker: Broker,
+    broker: AnyBroker,
     sim: sim::House,
     heard: Subscription,
     /// What is heard comes over it.
@@ -140,10 +212,25 @@ struct House {
 }
 
 impl House {
-    fn start() -> Self {
+    /// One for each broker that is there: ours, and the one that most people have.
+    fn each() -> Vec<Self> {
+        let mut houses = vec![Self::start(false)];
+        if thirdparty::has_programs(&["mosquitto"]) {
+            houses.push(Self::start(true));
+        }
+        houses
+    }
+
+    fn start(with_mosquitto: bool) -> Self {
         let runtime = Runtime::new().unwrap();
         let (broker, sim, heard, listener) = runtime.block_on(async {
-            let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+            let broker = match with_mosquitto {
+                true => AnyBroker::Mosquitto(Mosquitto::start()),
+                false => {
+                    let broker = Broker::start(BrokerSettings::default()).await;
+                    AnyBroker::Embedded(broker.unwrap())
+                }
+            };
             let client = || Client::open(Settings::new(&broker.url()).unwrap());
             let options = sim::Options {
                 life: false,
@@ -203,47 +290,49 @@ impl House {
 
 #[test]
 fn pn1_the_device_and_its_command_reach_the_broker_and_the_light_is_on() {
-    let mut house = House::start();
-    let said = json!({ "device_name": "Switch One", "command": "on" });
-    let envelope = house.call("control_zwave_device", &said);
-    assert_eq!(envelope["success"], true, "{envelope}");
-    assert_eq!(
-        envelope["result"]["message"],
-        "Switch One in Demo is now on."
-    );
-    let topic = "zwave/Demo/Switch_One/switch_binary/endpoint_0/targetValue/set";
-    assert_eq!(house.next(), (topic.to_owned(), json!({ "value": true })));
-    assert_eq!(house.state("Switch One"), "on");
-    // Had the first command been sent twice, this would be it again.
-    let envelope = house.call(
-        "control_zwave_device",
-        &json!({ "deviceName": "switch one", "action": "off" }),
-    );
-    assert_eq!(envelope["success"], true, "{envelope}");
-    assert_eq!(house.next(), (topic.to_owned(), json!({ "value": false })));
+    for mut house in House::each() {
+        let said = json!({ "device_name": "Switch One", "command": "on" });
+        let envelope = house.call("control_zwave_device", &said);
+        assert_eq!(envelope["success"], true, "{envelope}");
+        assert_eq!(
+            envelope["result"]["message"],
+            "Switch One in Demo is now on."
+        );
+        let topic = "zwave/Demo/Switch_One/switch_binary/endpoint_0/targetValue/set";
+        assert_eq!(house.next(), (topic.to_owned(), json!({ "value": true })));
+        assert_eq!(house.state("Switch One"), "on");
+        // Had the first command been sent twice, this would be it again.
+        let envelope = house.call(
+            "control_zwave_device",
+            &json!({ "deviceName": "switch one", "action": "off" }),
+        );
+        assert_eq!(envelope["success"], true, "{envelope}");
+        assert_eq!(house.next(), (topic.to_owned(), json!({ "value": false })));
+    }
 }
 
 #[test]
 fn ms2_devices_and_readings_come_over_a_real_broker() {
-    let house = House::start();
-    let list = house.call("list_zwave_devices", &json!({ "location": "demo" }));
-    assert_eq!(list["result"]["devices"][0]["name"], "Switch One", "{list}");
-    let read = house.call(
-        "get_device_sensor_data",
-        &json!({ "device_name": "Bedroom" }),
-    );
-    let message = read["result"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("19.4 °C"), "{read}");
-    let refused = house.call(
-        "control_zwave_device",
-        &json!({ "deviceName": "Switch Two", "action": "on" }),
-    );
-    assert_eq!(refused["success"], false, "{refused}");
-    assert!(
-        refused["error"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("Did you mean Switch One in Demo?"),
-        "{refused}"
-    );
+    for house in House::each() {
+        let list = house.call("list_zwave_devices", &json!({ "location": "demo" }));
+        assert_eq!(list["result"]["devices"][0]["name"], "Switch One", "{list}");
+        let read = house.call(
+            "get_device_sensor_data",
+            &json!({ "device_name": "Bedroom" }),
+        );
+        let message = read["result"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("19.4 °C"), "{read}");
+        let refused = house.call(
+            "control_zwave_device",
+            &json!({ "deviceName": "Switch Two", "action": "on" }),
+        );
+        assert_eq!(refused["success"], false, "{refused}");
+        assert!(
+            refused["error"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("Did you mean Switch One in Demo?"),
+            "{refused}"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::gateway::{Gateway, wait_until};
 use crate::run::Run;
 
 const ADDING: &str = include_str!("../../../../docs/adding-a-tool.md");
@@ -44,6 +45,56 @@ fn every_configuration_of_the_gateway_is_read_without_a_word() {
             assert!(words.all(|line| line.contains("is disabled")), "{done:?}");
             assert_eq!(done.code, Some(0), "{block}");
         }
+    }
+}
+
+#[test]
+fn the_container_of_the_page_is_healthy_without_a_token_and_leaves_out_what_was_built() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let ignored = std::fs::read_to_string(root.join(".dockerignore")).unwrap();
+    assert!(blocks(DEPLOYING, "text").contains(&ignored.as_str()));
+    let check = blocks(DEPLOYING, "dockerfile")[0];
+    let check = check
+        .lines()
+        .find_map(|line| line.strip_prefix("HEALTHCHECK CMD "));
+    let check: Vec<String> = serde_json::from_str(check.unwrap()).unwrap();
+    let token = r#"{ "serve": { "tokens": [{ "token": "0123456789abcdef0123456789abcdef" }] } }"#;
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", token);
+    let gateway = Gateway::start(run);
+    let url = gateway.url();
+    let words = check[1..].iter().map(|word| match word.as_str() {
+        "http://localhost:7460" => url.as_str(),
+        other => other,
+    });
+    let words: Vec<&str> = words.collect();
+    assert!(words.contains(&url.as_str()), "{words:?}");
+    wait_until("it is healthy", || {
+        Run::new([]).args(&words).done().code == Some(0)
+    });
+}
+
+#[test]
+fn caches_of_the_unit_are_in_a_folder_that_may_be_written() {
+    let unit = blocks(DEPLOYING, "ini")[0];
+    let value = |key: &str| {
+        let found = unit.split_whitespace().find_map(|word| {
+            let setting = word.strip_prefix("Environment=").unwrap_or(word);
+            setting.strip_prefix(key)?.strip_prefix('=')
+        });
+        found.unwrap_or_else(|| panic!("no {key}"))
+    };
+    // Everything else is read-only for the program and its servers.
+    let (cache, state) = (
+        format!("/var/cache/{}", value("CacheDirectory")),
+        format!("/var/lib/{}", value("StateDirectory")),
+    );
+    assert!(unit.contains("ProtectSystem=strict"));
+    for (variable, folder) in [
+        ("XDG_CACHE_HOME", &cache),
+        ("npm_config_cache", &cache),
+        ("HOME", &state),
+    ] {
+        assert!(value(variable).starts_with(folder.as_str()), "{variable}");
     }
 }
 

@@ -33,11 +33,21 @@ const USER: &str = ".config/toolgate/toolgate.json";
 
 #[test]
 fn add_makes_the_users_file_private_and_says_what_comes_next() {
-    let folder = home(&[]);
+    let folder = home(&[("notes/one.txt", "")]);
     let done = run(
         &folder,
         &[
-            "add", "files", "-e", "KEY=a=b", "--cwd", "notes", "--", "npx", "-y", "server",
+            "add",
+            "files",
+            "--no-start",
+            "-e",
+            "KEY=a=b",
+            "--cwd",
+            "notes",
+            "--",
+            "sh",
+            "-y",
+            "server",
             "--flag",
         ],
     );
@@ -54,7 +64,7 @@ fn add_makes_the_users_file_private_and_says_what_comes_next() {
     let cwd = folder.path().canonicalize().unwrap().join("notes");
     assert_eq!(
         written,
-        json!({ "mcpServers": { "files": { "command": "npx", "args": ["-y", "server", "--flag"], "env": { "KEY": "a=b" }, "cwd": cwd } } })
+        json!({ "mcpServers": { "files": { "command": "sh", "args": ["-y", "server", "--flag"], "env": { "KEY": "a=b" }, "cwd": cwd } } })
     );
     assert_eq!(mode(&folder.path().join(USER)), 0o600);
 
@@ -62,6 +72,7 @@ fn add_makes_the_users_file_private_and_says_what_comes_next() {
         &folder,
         &[
             "add",
+            "--no-start",
             "remote",
             "https://example.org/mcp",
             "-H",
@@ -84,7 +95,11 @@ fn add_and_remove_keep_comments_layout_and_mode() {
     let file = folder.path().join("toolgate.json");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
     assert_eq!(
-        run(&folder, &["add", "door", "--", "./door", "--lock"]).code,
+        run(
+            &folder,
+            &["add", "door", "--force", "--", "./door", "--lock"]
+        )
+        .code,
         Some(0)
     );
     assert_eq!(
@@ -111,7 +126,7 @@ fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
         ),
         (
             &["add", "x", "npx"],
-            "error: server 'x': url: is no address such as https://host/mcp: relative URL without a base; a command goes after two dashes: toolgate add x -- npx\n",
+            "error: server 'x': url: is not an address such as https://host/mcp; a command goes after two dashes: toolgate add x -- npx\n",
         ),
         (
             &["add", "x", "ftp://h/"],
@@ -154,7 +169,7 @@ fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
     let broken = home(&[("toolgate.json", "{\n  nope")]);
     let done = run(&broken, &["add", "x", "--", "y"]);
     assert!(
-        done.stderr.starts_with("error: toolgate.json:2: "),
+        done.stderr.starts_with("error: toolgate.json:2:3: "),
         "{done:?}"
     );
     assert_eq!(text(&broken, "toolgate.json"), "{\n  nope");
@@ -190,7 +205,7 @@ fn force_replaces_and_a_named_file_is_the_one_that_is_written() {
 fn a_file_of_other_programs_is_never_written() {
     let shared = "{ \"mcpServers\": {} }";
     let folder = home(&[(".mcp.json", shared)]);
-    let done = run(&folder, &["add", "x", "--", "y"]);
+    let done = run(&folder, &["add", "--no-start", "x", "--", "sh"]);
     assert!(
         done.stderr
             .contains("in this folder .mcp.json is read instead of it"),
@@ -293,4 +308,29 @@ fn import_knows_the_places_of_each_client() {
         missing.stderr.starts_with("error: no.json: cannot be read"),
         "{missing:?}"
     );
+}
+
+#[test]
+fn what_import_takes_breaks_between_words() {
+    let Some(terminal) = crate::terminal::Terminal::open("{}", "X=1", "list") else {
+        return;
+    };
+    terminal.shows("left with 0");
+    let long = [
+        "--allow",
+        "/srv/notes",
+        "--allow",
+        "/srv/pictures",
+        "--allow",
+        "/srv/music",
+        "--allow",
+        "/srv/mail",
+    ];
+    let servers =
+        serde_json::json!({ "mcpServers": { "files": { "command": "npx", "args": long } } });
+    std::fs::write(terminal.home().join("o.json"), servers.to_string()).unwrap();
+    terminal.open_again("X=1", "import o.json --dry-run");
+    let screen = terminal.shows("left with 0");
+    let expected = "  take  files: npx --allow /srv/notes --allow /srv/pictures --allow /srv/music\n        --allow /srv/mail\n";
+    assert!(screen.contains(expected), "{screen}");
 }

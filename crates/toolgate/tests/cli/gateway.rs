@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +25,23 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts `serve` on a free port and waits until it listens.
     pub(crate) fn start(run: Run) -> Self {
-        let (mut child, folder) = run.args(&["--bind", "127.0.0.1:0"]).start();
+        Self::start_at(run, "127.0.0.1:0")
+    }
+
+    /// The same at another address.
+    pub(crate) fn start_at(run: Run, bind: &str) -> Self {
+        let (child, folder) = run.args(&["--bind", bind]).start();
+        Self::following(child, folder)
+    }
+
+    /// A `serve` that somebody else put together.
+    pub(crate) fn of(mut command: Command, folder: TempDir) -> Self {
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::following(piped.stderr(Stdio::piped()).spawn().unwrap(), folder)
+    }
+
+    /// Waits until it listens.
+    fn following(mut child: Child, folder: TempDir) -> Self {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = String::new();
         let address = loop {
@@ -33,7 +49,8 @@ impl Gateway {
             said.push_str(&format!("{}\n", line.unwrap()));
             let line = said.lines().last().unwrap();
             if let Some((_, rest)) = line.split_once("listening on http://") {
-                break rest.split_whitespace().next().unwrap().to_owned();
+                // In JSON a quote follows.
+                break rest.split([' ', '"']).next().unwrap().to_owned();
             }
         };
         let log = Arc::new(Mutex::new(said));

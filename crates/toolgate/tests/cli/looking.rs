@@ -1,4 +1,10 @@
-use crate::run::Run;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::run::{Done, Run};
 
 #[test]
 fn im7_the_local_tools_are_there_without_a_file() {
@@ -25,6 +31,70 @@ fn im7_datetime_answers() {
 }
 
 #[test]
+fn im7_search_answers_with_what_its_backend_found() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let backend = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = String::new();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(reader.read_line(&mut head).unwrap(), 0);
+        }
+        let body = r#"{"answers":[],"results":[{"title":"Zugspitze","url":"https://alps.example/","content":"2962 m"}]}"#;
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(answer.as_bytes()).unwrap();
+        head
+    });
+    let config = json!({ "search": { "backend": "searxng", "url": format!("http://{address}") } });
+    let envelope = Run::new(["call", "search", "query=tallest mountain"])
+        .config(&config.to_string())
+        .json();
+    let found =
+        json!([{ "title": "Zugspitze", "url": "https://alps.example/", "snippet": "2962 m" }]);
+    assert_eq!(envelope["result"]["results"], found, "{envelope}");
+    let asked = backend.join().unwrap();
+    assert!(
+        asked.contains("tallest+mountain") || asked.contains("tallest%20mountain"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn im7_volume_sets_the_volume_of_the_machine() {
+    // A sound server's program, as far as it is used.
+    let wpctl = r#"#!/bin/sh
+here=${0%/*}
+read -r level < "$here/level"
+case "$1" in
+get-volume) printf 'Volume: %d.%02d\n' $((level / 100)) $((level % 100)) ;;
+set-volume) echo "${3%\%}" > "$here/level" ;;
+esac
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("level"), "40\n").unwrap();
+    std::fs::write(folder.path().join("script"), wpctl).unwrap();
+    // By another process: a program that this one holds open for writing can't be started.
+    let install = std::process::Command::new("install")
+        .args(["-m755", "script", "wpctl"])
+        .current_dir(folder.path())
+        .status();
+    assert!(install.unwrap().success());
+    let call = |arguments: &[&str]| {
+        let run = Run::new(["call", "volume"]).args(arguments);
+        run.env("PATH", folder.path().to_str().unwrap()).json()
+    };
+    assert_eq!(call(&["action=get"])["result"]["level"], 40);
+    assert_eq!(call(&["action=set", "level=55"])["result"]["level"], 55);
+    assert_eq!(call(&["action=up"])["result"]["level"], 65);
+    let kept = std::fs::read_to_string(folder.path().join("level")).unwrap();
+    assert_eq!(kept.trim(), "65");
+}
+
+#[test]
 fn list_as_json_is_a_list_of_objects_with_a_name() {
     let list = Run::new(["list", "--json"]).json();
     let tools = list.as_array().unwrap();
@@ -34,13 +104,58 @@ fn list_as_json_is_a_list_of_objects_with_a_name() {
 }
 
 #[test]
+fn list_takes_words_that_must_all_be_there() {
+    let names = |arguments: &[&str]| {
+        let done = Run::new(["list"]).args(arguments).done();
+        let names = done
+            .stdout
+            .lines()
+            .filter_map(|line| line.split('\t').next());
+        (
+            names.map(str::to_owned).collect::<Vec<_>>(),
+            done.stderr,
+            done.code,
+        )
+    };
+    let found = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&["MATH"]),
+        (found(&["math_eval"]), String::new(), Some(0))
+    );
+    assert_eq!(names(&["returns", "web"]).0, found(&["search"]));
+    let note = "no tool matches 'frob nicate'; 'toolgate list' shows all 5\n";
+    assert_eq!(
+        names(&["frob", "nicate"]),
+        (vec![], note.to_owned(), Some(0))
+    );
+    let none = Run::new(["list", "--json", "frobnicate"]).done();
+    assert_eq!(
+        (none.stdout.as_str(), none.code),
+        ("[]\n", Some(0)),
+        "{none:?}"
+    );
+    let config = r#"{ "mcpServers": { "github": { "command": "cat", "disabled": true } } }"#;
+    let done = Run::new(["list", "--server", "githup"])
+        .config(config)
+        .done();
+    let expected = "error: no server is called 'githup'; did you mean 'github'?";
+    assert!(done.stderr.contains(expected), "{done:?}");
+    assert_eq!(done.code, Some(1), "{done:?}");
+}
+
+#[test]
 fn inspect_shows_one_tool() {
     let text = Run::new(["inspect", "volume"]).done().stdout;
     for expected in [
         "volume",
         "builtin",
-        "get | set | up | down | mute | unmute",
-        "required",
+        "required, one of: get, set, up, down, mute, unmute",
+        "integer, 0 to 100",
         "toolgate call volume action=get",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
@@ -74,10 +189,73 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
     let template = include_str!("../../src/commands/init.jsonc");
     let done = Run::new(["list"]).config(template).done();
     assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
-    assert!(
-        done.stdout.contains("get_weather\tmock")
-            && done.stdout.contains("search_documents\tinternal")
+    assert_eq!(
+        done.stdout.lines().count(),
+        5,
+        "only what is built in: {done:?}"
     );
+    // Its examples are right, once somebody takes the slashes away.
+    let lines = template
+        .lines()
+        .map(|line| match line.strip_prefix("    // ") {
+            Some(rest) if rest.trim_start().starts_with(['{', '}', '"']) => rest,
+            _ => line,
+        });
+    let examples = lines
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("\"files\":", "// \"files\":");
+    let done = Run::new(["list"]).config(&examples).done();
+    for tool in [
+        "get_weather\tmock",
+        "what_time_is_it\tbuiltin",
+        "search_documents\tinternal",
+    ] {
+        assert!(done.stdout.contains(tool), "{tool}: {done:?}");
+    }
+}
+
+#[test]
+fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
+    let users = r#"{ "mcpServers": { "files": { "command": "x" }, "mail": { "command": "y" } } }"#;
+    let run = |arguments: &[&str]| {
+        Run::new([])
+            .args(arguments)
+            .file(".config/toolgate/toolgate.json", users)
+    };
+    let done_of = |run: Run| {
+        let (child, folder) = run.start();
+        (Done::from(child.wait_with_output().unwrap()), folder)
+    };
+    let init = run(&["init"]);
+    let written = init.path("toolgate.json");
+    let schema = init.path(".local/state/toolgate/toolgate.schema.json");
+    let (done, _folder) = done_of(init);
+    for expected in [
+        "wrote toolgate.json; try: toolgate list\n",
+        "toolgate.json and its servers 'files', 'mail': only one file is read",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}: {done:?}");
+    }
+    let text = std::fs::read_to_string(&written).unwrap();
+    let line = format!("\"$schema\": \"{}\",", schema.display());
+    assert!(text.contains(&line), "{line}: {text}");
+    let described = std::fs::read(&schema).unwrap();
+    let described: serde_json::Value = serde_json::from_slice(&described).unwrap();
+    assert_eq!(described["title"], "Toolgate configuration");
+    let mode = std::fs::metadata(&written).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let named = run(&["--config", "house.json", "init"]);
+    let (house, here) = (named.path("house.json"), named.path("toolgate.json"));
+    let (done, _folder) = done_of(named);
+    assert_eq!(
+        done.stderr,
+        "wrote house.json; try: toolgate --config house.json list\n"
+    );
+    assert!(house.exists() && !here.exists());
+    let both = run(&["--config", "house.json", "init", "other.json"]).done();
+    assert_eq!(both.code, Some(2), "{both:?}");
 }
 
 #[test]
@@ -88,7 +266,7 @@ fn doctor_names_what_is_wrong_and_fails() {
     assert_eq!(done.code, Some(1));
     for expected in [
         "ok       configuration  toolgate.json is read",
-        "FAILED   configuration  toolgate.json:2: tool 'lost': Builtin handler 'teleport' not found",
+        "FAILED   configuration  toolgate.json:2:104: tool 'lost': Builtin handler 'teleport' not found",
         "FAILED   documents",
         "warning  search",
     ] {
@@ -96,9 +274,9 @@ fn doctor_names_what_is_wrong_and_fails() {
     }
     let broken = Run::new(["doctor"]).config("{").done();
     assert!(
-        broken
-            .stdout
-            .starts_with("FAILED   configuration  toolgate.json:1:"),
+        broken.stdout.starts_with(
+            "FAILED   configuration  toolgate.json:1:1: the object that begins here is not closed"
+        ),
         "{broken:?}"
     );
     assert_eq!(broken.code, Some(1));
@@ -158,10 +336,77 @@ fn doctor_only_warns_of_what_is_odd_but_harmless() {
     let done = Run::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(0), "{done:?}");
     for expected in [
-        "warning  configuration  'ech0'",
-        "warning  configuration  'serch'",
-        "warning  configuration  toolgate.json:1: server 'lamp': unknown key 'autoApprove' is ignored",
+        "warning  configuration  policy.deny: 'ech0' matches no tool; did you mean 'echo'?",
+        "warning  configuration  limits.perTool: 'serch' matches no tool; did you mean 'search'?",
+        "warning  configuration  toolgate.json:1:63: server 'lamp': unknown key 'autoApprove' is ignored",
     ] {
         assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }
+}
+
+#[test]
+fn rows_of_doctor_break_between_words() {
+    let config = r#"{ "limits": { "timeot": "5s" }, "serve": { "bind": "127.0.0.1:99999" } }"#;
+    let Some(terminal) = crate::terminal::Terminal::open(config, "X=1", "doctor") else {
+        return;
+    };
+    let screen = terminal.shows("left with 1");
+    let expected =
+        "FAILED   configuration  toolgate.json:1:15: unknown key 'limits.timeot'; did you
+                        mean 'timeout'?
+FAILED   configuration  toolgate.json:1:44: serve.bind: ports go to 65535; write
+                        an address such as 127.0.0.1:7460";
+    assert!(screen.starts_with(expected), "{screen}");
+}
+
+#[test]
+fn inspect_shows_what_lists_hold_and_what_may_be_chosen() {
+    let config = json!({ "tools": [{
+        "name": "file_issue", "description": "Files", "implementation": { "type": "mock", "mock_response": 1 },
+        "parameters": { "type": "object", "properties": {
+            "labels": { "type": "array", "items": { "type": "string" } },
+            "keys": { "type": "array", "items": { "type": "string", "enum": ["Alt", "Shift"] } },
+            "state": { "type": "string", "enum": ["open", "closed"] },
+        } },
+    }] });
+    let text = Run::new(["inspect", "file_issue"])
+        .config(&config.to_string())
+        .done()
+        .stdout;
+    for (name, expected) in [
+        ("labels", "array of string"),
+        ("keys", "array, each one of: Alt, Shift"),
+        ("state", "one of: open, closed"),
+    ] {
+        let row = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        assert!(row.is_some_and(|row| row.contains(expected)), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_gateway_breaks_between_words() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let reasons = [
+        "server 'house' is down: it stopped during the handshake (exit status 1)",
+        "the journal can't be written",
+    ];
+    let body = json!({ "status": "degraded", "reasons": reasons }).to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _request = stream.read(&mut [0; 4096]).unwrap();
+        let length = body.len();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    });
+    let command = format!("health {address}");
+    let Some(terminal) = crate::terminal::Terminal::open("{}", "X=1", &command) else {
+        return;
+    };
+    let screen = terminal.shows("left with 0");
+    let expected = "degraded: server 'house' is down: it stopped during the handshake (exit status\n1); the journal can't be written\n";
+    assert!(screen.starts_with(expected), "{screen}");
 }

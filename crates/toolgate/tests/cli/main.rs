@@ -1,13 +1,16 @@
 //! The program as a person or a script uses it, one module per topic.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod adding; // `add` and the first start of what it adds
 mod ask; // `ask`: each provider, none, pipes, secrets
 mod at; // `--at`: the same by a gateway that runs already
 mod call; // `call`: input in every form, envelopes, exit codes
+mod catalogue; // what is remembered of servers between runs
 mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
 mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
+mod confinement; // what a hostile server can't reach
 mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
@@ -15,10 +18,12 @@ mod endings; // Ctrl-C, timeouts, broken pipes, approvals
 mod gateway; // a running `serve`, and a few words of HTTP
 mod journal; // the journal, `calls`, `replay`
 mod llm; // doubles of the providers
+mod logs; // docs/logs.md against what is logged
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
 mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod model; // which model: the configuration, the working folder, `doctor`
 mod prompt; // what happens while `chat` waits for a line
+mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the banner of the demo
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod serve; // `serve`: how it starts, what it refuses, how it ends

@@ -25,12 +25,45 @@ fn session(messages: &[Value]) -> String {
     all.iter().map(|message| format!("{message}\n")).collect()
 }
 
+/// A whole JSON-RPC message and nothing else: a request, a notification, or an answer with either a result or an error. Only
+/// the answer to a line that could not be read has no `id`.
+pub(crate) fn check_message(message: &Value) {
+    let fields = message.as_object().unwrap_or_else(|| panic!("{message}"));
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    let has = |name: &str| fields.contains_key(name);
+    let id_is_sound = message["id"].is_number() || message["id"].is_string();
+    if has("method") {
+        assert!(message["method"].is_string(), "{message}");
+        assert!(!has("result") && !has("error"), "{message}");
+        assert!(!has("id") || id_is_sound, "{message}");
+        let params = message.get("params");
+        assert!(params.is_none_or(Value::is_object), "{message}");
+    } else {
+        assert!(
+            has("result") != has("error"),
+            "exactly one of them: {message}"
+        );
+        let code = message["error"]["code"].as_i64();
+        assert!(
+            !has("error") || code.is_some() && message["error"]["message"].is_string(),
+            "{message}"
+        );
+        let unread = matches!(code, Some(-32700 | -32600));
+        assert!(id_is_sound || (unread && !has("id")), "{message}");
+    }
+    let known = ["jsonrpc", "id", "method", "params", "result", "error"];
+    assert!(
+        fields.keys().all(|name| known.contains(&name.as_str())),
+        "{message}"
+    );
+}
+
 /// Every line of stdout, which must all be JSON-RPC.
 fn messages(done: &Done) -> Vec<Value> {
     let parse = |line: &str| -> Value {
         let message: Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        check_message(&message);
         message
     };
     assert!(
@@ -77,11 +110,43 @@ fn ms1_stdout_carries_json_rpc_and_nothing_else_at_every_log_level() {
             let of_it = answers.iter().filter(|answer| answer["id"] == id);
             assert_eq!(of_it.count(), 1, "{id} at {level:?}");
         }
+        // What could not be read is answered too, and nothing else is without an id.
+        let without_id = answers.iter().filter(|answer| answer.get("id").is_none());
+        assert!(
+            without_id
+                .map(|answer| &answer["error"]["code"])
+                .eq([-32700, -32600].iter()),
+            "{answers:?}"
+        );
         assert!(
             !done.stderr.is_empty(),
             "the failures are told on stderr: {level:?}"
         );
     }
+}
+
+#[test]
+fn a_client_is_told_how_the_gateway_is_used_and_how_an_approval_is_given() {
+    let input = session(&[call(1, "echo", &json!({})), call(2, "nope", &json!({}))]);
+    let done = Run::new(["mcp"])
+        .config(r#"{ "policy": { "ask": ["echo"] } }"#)
+        .stdin(input)
+        .done();
+    let answers = messages(&done);
+    let of = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    let instructions = of(0)["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains("server__tool") && instructions.contains("approval"));
+    let text = |id| of(id)["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text(1).starts_with("Tool 'echo' needs approval. "),
+        "{}",
+        text(1)
+    );
+    assert!(text(1).contains("dashboard"), "{}", text(1));
+    assert_eq!(
+        text(2),
+        "Tool 'nope' not found. Available tools: datetime, echo, math_eval, search, volume"
+    );
 }
 
 #[test]
@@ -173,6 +238,26 @@ fn signals_end_it_in_an_orderly_way() {
         assert_eq!(rest, "");
         assert!(started.elapsed() < Duration::from_secs(20), "a hang guard");
     }
+}
+
+#[test]
+fn sighup_ends_nothing_and_a_tool_that_is_denied_later_is_a_change_of_the_list() {
+    let (mut child, mut lines, folder) = started("{}");
+    crate::gateway::signal("-HUP", &child);
+    let policy = r#"{ "policy": { "deny": ["echo"] } }"#;
+    std::fs::write(folder.path().join("toolgate.json"), policy).unwrap();
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{line}");
+    let mut stdin = child.stdin.take().unwrap();
+    let asked = call(1, "echo", &json!({}));
+    stdin.write_all(format!("{asked}\n").as_bytes()).unwrap();
+    line.clear();
+    lines.read_line(&mut line).unwrap();
+    assert!(line.contains("not found"), "{line}");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
         (
             &["ask", "x"],
             r#"{ "model": { "provider": "olama" } }"#,
-            "toolgate.json:1: model.provider: unknown variant `olama`",
+            "toolgate.json:1:14: model.provider: 'olama' is unknown; did you mean 'ollama'?",
         ),
         (
             &["ask", "x"],
@@ -59,7 +59,7 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
         (
             &["ask", "x"],
             r#"{ "model": { "key": "${NOPE}" } }"#,
-            "toolgate.json:1: model.key: the variable NOPE is not set",
+            "toolgate.json:1:14: model.key: the variable NOPE is not set",
         ),
         (
             &["ask", "x"],
@@ -275,7 +275,7 @@ fn doctor_looks_at_the_tools_as_they_would_be_offered() {
         "model": { "provider": "ollama", "url": llm.url(), "name": "qwen3:0.6b", "contextTokens": 4096 },
     });
     let done = Run::new(["doctor"]).config(&config.to_string()).done();
-    let expected = "warning  model          it can not be offered the tool 'huge': its parameters take more than 64 KiB";
+    let expected = "warning  model tools    it can not be offered the tool 'huge': its parameters take more than 64 KiB";
     assert!(done.stdout.contains(expected), "{done:?}");
     assert!(!done.stdout.contains("would be cut"), "{done:?}");
     assert_eq!(done.code, Some(0), "{done:?}");

@@ -79,7 +79,7 @@ fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in
 
     std::fs::write(&file, edited().to_string()).unwrap();
     let later = chat.logged("takes effect at the next start");
-    assert!(later.contains("'limits', 'model' changed"), "{later}");
+    assert!(later.contains("WARN 'model' changed"), "{later}");
     assert!(chat.offers("fresh"));
     // The tools of its server come when it has started.
     while !chat.offers("arguments") {}
@@ -120,8 +120,8 @@ fn what_is_logged_while_a_line_is_typed_stands_above_it() {
     for (text, expected) in [
         ("{ nope", "the configuration before it stays in force"),
         (
-            r#"{ "retry": {} }"#,
-            "'retry' changed: that takes effect at the next start",
+            r#"{ "model": {} }"#,
+            "'model' changed: that takes effect at the next start",
         ),
     ] {
         std::fs::write(&file, text).unwrap();
@@ -130,7 +130,7 @@ fn what_is_logged_while_a_line_is_typed_stands_above_it() {
         assert_eq!(screen.matches("half a li").count(), 1, "{screen}");
     }
     let screen = terminal.screen();
-    let remark = "toolgate.json changed: its tools and servers are in use\n";
+    let remark = "toolgate.json changed, and is in use\n";
     assert!(screen.contains(remark), "{screen}");
     terminal.line("ne");
     terminal.shows("\nok\n");

@@ -84,7 +84,7 @@ fn an_address_that_is_none_ends_it_before_anything_starts() {
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(
         done.stderr
-            .contains("t.json:2: telemetry.otlp: no address; write http://host:4318"),
+            .contains("t.json:2:16: telemetry.otlp: no address; write http://host:4318"),
         "{done:?}"
     );
 }
@@ -96,7 +96,7 @@ fn an_unset_token_is_an_error_for_serve_alone() {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(
         done.stderr
-            .contains("toolgate.json:2: serve.token: the variable NO_SUCH_TOKEN is not set"),
+            .contains("toolgate.json:2:12: serve.token: the variable NO_SUCH_TOKEN is not set"),
         "{done:?}"
     );
     for command in [&["list"][..], &["call", "echo"], &["calls"]] {
@@ -122,8 +122,10 @@ fn a_file_in_the_working_folder_makes_the_gateway_narrower_never_wider() {
         let done = Run::new(["serve"]).config(&config).done();
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(
-            done.stderr
-                .contains(&format!("toolgate.json:1: {section}.{key}: ")),
+            done.stderr.contains(&format!(
+                "toolgate.json:1:{}: {section}.{key}: ",
+                section.len() + 6
+            )),
             "{done:?}"
         );
         assert!(done.stderr.contains("--config toolgate.json"), "{done:?}");
@@ -305,4 +307,234 @@ fn a_second_signal_ends_it_at_once() {
         started.elapsed() < std::time::Duration::from_secs(20),
         "a hang guard"
     );
+}
+
+fn status(gateway: &Gateway) -> Value {
+    serde_json::from_str(&gateway.get("/api/status").1).unwrap()
+}
+
+#[test]
+fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
+    let gateway = Gateway::start(Run::new(["serve"]).config("{}"));
+    let path = gateway.folder.path().join("toolgate.json");
+    assert_eq!(gateway.call("echo", "{}")["success"], true);
+    let edited = json!({
+        "policy": { "deny": ["echo"], "ask": ["volum"] },
+        "limits": { "maxArguments": "64B" },
+        "model": { "maxTokens": 99 },
+        "serve": { "rate": 1000 },
+    });
+    std::fs::write(&path, edited.to_string()).unwrap();
+    wait_until("the new policy", || {
+        gateway.call("echo", "{}")["error_kind"] == "not_found"
+    });
+    let long = json!({ "expression": "1+".repeat(100) }).to_string();
+    assert_eq!(gateway.call("math_eval", &long)["error_kind"], "too_large");
+    let now = status(&gateway);
+    assert_eq!(
+        now["restart_needed"],
+        json!(["model", "serve.rate"]),
+        "{now}"
+    );
+    assert_eq!((&now["status"], &now["tools"]), (&json!("ok"), &json!(4)));
+    wait_until("the patterns are compared with the tools", || {
+        gateway
+            .log()
+            .contains("policy.ask: 'volum' matches no tool; did you mean 'volume'?")
+    });
+    let told = "'model', 'serve.rate' changed: that takes effect at the next start";
+    assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
+
+    // Whatever can't be used changes nothing of it.
+    let broken = json!({ "policy": {}, "serve": { "tokens": [{ "token": "short" }] } });
+    std::fs::write(&path, broken.to_string()).unwrap();
+    wait_until("the broken file is told of", || {
+        status(&gateway)["status"] == "degraded"
+    });
+    let now = status(&gateway);
+    let reason = now["reasons"][0].as_str().unwrap();
+    assert!(
+        reason.contains("serve.tokens[0] has 5 characters") && reason.contains("stays in force"),
+        "{reason}"
+    );
+    assert!(gateway.get("/readyz").1.contains("stays in force"));
+    assert!(gateway.log().contains("serve.tokens[0] has 5 characters"));
+    assert_eq!(gateway.call("echo", "{}")["error_kind"], "not_found");
+
+    std::fs::write(&path, "{}").unwrap();
+    wait_until("the old policy", || {
+        gateway.call("echo", "{}")["success"] == true
+    });
+    assert_eq!(status(&gateway)["restart_needed"], json!([]));
+}
+
+#[test]
+fn patterns_that_match_nothing_are_told_at_the_start_once_the_servers_have_settled() {
+    let config = json!({
+        "policy": { "deny": ["volum", "house/sleeep", "house/sleep"], "ask": ["away/lock"] },
+        "mcpServers": {
+            "house": { "command": fakemcp::program() },
+            "away": { "command": "x", "disabled": true },
+        },
+    });
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = Gateway::start(run);
+    let told = "policy.deny: 'house/sleeep' matches no tool; did you mean 'house/sleep'?";
+    wait_until("it is told", || gateway.log().contains(told));
+    let log = gateway.log();
+    assert!(
+        log.contains("'volum' matches no tool; did you mean 'volume'?"),
+        "{log}"
+    );
+    assert_eq!(log.matches("matches no tool").count(), 2, "{log}");
+}
+
+#[test]
+fn tm7_a_reordered_file_changes_the_owner_of_a_name() {
+    let server = json!({ "command": fakemcp::program(), "startTimeout": "60s" });
+    let config = |order: [&str; 2]| {
+        let servers = order.map(|name| (name.to_owned(), server.clone()));
+        let servers: serde_json::Map<String, Value> = servers.into_iter().collect();
+        json!({ "mcpServers": servers }).to_string()
+    };
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config(["one", "two"]));
+    let gateway = Gateway::start(run);
+    let owner = || {
+        let (_, listed) = gateway.get("/api/tools");
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let mut tools = listed.as_array().unwrap().iter();
+        let found = tools.find(|tool| tool["name"] == "pid");
+        found.map(|tool| tool["source"].as_str().unwrap().to_owned())
+    };
+    let is_connected = |name: &str| {
+        let (_, servers) = gateway.get("/api/servers");
+        let servers: Value = serde_json::from_str(&servers).unwrap();
+        let mut servers = servers.as_array().unwrap().iter();
+        servers.any(|server| server["name"] == name && server["state"] == "connected")
+    };
+    wait_until("both are connected", || {
+        is_connected("one") && is_connected("two")
+    });
+    assert_eq!(owner().as_deref(), Some("mcp:one"));
+    std::fs::write(gateway.folder.path().join("t.json"), config(["two", "one"])).unwrap();
+    wait_until("the other one owns the name", || {
+        owner().as_deref() == Some("mcp:two")
+    });
+}
+
+#[test]
+fn sighup_reads_the_file_again_and_ends_nothing() {
+    let mut gateway = Gateway::start(Run::new(["serve"]).config("{}"));
+    gateway.signal("-HUP");
+    wait_until("it is told", || {
+        gateway
+            .log()
+            .contains("SIGHUP: toolgate.json is read again")
+    });
+    assert_eq!(gateway.call("echo", "{}")["success"], true);
+    assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
+    // Without a file there is nothing to read, and no reason to end.
+    let mut gateway = Gateway::plain();
+    gateway.signal("-HUP");
+    assert_eq!(gateway.call("echo", "{}")["success"], true);
+    assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
+}
+
+#[test]
+fn denied_tools_are_not_counted_and_every_address_is_told() {
+    let config =
+        json!({ "policy": { "deny": ["volume"] }, "serve": { "hosts": ["tools.example"] } });
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = Gateway::start(run);
+    let log = || gateway.log();
+    wait_until("all is told", || log().contains("also reached as"));
+    assert!(log().contains("tools=4"), "{}", log());
+    let port = gateway.address.rsplit(':').next().unwrap();
+    let also = format!("also reached as http://localhost:{port}, tools.example");
+    assert!(log().contains(&also), "{}", log());
+    assert!(!log().contains("other machines"), "{}", log());
+}
+
+#[test]
+fn health_is_asked_without_a_token_and_answered_by_the_exit_code() {
+    let token = "0123456789abcdef0123456789abcdef";
+    let config = json!({ "serve": { "tokens": [{ "token": token }] } }).to_string();
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", &config);
+    let mut gateway = Gateway::start(run);
+    wait_until("it is ready", || gateway.get("/readyz").0 == 200);
+    let done = Run::new(["health", &gateway.address]).done();
+    assert_eq!(
+        (done.code, done.stdout.as_str()),
+        (Some(0), "ready\n"),
+        "{done:?}"
+    );
+    let configured = json!({ "serve": { "bind": gateway.address } }).to_string();
+    let done = Run::new(["--config", "c.json", "health"])
+        .file("c.json", configured)
+        .done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(gateway.end("-TERM"), Some(0));
+    for run in [
+        Run::new(["health", &gateway.address]),
+        Run::new(["health", "not an address"]),
+        Run::new(["--config", "nope.json", "health"]),
+        Run::new(["health"]).config("{ nope"),
+    ] {
+        let done = run.done();
+        assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    }
+}
+
+#[test]
+fn beyond_loopback_it_tells_how_names_are_added() {
+    let run = Run::new(["serve"]).env("TOOLGATE_TOKEN", "0123456789abcdef0123456789abcdef");
+    let gateway = Gateway::start_at(run, "0.0.0.0:0");
+    let told = "other machines get in by an address in numbers alone; to add a name: \"serve\": { \"hosts\": [\"tools.example.org\"] } in the configuration";
+    wait_until("it is told", || gateway.log().contains(told));
+}
+
+#[test]
+fn retry_of_an_edited_file_holds_for_the_next_server() {
+    let config = |attempts: u32, servers: &Value| {
+        json!({ "retry": { "attempts": attempts, "baseDelay": "10ms" }, "mcpServers": servers })
+            .to_string()
+    };
+    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config(1, &json!({})));
+    let gateway = Gateway::start(run);
+    let servers = json!({ "lost": { "command": "no-such-program-of-toolgate" } });
+    let path = gateway.folder.path().join("t.json");
+    std::fs::write(path, config(2, &servers)).unwrap();
+    wait_until("the server is given up", || {
+        gateway.log().contains("MCP connection failed after")
+    });
+    let log = gateway.log();
+    assert!(
+        log.contains("MCP connection failed after 2 attempts"),
+        "{log}"
+    );
+    assert_eq!(status(&gateway)["restart_needed"], json!([]));
+}
+
+#[test]
+fn sighup_alone_applies_what_no_watch_notices() {
+    use std::os::unix::fs::symlink;
+    let deny = json!({ "policy": { "deny": ["echo"] } }).to_string();
+    let run = Run::new(["--config", "seen/t.json", "serve"])
+        .file("old/t.json", "{}")
+        .file("new/t.json", deny)
+        .file("seen/other", "")
+        .file("between/other", "");
+    // As in Kubernetes: the link that changes is in neither of the folders that are watched, those of the name and of the file.
+    symlink("../between/t.json", run.path("seen/t.json")).unwrap();
+    let link = run.path("between/t.json");
+    symlink("../old/t.json", &link).unwrap();
+    let gateway = Gateway::start(run);
+    std::fs::remove_file(&link).unwrap();
+    symlink("../new/t.json", &link).unwrap();
+    assert_eq!(gateway.call("echo", "{}")["success"], true);
+    gateway.signal("-HUP");
+    wait_until("the tool is denied", || {
+        gateway.call("echo", "{}")["error_kind"] == "not_found"
+    });
 }

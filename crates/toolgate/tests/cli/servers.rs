@@ -34,14 +34,43 @@ fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> Done {
 fn a_pattern_of_tools_that_is_spelt_in_another_way_is_told_the_right_one() {
     let servers: &[(&str, &[&str])] = &[("house", &[])];
     for (pattern, expected) in [
-        ("house__arg*", "did you mean 'house/arg*'?"),
-        ("house/argumnts", "near it: house/arguments"),
+        ("house/argumnts", "did you mean 'house/arguments'?"),
+        ("house__argumnts", "did you mean 'house__arguments'?"),
     ] {
         let ask = ["ask", "-p", "intents", "-t", pattern, "hello"];
         let done = run(servers, &ask, "spelt");
         assert!(done.stderr.contains(expected), "{done:?}");
         assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
     }
+}
+
+#[test]
+fn a_server_is_inspected_with_its_tools_and_listed_alone() {
+    let servers: &[(&str, &[&str])] = &[("house", &[]), ("other", &["after:initialize=exit:3"])];
+    let done = run(servers, &["inspect", "house"], "inspected");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stdout
+            .starts_with("Server house  (connected over stdio")
+            && done.stdout.contains("\n  house__echo  "),
+        "{done:?}"
+    );
+    let done = run(servers, &["inspect", "house", "--json"], "inspected");
+    let names = &done.json()["tool_names"];
+    assert!(
+        names.as_array().unwrap().contains(&json!("house__echo")),
+        "{names}"
+    );
+    // The other one is not started, so nothing is said about it.
+    let done = run(servers, &["list", "--server", "house"], "inspected");
+    assert!(
+        done.stdout
+            .lines()
+            .all(|line| line.contains("\tmcp:house\t")),
+        "{done:?}"
+    );
+    assert!(!done.stderr.contains("'other'"), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
 }
 
 #[test]
@@ -82,6 +111,23 @@ fn tools_of_servers_are_listed_and_missing_ones_are_named() {
         ]
     );
     assert_eq!(list[0].get("server"), None, "a local tool has none");
+}
+
+#[test]
+fn tm8_local_tools_are_there_when_a_server_fails_at_once() {
+    let tool = json!({ "name": "greet", "description": "Greets", "parameters": { "type": "object" },
+                       "implementation": { "type": "mock", "mock_response": "hello" } });
+    // It fails before anything else could happen: whatever came later than the servers would be missing in the block.
+    let servers = json!({ "dead": { "command": "false" } });
+    let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
+    for command in [&["list"][..], &["ask", "-p", "intents", "what is 2 plus 2"]] {
+        let done = Run::new(["--config", "house.json"])
+            .args(command)
+            .file("house.json", config.to_string())
+            .done();
+        let expected = "⚠️ Continuing with local tools only (datetime, echo, math_eval, search, volume, greet)";
+        assert!(done.stderr.contains(expected), "{done:?}");
+    }
 }
 
 #[test]
@@ -206,6 +252,140 @@ fn inspect_and_doctor_show_how_servers_are() {
 }
 
 #[test]
+fn doctor_fails_and_names_the_broker_that_the_zwave_server_can_not_reach() {
+    // Nobody listens on this port.
+    let server = json!({
+        "command": env!("CARGO_BIN_EXE_toolgate"),
+        "args": ["zwave-mcp-server"],
+        "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
+        "startTimeout": "60s",
+    });
+    let config = |server: &Value| json!({ "mcpServers": { "house": server } }).to_string();
+    let doctor = |server: &Value| {
+        Run::new(["--config", "house.json", "doctor"])
+            .file("house.json", config(server))
+            .done()
+    };
+    let done = doctor(&server);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let mut lines = done.stdout.lines();
+    let found = lines
+        .find(|line| line.starts_with("FAILED   house "))
+        .unwrap();
+    for expected in [
+        "connected over stdio",
+        "it can't do its work: ",
+        "MQTT broker",
+        "(check_zwave_health says so)",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{done:?}");
+    }
+    let check = "check: MQTT broker running, zwave-mcp-server installed\n";
+    assert!(done.stdout.contains(check), "{done:?}");
+
+    let mut other = server.clone();
+    other["health"] = json!("no_such_tool");
+    let done = doctor(&other);
+    let warning = "its health is not known: the server offers no tool 'no_such_tool' here";
+    assert!(done.stdout.contains(warning), "{done:?}");
+    other["health"] = json!(false);
+    let done = doctor(&other);
+    assert!(done.stdout.contains("ok       house "), "{done:?}");
+}
+
+#[test]
+fn mc2_only_secrets_are_hidden_in_the_block_and_the_details() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("works");
+    let script = r#"[ -e "$WORKS" ] && exec "$PROGRAM"
+        echo "mode $NODE_ENV, token $API_TOKEN, key $TLS_KEY, header $1" >&2; exit 3"#;
+    let config = json!({
+        "retry": { "attempts": 1 },
+        "mcpServers": { "house": {
+            "command": "sh",
+            "args": ["-c", script, "--header", "Authorization: Bearer short-tok-1"],
+            "env": {
+                "NODE_ENV": "production", "API_TOKEN": "quiet-please", "TLS_KEY": "/etc/k.pem",
+                "WORKS": file, "PROGRAM": fakemcp::program(),
+            },
+        } },
+    });
+    std::fs::write(folder.path().join("t.json"), config.to_string()).unwrap();
+    let run = |arguments: &[&str]| {
+        let run = Run::new(["--config", "t.json"]).args(arguments);
+        run.within(folder.path()).done()
+    };
+    // Its tools are known from a time when it worked.
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(run(&["list"]).code, Some(0));
+    std::fs::remove_file(&file).unwrap();
+    let done = run(&["call", "house__echo", "text=hi"]);
+    let answer = done.json();
+    let details = answer["details"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{done:?}"));
+    assert!(done.stderr.contains("❌ Failed to initialize"), "{done:?}");
+    for text in [details, &done.stderr] {
+        let shown = text.lines().find(|line| line.contains("mode "));
+        let shown = shown.unwrap_or_else(|| panic!("{done:?}"));
+        for (expected, hidden) in [
+            ("mode production", "quiet-please"),
+            ("key /etc/k.pem", "short-tok-1"),
+            ("header Authorization: ", "Bearer"),
+        ] {
+            assert!(shown.contains(expected), "{expected}: {shown}");
+            assert!(!text.contains(hidden), "{hidden}: {text}");
+        }
+    }
+}
+
+#[test]
+fn doctor_names_the_folder_of_a_broken_package_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let npx = folder.path().join("npx");
+    let script = "#!/bin/sh\necho \"npm error path $HOME/.npm/_npx/0123456789abcdef/node_modules/x\" >&2\n\
+                  echo 'npm error code ENOTEMPTY' >&2\nexit 1\n";
+    std::fs::write(&npx, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&npx, mode).unwrap();
+    let entry = json!({ "command": npx, "args": ["-y", "x"] });
+    let config = json!({ "retry": { "attempts": 1 }, "mcpServers": { "x": entry } });
+    let done = Run::new(["--config", "t.json", "doctor"])
+        .file("t.json", config.to_string())
+        .done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let check = done.stdout.lines().find(|line| line.contains("check: "));
+    let check = check.unwrap_or_else(|| panic!("{done:?}"));
+    assert!(check.contains("/_npx/0123456789abcdef"), "{check}");
+}
+
+#[test]
+fn doctor_warns_of_patterns_that_match_nothing_while_a_server_is_away() {
+    let config = json!({
+        "retry": { "attempts": 1 },
+        "policy": { "deny": ["volum", "away/lock"] },
+        "serve": { "tokens": [
+            { "token": "0123456789abcdef", "name": "kitchen", "allow": ["datetme"] },
+        ] },
+        "mcpServers": { "away": { "command": "/nowhere/away" } },
+    });
+    let done = Run::new(["--config", "t.json", "doctor"])
+        .file("t.json", config.to_string())
+        .done();
+    let caveat = "(unless it is one of 'away', which can't be asked now)";
+    for expected in [
+        format!("policy.deny: 'volum' matches no tool {caveat}; did you mean 'volume'?"),
+        format!(
+            "serve.tokens[0].allow (kitchen): 'datetme' matches no tool {caveat}; did you mean 'datetime'?"
+        ),
+    ] {
+        let row = format!("warning  configuration  {expected}\n");
+        assert!(done.stdout.contains(&row), "{row}{done:?}");
+    }
+    assert!(!done.stdout.contains("'away/lock'"), "{done:?}");
+}
+
+#[test]
 fn servers_of_a_file_in_the_folder_wait_for_an_agreement() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
@@ -278,4 +458,17 @@ fn toolgate_mcp_offers_the_tools_of_servers_and_follows_the_file() {
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(fakemcp::processes("follow").is_empty());
+}
+
+#[test]
+fn who_only_calls_a_tool_is_not_told_which_names_clash() {
+    let servers: &[(&str, &[&str])] = &[("house", &[]), ("office", &[])];
+    let clash = "the same name";
+    let listed = run(servers, &["list"], "clash");
+    assert!(listed.stderr.contains(clash), "{listed:?}");
+    let call = ["call", "nope"];
+    let called = run(servers, &call, "clash");
+    assert!(!called.stderr.contains(clash), "{called:?}");
+    let verbose = run(servers, &["-v", "call", "nope"], "clash");
+    assert!(verbose.stderr.contains(clash), "{verbose:?}");
 }

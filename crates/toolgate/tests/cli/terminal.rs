@@ -1,6 +1,5 @@
 //! The program on the screen of a terminal.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -9,6 +8,9 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::llm::HANG;
+
+/// Columns and rows.
+const USUAL: (usize, usize) = (80, 30);
 
 /// The program in a terminal of its own.
 pub(crate) struct Terminal {
@@ -19,24 +21,33 @@ impl Terminal {
     /// Runs a command line of the program, as a shell reads it, with a variable and a configuration. Nothing where there is no
     /// tmux; with `CI=true` that is a failure.
     pub(crate) fn open(config: &str, variable: &str, command: &str) -> Option<Self> {
-        Self::open_as("sh", config, variable, command)
+        Self::open_as("sh", config, variable, command, USUAL)
+    }
+
+    /// The same in a terminal of so many columns and rows.
+    pub(crate) fn open_sized(
+        config: &str,
+        variable: &str,
+        command: &str,
+        size: (usize, usize),
+    ) -> Option<Self> {
+        Self::open_as("sh", config, variable, command, size)
     }
 
     /// The same by a shell that stops what it runs at Ctrl-Z, and goes on itself.
     pub(crate) fn open_with_jobs(config: &str, variable: &str, command: &str) -> Option<Self> {
-        Self::open_as("sh -m", config, variable, command)
+        Self::open_as("sh -m", config, variable, command, USUAL)
     }
 
-    fn open_as(shell: &str, config: &str, variable: &str, command: &str) -> Option<Self> {
+    fn open_as(
+        shell: &str,
+        config: &str,
+        variable: &str,
+        command: &str,
+        (columns, rows): (usize, usize),
+    ) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            assert!(
-                std::env::var("CI").as_deref() != Ok("true"),
-                "tmux is not there; ./test.sh installs it"
-            );
-            drop(writeln!(
-                std::io::stderr(),
-                "skipped: tmux is not there; ./test.sh installs it"
-            ));
+            thirdparty::skip("tmux is not there; ./test.sh installs it");
             return None;
         }
         let terminal = Self {
@@ -44,7 +55,8 @@ impl Terminal {
         };
         std::fs::write(terminal.home().join("toolgate.json"), config).unwrap();
         let command = terminal.command(variable, command);
-        let size = ["-x", "80", "-y", "30"];
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let size = ["-x", &columns, "-y", &rows];
         let session = [&["-f", "/dev/null", "new-session", "-d"][..], &size];
         let shell: Vec<&str> = shell.split(' ').collect();
         terminal.tmux(&[&session.concat()[..], &shell, &["-c", &command]].concat());
@@ -94,6 +106,13 @@ impl Terminal {
 
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"]).trim_end().to_owned()
+    }
+
+    /// The same with its colours.
+    pub(crate) fn styled_screen(&self) -> String {
+        self.tmux(&["capture-pane", "-e", "-p"])
+            .trim_end()
+            .to_owned()
     }
 
     /// The screen once it shows something.

@@ -104,7 +104,10 @@ fn a_named_file_and_the_users_own_need_no_agreement() {
 #[test]
 fn a_server_that_was_added_here_is_trusted() {
     let folder = folder("{}");
-    assert_eq!(run(&folder, &["add", "lamp", "--", "lamp"]).code, Some(0));
+    assert_eq!(
+        run(&folder, &["add", "lamp", "--force", "--", "lamp"]).code,
+        Some(0)
+    );
     assert_eq!(
         run(&folder, &["trust"]).stderr,
         "every server of toolgate.json is trusted\n"
@@ -126,4 +129,29 @@ fn a_broken_store_counts_for_nothing() {
         run(&folder, &["trust"]).stderr,
         "every server of toolgate.json is trusted\n"
     );
+}
+
+#[test]
+fn servers_that_are_trusted_break_between_names_on_a_terminal() {
+    let servers = (0..12).map(|n| (format!("server-{n}"), serde_json::json!({ "command": "x" })));
+    let servers: serde_json::Map<_, _> = servers.collect();
+    let config = serde_json::json!({ "mcpServers": servers }).to_string();
+    let Some(terminal) = crate::terminal::Terminal::open(&config, "X=1", "trust --yes") else {
+        return;
+    };
+    terminal.shows("left with 0");
+    terminal.open_again("X=1", "trust --list");
+    let screen = terminal.shows("left with 0");
+    let rows: Vec<&str> = screen
+        .lines()
+        .take_while(|line| !line.starts_with("left"))
+        .collect();
+    assert!(rows[0].contains("/toolgate.json  server-0, "), "{screen}");
+    assert!(rows.len() > 1, "{screen}");
+    let is_whole =
+        |row: &&str| row.ends_with(',') || row.ends_with("server-11") || row.ends_with("server-9");
+    assert!(rows.iter().all(is_whole), "{screen}");
+    let column = rows[0].find("server-0").unwrap();
+    let is_aligned = |row: &&str| row.find("server-") == Some(column);
+    assert!(rows.iter().all(is_aligned), "{screen}");
 }

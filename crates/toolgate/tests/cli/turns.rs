@@ -204,7 +204,7 @@ fn tools_that_nobody_has_are_said() {
     for (pattern, expected) in [
         (
             "datetme",
-            "--tools datetme: no tool is like that; near it: datetime",
+            "--tools datetme: no tool is like that; did you mean 'datetime'?",
         ),
         (
             "zzz/*",

@@ -72,8 +72,12 @@ fn wrong_usage_is_told_before_anything_starts() {
         (&["--asr", "localhost"], "{}", "is no Wyoming address"),
         (&["--mic", "none"], "{}", "nothing to answer"),
         (&["--mic", "-"], unset, "mqtt.password: the variable NOPE"),
-        (&["--mic", "-"], address, "toolgate.json:1: voice.handle: "),
-        (&["--mic", "-"], broker, "toolgate.json:1: mqtt.url: "),
+        (
+            &["--mic", "-"],
+            address,
+            "toolgate.json:1:14: voice.handle: ",
+        ),
+        (&["--mic", "-"], broker, "toolgate.json:1:13: mqtt.url: "),
         (
             &["-p", "anthropic", "-m", "ollama:x"],
             "{}",

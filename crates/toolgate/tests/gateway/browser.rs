@@ -87,6 +87,25 @@ fn every_element_of_the_dashboard_works_in_a_browser() {
 }
 
 #[test]
+fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
+    let Some(tools) = installed("http", &["node", "chromium"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody listens on this port.
+    let config = json!({ "mcpServers": { "house": {
+        "command": env!("CARGO_BIN_EXE_toolgate"),
+        "args": ["zwave-mcp-server"],
+        "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
+        "startTimeout": "60s",
+    } } });
+    let gateway = Gateway::start(folder.path(), &config);
+    let file = folder.path().join("gateway.json");
+    let file = file.to_string_lossy();
+    drive(&tools, "degraded.mjs", &gateway, &[&file]);
+}
+
+#[test]
 fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
     let Some(tools) = installed("http", &["node", "chromium"]) else {
         return;
@@ -100,6 +119,21 @@ fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
     });
     let gateway = Gateway::start(folder.path(), &config);
     drive(&tools, "signin.mjs", &gateway, &[TOKEN, KITCHEN]);
+}
+
+#[test]
+fn a_token_with_a_list_is_shown_only_what_it_may_do() {
+    let Some(tools) = installed("http", &["node", "chromium"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let allow = ["echo", "house/*"];
+    let config = json!({
+        "serve": { "token": TOKEN, "tokens": [{ "token": KITCHEN, "name": "kitchen", "allow": allow }] },
+        "mcpServers": { "house": fake_server(&[]) },
+    });
+    let gateway = Gateway::start(folder.path(), &config);
+    drive(&tools, "rights.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
 #[test]

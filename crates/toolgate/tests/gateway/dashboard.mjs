@@ -8,13 +8,13 @@ import { calls } from './pages/calls.mjs';
 import { drawer } from './pages/drawer.mjs';
 import { approvals } from './pages/approvals.mjs';
 import { form, tools } from './pages/tools.mjs';
-import { api, chat } from './pages/chat.mjs';
-import { lost, phone, theme } from './pages/edges.mjs';
+import { api, chat, markdown } from './pages/chat.mjs';
+import { lost, missing, phone, theme } from './pages/edges.mjs';
 
 const [modules, url, pictures, pid] = process.argv.slice(2);
 const bench = await openBench({ modules, url, pictures });
 try {
-  for (const part of [fresh, strip, servers, calls, drawer, approvals, tools, form, chat, api, theme, phone]) await part(bench);
+  for (const part of [fresh, strip, servers, calls, drawer, approvals, tools, form, chat, markdown, api, theme, missing, phone]) await part(bench);
   await lost(bench, Number(pid));
 } finally {
   await bench.close();

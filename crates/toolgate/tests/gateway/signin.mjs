@@ -16,6 +16,7 @@ try {
     const response = await page.goto(url);
     assert.equal(response.status(), 401);
     await field.waitFor();
+    assert.ok(await page.locator('main svg').isVisible(), 'the logo');
     await bench.accessible('sign in');
     assert.equal((await bench.request('/api/tools')).status, 401);
   }, REFUSED);
@@ -33,7 +34,7 @@ try {
     await signIn.click();
     await page.getByText('No calls yet').waitFor();
     const [cookie] = await bench.context.cookies();
-    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path], ['toolgate_session', true, 'Strict', '/']);
+    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path], [`toolgate_session_${new URL(page.url()).port}`, true, 'Strict', '/']);
     assert.ok(!cookie.value.includes(token));
     await bench.untilText('strip-status', /^OK$/);
     await bench.go('#/tools/math_eval?tab=try');

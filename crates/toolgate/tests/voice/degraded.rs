@@ -15,8 +15,8 @@ async fn vo1_without_the_zwave_server_the_time_is_still_told_aloud() {
     speak("what time is it", &wav);
     let config = json!({
         "mcpServers": { "zwave": {
-            "command": "no-such-zwave-mcp-server",
-            "check": "MQTT broker running, zwave-mcp-server installed",
+            // As somebody has it who followed the documentation, and has nothing installed.
+            "command": "/nowhere/zwave-mcp-server",
         } },
         "retry": { "baseDelay": "100ms" },
         "model": { "provider": "intents" },

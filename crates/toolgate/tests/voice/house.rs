@@ -24,7 +24,11 @@ impl Home {
         if !mosquitto_is_there() {
             return None;
         }
-        let broker = Running::start(Kind::Mosquitto).await;
+        Some(Self::behind(Running::start(Kind::Mosquitto).await))
+    }
+
+    /// Behind a broker that runs.
+    pub(crate) fn behind(broker: Running) -> Self {
         let options = Options {
             life: false,
             ..Options::default()
@@ -35,21 +39,15 @@ impl Home {
         let connection = Arc::new(Client::open(settings));
         let plan = Plan::from_json(PLAN).unwrap();
         let house = House::start(connection, plan, options);
-        Some(Self { broker, house })
+        Self { broker, house }
     }
 
     pub(crate) fn url(&self) -> String {
         self.broker.url()
     }
 
-    /// The Z-Wave server for it, as an entry of a configuration.
     pub(crate) fn server(&self) -> Value {
-        json!({
-            "command": env!("CARGO_BIN_EXE_toolgate"),
-            "args": ["zwave-mcp-server"],
-            "env": { "MQTT_BROKER_URL": self.url() },
-            "startTimeout": "60s",
-        })
+        server(&self.url())
     }
 
     /// How a device really is.
@@ -58,4 +56,14 @@ impl Home {
         let device = all.into_iter().find(|device| device.name == name);
         device.expect("a device of the plan").state
     }
+}
+
+/// The Z-Wave server for a broker, as an entry of a configuration.
+pub(crate) fn server(broker: &str) -> Value {
+    json!({
+        "command": env!("CARGO_BIN_EXE_toolgate"),
+        "args": ["zwave-mcp-server"],
+        "env": { "MQTT_BROKER_URL": broker },
+        "startTimeout": "60s",
+    })
 }

@@ -23,3 +23,4 @@ mod names;
 mod program;
 mod requests;
 mod servers;
+mod starting;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::program::Folder;
 
-const SPEECH: &str = concat!(
+pub(crate) const SPEECH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../toolgate-voice/tests/sounds/turn-on-switch-one.wav"
 );

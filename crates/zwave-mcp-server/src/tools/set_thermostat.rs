@@ -29,6 +29,8 @@ enum Written {
 }
 
 pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
+    // `anyOf` at the root would say that one of the two is needed, but providers refuse such a schema, and clients hand it on
+    // as it is: so the descriptions say it, and `set` checks it.
     About {
         name: "set_thermostat",
         title: "Set a thermostat",
@@ -37,12 +39,12 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
         parameters: object(
             &json!({
                 "deviceName": name("The thermostat's name or its room; may be left out if there is only one"),
-                "temperature": { "type": "number", "minimum": -50, "maximum": 150, "description": "The temperature to keep" },
+                "temperature": { "type": "number", "minimum": -50, "maximum": 150, "description": "The temperature to keep; needed unless a mode is given" },
                 "unit": {
                     "type": "string", "enum": ["celsius", "fahrenheit"],
                     "description": "Of the temperature; the thermostat's own unless given"
                 },
-                "mode": name("Such as \"heat\", \"cool\", \"auto\" or \"off\""),
+                "mode": name("Such as \"heat\", \"cool\", \"auto\" or \"off\"; needed unless a temperature is given"),
             }),
             &[],
         ),
@@ -54,7 +56,7 @@ pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
 
 async fn set(home: Home, arguments: Arguments) -> Answer {
     if arguments.temperature.is_none() && arguments.mode.is_none() {
-        return Err(ToolError::invalid("temperature", "or mode must be given"));
+        return Err(ToolError::invalid("temperature", "or 'mode' must be given"));
     }
     home.known().await?;
     let device = meant(&home, arguments.device_name.as_deref())?;

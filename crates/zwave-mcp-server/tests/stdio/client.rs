@@ -69,10 +69,13 @@ impl Client {
     }
 
     async fn send(&mut self, message: &Value) {
-        self.stdin
-            .write_all(format!("{message}\n").as_bytes())
-            .await
-            .unwrap();
+        self.send_line(message.to_string().as_bytes()).await;
+    }
+
+    /// Sends any bytes as a line.
+    pub(crate) async fn send_line(&mut self, line: &[u8]) {
+        self.stdin.write_all(line).await.unwrap();
+        self.stdin.write_all(b"\n").await.unwrap();
     }
 
     /// Sends a request and returns its result.
@@ -106,14 +109,14 @@ impl Client {
     }
 
     /// The next message; every line must be one.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(GUARD, self.stdout.next_line())
             .await
             .expect("no line came")
             .unwrap()?;
         let message: Value =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        check_message(&message);
         Some(message)
     }
 
@@ -130,7 +133,7 @@ impl Client {
         while let Some(line) = timeout(GUARD, stdout.next_line()).await.unwrap().unwrap() {
             let message: Value =
                 serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-            assert_eq!(message["jsonrpc"], "2.0", "{line}");
+            check_message(&message);
         }
         let status = timeout(GUARD, child.wait())
             .await
@@ -146,4 +149,32 @@ impl Client {
             .expect("it did not end")
             .unwrap()
     }
+}
+
+/// A whole JSON-RPC message and nothing else: a request, a notification, or an answer with either a result or an error. Only
+/// the answer to a line that could not be read has no `id`.
+fn check_message(message: &Value) {
+    let fields = message.as_object().unwrap_or_else(|| panic!("{message}"));
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    let has = |name: &str| fields.contains_key(name);
+    let id_is_sound = message["id"].is_number() || message["id"].is_string();
+    if has("method") {
+        assert!(
+            message["method"].is_string() && !has("result") && !has("error"),
+            "{message}"
+        );
+        assert!(!has("id") || id_is_sound, "{message}");
+    } else {
+        assert!(
+            has("result") != has("error"),
+            "exactly one of them: {message}"
+        );
+        let unread = matches!(message["error"]["code"].as_i64(), Some(-32700 | -32600));
+        assert!(id_is_sound || (unread && !has("id")), "{message}");
+    }
+    let known = ["jsonrpc", "id", "method", "params", "result", "error"];
+    assert!(
+        fields.keys().all(|name| known.contains(&name.as_str())),
+        "{message}"
+    );
 }

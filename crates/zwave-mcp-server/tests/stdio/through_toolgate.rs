@@ -33,7 +33,7 @@ impl Door {
             ..Program::default()
         };
         let mut settings = ServerSettings::new("house", Connection::Stdio(program));
-        settings.start_timeout = GUARD;
+        settings.start_timeout = Some(GUARD);
         servers.apply(vec![settings]);
         timeout(GUARD, servers.settled()).await.unwrap();
         let executor = ToolExecutor::new(manager);

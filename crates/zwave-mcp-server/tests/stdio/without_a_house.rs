@@ -57,6 +57,28 @@ async fn ms1_stdout_is_json_rpc_alone_at_every_log_level() {
 }
 
 #[tokio::test]
+async fn ms1_a_line_that_cannot_be_read_is_answered_without_an_id_and_the_next_is_served() {
+    let (_taken, url) = nowhere();
+    let mut client = Client::start(&[("MQTT_BROKER_URL", &url)]).await;
+    for (line, code) in [
+        (&b"garbage"[..], -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":", -32700),
+        (b"\xff\xfe{}", -32700),
+        (b"{\"level\":\"info\"}", -32600),
+        (b"7", -32600),
+    ] {
+        client.send_line(line).await;
+        let answer = client.next().await.unwrap();
+        let line = String::from_utf8_lossy(line);
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+        assert_eq!(answer.get("id"), None, "{line}: {answer}");
+        let list = client.ask("tools/list", json!({})).await;
+        assert!(list["tools"].is_array(), "{line}: {list}");
+    }
+    assert_eq!(client.leave().await.0.code(), Some(0));
+}
+
+#[tokio::test]
 async fn without_a_broker_every_tool_says_what_is_missing() {
     let (_taken, url) = nowhere();
     let mut client = Client::start(&[("MQTT_BROKER_URL", &url), ("ZWAVE_ALLOW_LOCKS", "1")]).await;

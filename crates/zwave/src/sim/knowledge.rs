@@ -60,6 +60,7 @@ impl World {
         self.answer(reply, Some(json!({ "status": SENT })));
         self.forget_verify(id, target);
         let usual = if class == 38 { VERIFY_DIMMER } else { VERIFY };
+        let usual = self.options.scaled(usual);
         self.after(
             faults.verifies_after.unwrap_or(usual),
             Due::Verify { node: id, target },

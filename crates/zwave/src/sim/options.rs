@@ -22,6 +22,9 @@ pub struct Options {
     pub node_names: bool,
     /// Whether things happen by themselves: temperatures drift, somebody walks by.
     pub life: bool,
+    /// How many times faster than real ones the radio and the gateway are: a real switch takes more than a second from its
+    /// command to the proof that it moved.
+    pub speed: u32,
     /// What happens by itself is the same for the same seed.
     pub seed: u64,
     /// The time at the start; the present unless given.
@@ -37,6 +40,7 @@ impl Default for Options {
             payloads: Payloads::default(),
             node_names: true,
             life: true,
+            speed: 1,
             seed: 7,
             epoch: None,
         }
@@ -44,6 +48,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// For a visitor, who would wait for a real house with patience, but not for a simulated one: ten times as fast. A switch
+    /// takes about 120 ms then and a dimmer about 520 ms. Much faster, and a dimmer's report would come so soon after the echo of
+    /// its command that it couldn't be told from that.
+    pub fn demo() -> Self {
+        Self {
+            speed: 10,
+            ..Self::default()
+        }
+    }
+
     /// What the gateway calls itself on the broker: its name in `_CLIENTS`, and its client id.
     pub fn client_id(&self) -> String {
         sanitize(&format!("ZWAVE_GATEWAY-{}", self.gateway))
@@ -57,6 +71,11 @@ impl Options {
             payload: Bytes::from_static(br#"{"value":false}"#),
             retain: true,
         }
+    }
+
+    /// How long something takes here that takes so long in a real house.
+    pub(super) fn scaled(&self, real: Duration) -> Duration {
+        real / self.speed.max(1)
     }
 
     pub(super) fn style(&self) -> Style {
@@ -142,5 +161,17 @@ mod tests {
         assert_eq!(will.topic, "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/status");
         assert_eq!(will.payload, r#"{"value":false}"#);
         assert!(will.retain);
+    }
+
+    #[test]
+    fn a_house_may_be_faster_than_real_ones() {
+        for (speed, expected) in [(0, 1_000), (1, 1_000), (10, 100)] {
+            let options = Options {
+                speed,
+                ..Options::default()
+            };
+            let scaled = options.scaled(Duration::from_secs(1));
+            assert_eq!(scaled, Duration::from_millis(expected));
+        }
     }
 }

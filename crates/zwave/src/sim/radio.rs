@@ -96,7 +96,7 @@ impl World {
             _ => READ,
         };
         self.sending = Some(job);
-        self.after(takes, Due::Radio);
+        self.after(self.options.scaled(takes), Due::Radio);
     }
 
     /// The radio is done with a message.

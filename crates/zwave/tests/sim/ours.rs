@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use toolgate_mqtt::Mqtt;
 use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
 use zwave::{Achieved, Command, DeviceKind, House, HouseSettings, Readiness};
@@ -65,6 +66,34 @@ async fn what_becomes_of_commands_in_the_demo() {
     assert!(matches!(dead, Achieved::Dead { .. }), "{dead:?}");
     let asleep = told(&house, "radiator", Command::Setpoint(20.0, None)).await;
     assert!(matches!(asleep, Achieved::Asleep { .. }), "{asleep:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_of_the_demo_does_not_wait() {
+    let options = Options {
+        life: false,
+        ..Options::demo()
+    };
+    let (_stage, house) = open(options).await;
+    for (name, command, state, most) in [
+        ("kitchen light", Command::On, "on", 300),
+        ("front door", Command::Unlock, "unlocked", 300),
+        (
+            "thermostat",
+            Command::Setpoint(22.0, None),
+            "heat, set to 22 °C",
+            300,
+        ),
+        // The gateway reads a dimmer back five seconds after its command, when the ramp is over: half a second here. Sooner
+        // wouldn't do, as a report within 300 ms of the echo may be the echo once more and proves nothing.
+        ("bedside lamp", Command::Dim(30), "on at 30 %", 600),
+        ("living room lamp", Command::On, "on at 60 %", 600),
+    ] {
+        let started = Instant::now();
+        assert_eq!(told(&house, name, command).await, done(state));
+        let took = started.elapsed();
+        assert!(took <= Duration::from_millis(most), "{name}: {took:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

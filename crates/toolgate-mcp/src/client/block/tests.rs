@@ -25,8 +25,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn mc4_the_block_is_exactly_the_one_of_the_contract() {
-    let mut settings = stdio("zwave", "zwave-mcp-server");
-    settings.check = Some("MQTT broker running, zwave-mcp-server installed".to_owned());
+    let settings = stdio("zwave", "zwave-mcp-server");
     let block = Block {
         settings: &settings,
         attempts: 3,
@@ -43,6 +42,51 @@ fn mc4_the_block_is_exactly_the_one_of_the_contract() {
    Check: MQTT broker running, zwave-mcp-server installed
 ⚠️ Continuing with local tools only (datetime, search, volume)";
     assert_eq!(block.text(), expected);
+}
+
+#[test]
+fn mc4_the_check_of_the_zwave_server_is_its_broker_however_it_is_run() {
+    let check = |command: &str, args: &[&str], own: Option<&str>| {
+        let mut settings = stdio("zwave", command);
+        if let Connection::Stdio(program) = &mut settings.connection {
+            program.args = names(args);
+        }
+        settings.check = own.map(str::to_owned);
+        let block = Block {
+            settings: &settings,
+            attempts: 3,
+            stderr: &[],
+            file: None,
+            local: &[],
+            others: &[],
+            redactor: &Redactor::default(),
+        };
+        block.check()
+    };
+    let broker = "MQTT broker running, zwave-mcp-server installed";
+    for (command, args) in [
+        ("zwave-mcp-server", &[][..]),
+        ("/opt/bin/zwave-mcp-server", &["--log-level", "debug"]),
+        ("zwave-mcp-server.exe", &[]),
+        ("toolgate", &["zwave-mcp-server"]),
+        ("/usr/local/bin/toolgate", &["-v", "zwave-mcp-server"]),
+    ] {
+        assert_eq!(check(command, args, None), broker, "{command} {args:?}");
+    }
+    assert_eq!(
+        check("zwave-mcp-server", &[], Some("the garage")),
+        "the garage"
+    );
+    for (command, args) in [
+        ("zwave-mcp-servers", &[][..]),
+        ("npx", &["my-zwave-mcp-server"]),
+        ("toolgate", &["mcp"]),
+    ] {
+        let usual = format!(
+            "'{command}' installed and on the PATH, settings of 'zwave' in the configuration"
+        );
+        assert_eq!(check(command, args, None), usual);
+    }
 }
 
 #[test]
@@ -92,6 +136,27 @@ fn mc4_the_block_has_its_variants() {
         lines[3],
         "   Check: https://example.org/mcp reachable, headers of 'far' in the configuration"
     );
+}
+
+#[test]
+fn a_half_written_cache_is_what_to_check_whatever_the_configuration_says() {
+    let mut settings = stdio("docs", "npx");
+    let Connection::Stdio(program) = &mut settings.connection else {
+        unreachable!()
+    };
+    program.args = names(&["-y", "firecrawl-mcp"]);
+    let cache = ("npm_config_cache".to_owned(), "/cache".to_owned());
+    program.env = [cache].into();
+    settings.check = Some("the weather".to_owned());
+    let check = |stderr: &str| {
+        let stderr = names(&[stderr]);
+        what_to_check(&settings, &stderr, None, &Redactor::default())
+    };
+    assert_eq!(
+        check("npm error Invalid Version: "),
+        "the npx cache of this package is half-written; delete it with: rm -rf /cache/_npx/12b05d58670d8359"
+    );
+    assert_eq!(check("npm error 404 Not Found"), "the weather");
 }
 
 #[test]

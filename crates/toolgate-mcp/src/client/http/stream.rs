@@ -93,7 +93,7 @@ pub(super) async fn deliver(wire: &Wire, response: &mut Response, parser: &mut P
             Ok(None) => return,
             Err(error) => {
                 let trouble = wire.endpoint.trouble(error);
-                return debug!(server = %wire.server, ?trouble, "the stream of the server's messages broke off");
+                return debug!(server = %wire.server, error = ?trouble, "the stream of the server's messages broke off");
             }
         }
     }

@@ -99,7 +99,7 @@ impl Wire {
             .endpoint
             .request(Method::DELETE, url, headers, Bytes::new());
         if let Err(trouble) = asked.await {
-            tracing::debug!(server = %self.server, ?trouble, "the session could not be ended");
+            tracing::debug!(server = %self.server, error = ?trouble, "the session could not be ended");
         }
     }
 

@@ -17,7 +17,7 @@ impl Server {
     pub(super) fn connected(&mut self, reached: Reached, took: Duration) {
         let Reached { peer, offer } = reached;
         let (attempt, tools, era) = (self.course.used, offer.tools.len(), peer.era());
-        let (name, elapsed_ms) = (&self.settings().name, took.as_millis());
+        let (name, elapsed_ms) = (&self.settings().name, took.as_secs_f64() * 1000.0);
         match attempt {
             1 => info!(server = %name, %era, tools, elapsed_ms, "MCP server connected"),
             _ => {
@@ -33,9 +33,13 @@ impl Server {
             facts.state = ServerState::Connected;
             facts.settled = true;
             facts.era = Some(era);
+            facts.protocol = peer.revision();
             facts.connected_in = Some(took);
             facts.error = None;
+            facts.failed_last = false;
+            facts.cannot_start = false;
             facts.peer = Some(peer);
+            facts.health = None;
         });
         self.answer(true);
     }
@@ -57,7 +61,7 @@ impl Server {
             facts.restarts += 1;
             facts.error = Some(error.clone());
         });
-        if self.course.used >= self.shared.options.retry.attempts {
+        if self.course.used >= self.shared.retry().attempts {
             self.give_up(&error, Some(&status), &end.stderr);
         }
     }
@@ -65,20 +69,32 @@ impl Server {
     pub(super) fn refused(&mut self, error: &ConnectError) {
         let reason = self.shared.options.redactor.line(&error.reason, LONGEST);
         self.course.hopeless = error.hopeless;
-        self.board
-            .update(|facts| facts.error = Some(reason.clone()));
+        self.board.update(|facts| {
+            facts.error = Some(reason.clone());
+            facts.failed_last = true;
+            facts.cannot_start = error.not_started;
+        });
+        // Slow retries say nothing new.
+        let matters = !self.board.is_seen() || self.settings().is_package_runner();
+        if !self.course.failed && matters {
+            let reason = reason.clone();
+            self.write(move |catalogue, settings| catalogue.remember_failure(settings, &reason));
+        }
         let name = &self.settings().name;
-        let (attempt, attempts) = (self.course.used, self.shared.options.retry.attempts);
+        let (attempt, attempts) = (self.course.used, self.shared.retry().attempts);
         if self.course.failed {
             debug!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} failed");
         } else if error.hopeless || attempt >= attempts {
             self.give_up(&reason, None, &error.stderr);
+        } else if error.not_started && attempt == 1 {
+            // Nothing can be waited for here: a person should not have to wait for the last attempt to hear of it.
+            warn!(server = %name, attempt, "MCP server cannot be started: {reason}; attempt {attempt} of {attempts}");
         } else {
             info!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} of {attempts} failed");
         }
     }
 
-    /// The round has failed: the tools go, and slow retries begin.
+    /// The round has failed: calls of its tools are told why, and slow retries begin.
     fn give_up(&mut self, reason: &str, status: Option<&str>, stderr: &[String]) {
         let attempts = self.course.used;
         if !self.course.told {
@@ -86,7 +102,7 @@ impl Server {
         }
         self.course.told = true;
         self.course.failed = true;
-        self.course.used = attempts.max(self.shared.options.retry.attempts);
+        self.course.used = attempts.max(self.shared.retry().attempts);
         let name = escape(&self.settings().name);
         let tail = block::stderr_tail(stderr, &self.shared.options.redactor);
         let details = std::iter::once(reason.to_owned()).chain(tail);
@@ -98,14 +114,12 @@ impl Server {
             (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
             (None, Connection::Http { .. }) => format!("its server '{name}' can not be reached"),
         };
-        self.shelf.clear(Some(&gone));
+        self.shelf.fail(&gone);
         self.link
             .down(gone, Some(details.collect::<Vec<_>>().join("\n")));
         self.board.update(|facts| {
             facts.state = ServerState::Failed;
             facts.settled = true;
-            facts.tools = 0;
-            facts.refused.clear();
         });
         self.answer(false);
     }

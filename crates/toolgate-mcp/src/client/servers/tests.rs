@@ -2,7 +2,9 @@
 
 mod apply;
 mod connecting;
+mod health;
 mod living;
+mod remembering;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -12,10 +14,12 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
-use toolgate_core::{FunctionTool, Tool, ToolDefinition, ToolError};
+use toolgate_core::{FunctionTool, Redactor, Source, Tool, ToolDefinition, ToolError};
 use tracing::subscriber::DefaultGuard;
 
+use super::super::catalogue::Catalogue;
 use super::super::connect::ConnectError;
+use super::super::health::ServerHealth;
 use super::super::peer::{Offer, Peer, Reached, Vitals};
 use super::super::scripted::{Does, Scripted};
 use super::super::session::Session;
@@ -28,6 +32,8 @@ use crate::{Connection, Era, Program, ServerState};
 enum Act {
     /// Fails after a while, with this on stderr.
     Fail(Duration, &'static str),
+    /// There is no such program.
+    Missing,
     /// Fails in a way that will not get better.
     Hopeless,
     /// Says nothing until patience ends.
@@ -54,8 +60,12 @@ struct Stage {
     links: Mutex<HashMap<String, Link>>,
     peers: Mutex<HashMap<String, Arc<Player>>>,
     patience: Mutex<Vec<Duration>>,
+    /// What the health tools of servers answer, by server.
+    health: Mutex<HashMap<String, Arc<health::Answers>>>,
     at_once: AtomicUsize,
     most_at_once: AtomicUsize,
+    /// How long the processes of a server take to be gone.
+    clearing: Mutex<Duration>,
 }
 
 /// One connected server.
@@ -67,6 +77,7 @@ struct Player {
     session: Arc<Session>,
     closed: AtomicBool,
     close_takes: Mutex<Duration>,
+    health: Arc<health::Answers>,
 }
 
 impl Reach for Stage {
@@ -103,6 +114,11 @@ impl Reach for Stage {
         })
     }
 
+    fn cleared<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
+        let clearing = *self.clearing.lock().unwrap();
+        Box::pin(sleep(clearing))
+    }
+
     fn vitals(&self, server: &str) -> Vitals {
         Vitals {
             polluted: 2,
@@ -123,6 +139,7 @@ impl Stage {
             reason: reason.to_owned(),
             stderr: stderr.lines().map(str::to_owned).collect(),
             hopeless,
+            not_started: false,
         };
         let life = match act {
             Act::Fail(after, stderr) => {
@@ -132,6 +149,12 @@ impl Stage {
                     stderr,
                     false,
                 ));
+            }
+            Act::Missing => {
+                return Err(ConnectError {
+                    not_started: true,
+                    ..refused("command 'a' was not found on the PATH", "", false)
+                });
             }
             Act::Hopeless => return Err(refused("the server wants a login (HTTP 401)", "", true)),
             Act::Hang => {
@@ -145,7 +168,11 @@ impl Stage {
             }
             Act::Die(after) => Some(after),
         };
-        let player = Arc::new(Player::new(name));
+        let mut player = Player::new(name);
+        if let Some(health) = self.health.lock().unwrap().get(name) {
+            player.health = Arc::clone(health);
+        }
+        let player = Arc::new(player);
         if let Some(life) = life {
             let player = Arc::clone(&player);
             tokio::spawn(async move {
@@ -192,6 +219,7 @@ impl Player {
             session,
             closed: AtomicBool::new(false),
             close_takes: Mutex::new(Duration::from_millis(100)),
+            health: Arc::default(),
         }
     }
 
@@ -201,7 +229,15 @@ impl Player {
             .iter()
             .map(|(name, text)| tool(name, text, Source::Mcp(self.server.clone())));
         Ok(Offer {
-            tools: tools.collect(),
+            tools: tools.chain(self.health.tool(&self.server)).collect(),
+            listed: self
+                .tools
+                .lock()
+                .unwrap()
+                .clone()?
+                .iter()
+                .map(definition)
+                .collect(),
             refused: Vec::new(),
         })
     }
@@ -222,6 +258,9 @@ impl Player {
 impl Peer for Player {
     fn era(&self) -> Era {
         Era::Legacy
+    }
+    fn revision(&self) -> Option<String> {
+        self.session.revision()
     }
     fn pid(&self) -> Option<u32> {
         Some(7)
@@ -250,6 +289,11 @@ fn exit(status: &str) -> End {
         status: status.to_owned(),
         stderr: vec!["Traceback".to_owned()],
     }
+}
+
+/// As a server lists it.
+fn definition((name, text): &(String, String)) -> serde_json::Value {
+    json!({ "name": name, "description": text, "inputSchema": { "type": "object" } })
 }
 
 fn tool(name: &str, description: &str, source: Source) -> Arc<dyn Tool> {

@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
-use toolgate_core::{CallContext, Progress, escape};
-use tracing::{debug, warn};
+use toolgate_core::{CallContext, Progress};
+use tracing::debug;
 
 use super::encode::line;
 use super::{COURTESY, Failure, Session};
+use crate::client::diagnostics::Noise;
 use crate::client::message::{Message, Outgoing, RpcError};
 use crate::client::transport::{End, Inbox, Lost, TransportError};
 
@@ -85,12 +86,11 @@ impl Session {
         let late = id
             .as_u64()
             .is_some_and(|id| self.waiting().abandoned.contains(&id));
-        if late {
-            debug!(server = %self.server, %id, "late answer dropped");
-        } else {
-            let id = escape(&id.to_string().chars().take(100).collect::<String>());
-            warn!(server = %self.server, %id, "answer to a question nobody asked, dropped");
-        }
+        let noise = match late {
+            true => Noise::LateAnswer,
+            false => Noise::UnknownAnswer,
+        };
+        self.diagnostics.ignored(noise, &id.to_string());
     }
 
     fn told(&self, method: &str, params: &Value) {
@@ -100,10 +100,7 @@ impl Session {
             "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
                 self.tools_changed.notify_one();
             }
-            _ => {
-                let method: String = method.chars().take(100).collect();
-                debug!(server = %self.server, method = %escape(&method), "notification ignored");
-            }
+            _ => self.diagnostics.ignored(Noise::Notification, method),
         }
     }
 
@@ -112,20 +109,22 @@ impl Session {
             .as_u64()
             .and_then(|id| self.waiting().requests.get(&id)?.call.clone());
         // Outside the lock: what listens may take its time.
-        if let Some(call) = call {
-            call.report(&Progress {
+        match call {
+            None => self
+                .diagnostics
+                .ignored(Noise::Progress, &params["progressToken"].to_string()),
+            Some(call) => call.report(&Progress {
                 done: params["progress"].as_f64().unwrap_or_default(),
                 total: params["total"].as_f64(),
                 message: params["message"].as_str().map(str::to_owned),
-            });
+            }),
         }
     }
 
     fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
         // Held until the answer is out: a server that asks without end and reads nothing waits for itself alone.
         let Ok(place) = Arc::clone(&self.open_questions).try_acquire_owned() else {
-            let method: String = method.chars().take(100).collect();
-            return debug!(server = %self.server, method = %escape(&method), "too many open questions: dropped");
+            return self.diagnostics.ignored(Noise::Request, &method);
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -164,6 +163,13 @@ impl Session {
         params: &Value,
         call: Option<&CallContext>,
     ) -> Result<Value, RpcError> {
+        match method {
+            "sampling/createMessage" => self.diagnostics.ignored(Noise::Sampling, method),
+            "elicitation/create" if self.questions.elicitor.is_none() => {
+                self.diagnostics.ignored(Noise::Elicitation, method);
+            }
+            _ => {}
+        }
         let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
         loop {
             match tokio::time::timeout(COURTESY, &mut answer).await {

@@ -1,7 +1,8 @@
 use serde_json::json;
-use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+use toolgate_core::{FunctionTool, Redactor, ToolCall, ToolError, ToolExecutor, ToolManager};
 
 use super::*;
+use crate::client::diagnostics::Diagnostics;
 use crate::client::message::{Message, Outgoing};
 use futures::future::BoxFuture;
 
@@ -41,7 +42,10 @@ impl Transport for Recorder {
 }
 
 fn connected(broken: bool) -> (Arc<Session>, Arc<Recorder>, Arc<dyn Inbox>) {
-    let session = Session::new("house", Arc::default());
+    let session = Session::new(
+        Diagnostics::new("house", Redactor::default()),
+        Arc::default(),
+    );
     let recorder = Arc::new(Recorder {
         broken,
         ..Recorder::default()
@@ -221,7 +225,10 @@ async fn a_storm_of_questions_is_bounded() {
         elicitor: Some(Arc::new(Asleep)),
         ..Questions::default()
     };
-    let session = Session::new("house", Arc::new(questions));
+    let session = Session::new(
+        Diagnostics::new("house", Redactor::default()),
+        Arc::new(questions),
+    );
     let recorder = Arc::new(Recorder::default());
     session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
     for id in 0..100 {

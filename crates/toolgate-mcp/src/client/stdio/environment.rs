@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use super::credentials::without_credentials;
 use crate::Program;
 
 /// Inherited by name.
@@ -26,8 +27,11 @@ const PASSED_FAMILIES: [&str; 6] = ["LC_", "XDG_", "NPM_CONFIG_", "npm_config_",
 /// Inherited in either case.
 const PROXIES: [&str; 4] = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 
-/// Keys to models, and to this program: never inherited, whatever else is.
-const KEYS: [&str; 22] = [
+/// Variables of this program, its token among them: never inherited, whatever else is.
+const OURS: &str = "TOOLGATE_";
+
+/// Keys to models: never inherited either.
+const KEYS: [&str; 21] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "AZURE_OPENAI_API_KEY",
@@ -48,7 +52,6 @@ const KEYS: [&str; 22] = [
     "OPENROUTER_API_KEY",
     "PERPLEXITY_API_KEY",
     "TOGETHER_API_KEY",
-    "TOOLGATE_TOKEN",
     "XAI_API_KEY",
 ];
 
@@ -61,12 +64,18 @@ pub(super) fn environment(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> BTreeMap<OsString, OsString> {
     let mut variables = BTreeMap::from([("PATH".into(), USUAL_PATH.into())]);
-    let inherited = ours.into_iter().filter(|(name, _)| {
-        name.to_str().map_or(program.inherit_env, |name| {
-            !KEYS.contains(&name) && (program.inherit_env || is_passed(name))
-        })
-    });
-    variables.extend(inherited);
+    let inherited = |(name, value): (OsString, OsString)| {
+        let value = match name.to_str() {
+            Some(name) if is_never_passed(name) => None,
+            Some(name) if program.inherit_env || is_passed(name) => {
+                without_credentials(name, value)
+            }
+            Some(_) => None,
+            None => program.inherit_env.then_some(value),
+        };
+        Some((name, value?))
+    };
+    variables.extend(ours.into_iter().filter_map(inherited));
     // Without it, Python writes in the encoding of the locale: a server started from a service would break on its first umlaut.
     variables.insert("PYTHONUTF8".into(), "1".into());
     let named = program.env.iter();
@@ -87,6 +96,10 @@ fn is_passed(name: &str) -> bool {
         || PASSED_FAMILIES
             .iter()
             .any(|family| name.starts_with(family))
+}
+
+fn is_never_passed(name: &str) -> bool {
+    name.starts_with(OURS) || KEYS.contains(&name)
 }
 
 #[cfg(test)]
@@ -177,6 +190,17 @@ mod tests {
                 vec!["OPENAI_API_KEY=named", usual, utf8],
             ),
             (
+                &[("PIP_INDEX_URL", "https://u:p@h.org/simple")],
+                &[("UV_PUBLISH_TOKEN", "named")],
+                false,
+                vec![
+                    usual,
+                    "PIP_INDEX_URL=https://h.org/simple",
+                    utf8,
+                    "UV_PUBLISH_TOKEN=named",
+                ],
+            ),
+            (
                 &[("PYTHONUTF8", "0")],
                 &[("PYTHONUTF8", "0")],
                 true,
@@ -193,7 +217,13 @@ mod tests {
 
     #[test]
     fn no_key_is_ever_inherited() {
-        for key in KEYS {
+        let credentials = [
+            "TOOLGATE_TOKEN",
+            "UV_PUBLISH_TOKEN",
+            "NPM_CONFIG__AUTH",
+            "NPM_TOKEN",
+        ];
+        for key in KEYS.into_iter().chain(credentials) {
             for inherit in [false, true] {
                 let variables = of(&[(key, "k")], &[], inherit);
                 assert!(!variables.concat().contains(key), "{key} {inherit}");

@@ -7,34 +7,66 @@ use rustix::process::{Pid, Signal};
 use tokio::time::Instant;
 
 use super::guard::Guard;
-use super::processes::Family;
+use super::processes::{Ending, Family};
 use super::table;
 
 /// How long processes are waited for between looks at them: soon at first, then less often.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
+/// How often processes are looked for and killed where nothing can wait for them.
+const PASSES: usize = 5;
+
 /// A process group of our own making, and whatever left it.
 pub(super) struct Group {
     leader: Pid,
     family: Family,
     guard: Guard,
+    /// It may be downloading what it will run.
+    installing: AtomicBool,
+    /// It was asked to end.
+    asked: AtomicBool,
     /// Nothing is left of it: its number may be given to others, and must not be used any more.
     gone: AtomicBool,
 }
 
 impl Group {
     /// The guard is told, so that the group ends with this program.
-    pub(super) fn new(leader: Pid, marker: String, guard: Guard) -> Self {
-        guard.add(leader);
+    pub(super) fn new(leader: Pid, marker: String, guard: Guard, installing: bool) -> Self {
+        guard.add(leader, installing.then_some(marker.as_str()));
         Self {
             leader,
             family: Family {
                 groups: vec![leader],
                 marker: Some(marker),
+                except: Vec::new(),
             },
             guard,
+            installing: AtomicBool::new(installing),
+            asked: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+        }
+    }
+
+    /// What it had to download is there.
+    pub(super) fn installed(&self) {
+        if self.installing.swap(false, Ordering::AcqRel) && !self.is_gone() {
+            self.guard.add(self.leader, None);
+        }
+    }
+
+    /// How it has to be ended.
+    pub(super) fn ending(&self) -> Ending {
+        match self.installing.load(Ordering::Acquire) {
+            true => Ending::INSTALLING,
+            false => Ending::USUAL,
+        }
+    }
+
+    /// Asks all processes that are left to end, once.
+    pub(super) async fn ask(&self) {
+        if let Some(signal) = self.asking() {
+            self.signal(signal).await;
         }
     }
 
@@ -46,25 +78,48 @@ impl Group {
         }
     }
 
-    /// Ends whatever outlives the leader: asked for `grace`, then forced.
-    pub(super) async fn sweep(&self, grace: Duration) {
+    /// Ends whatever outlives the leader: asked, then forced.
+    pub(super) async fn sweep(&self) {
         /// How long killed processes are waited for. A process in the middle of a system call takes its time.
         const DYING: Duration = Duration::from_secs(1);
         if self.ended_within(Duration::ZERO).await {
             return;
         }
-        self.signal(Signal::TERM).await;
-        if !self.ended_within(grace).await {
+        self.ask().await;
+        if !self.ended_within(self.ending().asked).await {
             self.signal(Signal::KILL).await;
             self.ended_within(DYING).await;
         }
     }
 
-    /// Ends everything at once, without a runtime.
-    pub(super) fn kill(&self) {
-        if !self.is_gone() {
-            self.family.signal(Signal::KILL);
+    /// Ends everything at once, without a runtime. What may be in the middle of a download is only asked to end: the guard,
+    /// which outlives this program, waits for it.
+    pub(super) fn end_now(&self) {
+        if self.is_gone() {
+            return;
         }
+        if self.ending() == Ending::USUAL {
+            // A process that forks while the table is read has a child that was not in it.
+            for _ in 0..PASSES {
+                self.family.signal(Signal::KILL);
+                if !self.family.lives() {
+                    break;
+                }
+            }
+        } else if let Some(signal) = self.asking() {
+            self.family.signal(signal);
+        }
+    }
+
+    /// The signal to ask with, the first time. The guard is told first: should this program end now, a second signal would do
+    /// more harm than none.
+    fn asking(&self) -> Option<Signal> {
+        let ending = self.ending();
+        let is_first = !self.asked.swap(true, Ordering::AcqRel);
+        if is_first && ending == Ending::INSTALLING {
+            self.guard.asked(self.leader);
+        }
+        ending.signal.filter(|_| is_first)
     }
 
     /// The memory that the group holds, in bytes.
@@ -108,7 +163,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        self.end_now();
     }
 }
 

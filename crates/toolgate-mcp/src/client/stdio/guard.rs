@@ -4,7 +4,7 @@
 //! groups it was told of, and everything that carries the marker. A signal at the death of the parent would not do: it follows
 //! the thread that started the child, and grandchildren never get it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -15,18 +15,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::processes::Family;
+use super::processes::{Ending, Family};
 
 const MISSING: &str =
     "the guard of the MCP servers cannot be started: they may outlive this program if it is killed";
-
-/// How long servers may take to end by themselves.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// The word that a program should know as "be the watcher", and call [`run`] for.
 pub const WORD: &str = "guard-of-mcp-servers";
@@ -49,7 +47,16 @@ struct State {
     watcher: Option<Child>,
     /// It could not be started, and that was said.
     missing: bool,
-    groups: BTreeSet<i32>,
+    /// With what is known of those that may be in the middle of a download.
+    groups: BTreeMap<i32, Option<Installing>>,
+}
+
+/// A group that may be in the middle of a download.
+#[derive(Debug, Clone, PartialEq)]
+struct Installing {
+    marker: String,
+    /// It was asked to end, and must not be asked again.
+    asked: bool,
 }
 
 impl Guard {
@@ -83,11 +90,29 @@ impl Guard {
         format!("{}.{number}.", self.0.token)
     }
 
-    pub(super) fn add(&self, group: Pid) {
+    /// One more group, or one that is known otherwise; with its marker if it may be in the middle of a download.
+    pub(super) fn add(&self, group: Pid, installing: Option<&str>) {
         let number = group.as_raw_nonzero().get();
+        let installing = installing.map(|marker| Installing {
+            marker: marker.to_owned(),
+            asked: false,
+        });
         self.0.tell(|state| {
-            state.groups.insert(number);
-            format!("+{number}\n")
+            let line = added(number, installing.as_ref());
+            state.groups.insert(number, installing);
+            line
+        });
+    }
+
+    /// A group in the middle of a download was asked to end.
+    pub(super) fn asked(&self, group: Pid) {
+        let number = group.as_raw_nonzero().get();
+        self.0.tell(|state| match state.groups.get_mut(&number) {
+            Some(Some(installing)) => {
+                installing.asked = true;
+                added(number, Some(installing))
+            }
+            _ => String::new(),
         });
     }
 
@@ -121,8 +146,8 @@ impl Inner {
             let _status = dead.wait();
         }
         let mut all = format!("={}\n", self.token);
-        for group in &state.groups {
-            all.push_str(&format!("+{group}\n"));
+        for (group, installing) in &state.groups {
+            all.push_str(&added(*group, installing.as_ref()));
         }
         match start(program, args, &all) {
             Ok(watcher) => {
@@ -135,6 +160,18 @@ impl Inner {
                 tracing::warn!(%error, "{MISSING}");
             }
         }
+    }
+}
+
+/// `+GROUP`, `+GROUP MARKER` in the middle of a download, `+GROUP MARKER asked` once it was asked to end.
+fn added(group: i32, installing: Option<&Installing>) -> String {
+    match installing {
+        Some(Installing {
+            marker,
+            asked: true,
+        }) => format!("+{group} {marker} asked\n"),
+        Some(Installing { marker, .. }) => format!("+{group} {marker}\n"),
+        None => format!("+{group}\n"),
     }
 }
 
@@ -183,47 +220,89 @@ pub fn run() -> io::Result<()> {
             signal(SignalKind::quit())?,
         ];
         let pipe = io::stdin().as_fd().try_clone_to_owned()?;
-        let family = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
-        end(family).await;
+        let families = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
+        let ends = families.into_iter().map(|(family, how)| end(family, how));
+        join_all(ends).await;
         Ok(())
     })
 }
 
-/// Reads until the pipe ends: what is to be ended then.
-async fn listen(pipe: impl AsyncRead + Unpin) -> Family {
+/// Reads until the pipe ends: what is to be ended then, and how.
+async fn listen(pipe: impl AsyncRead + Unpin) -> Vec<(Family, Ending)> {
     let mut lines = BufReader::new(pipe).lines();
-    let mut groups = BTreeSet::new();
-    let mut marker = None;
+    let mut groups = BTreeMap::new();
+    let mut usual = Family::default();
     while let Ok(Some(line)) = lines.next_line().await {
         match line.split_at_checked(1) {
-            Some(("=", token)) => marker = Some(format!("{token}.")),
-            Some(("+", group)) => groups.extend(group.parse::<i32>()),
+            Some(("=", token)) => usual.marker = Some(format!("{token}.")),
+            Some(("+", added)) => {
+                let mut words = added.split(' ');
+                let group = words.next().unwrap_or_default().parse::<i32>();
+                let installing = words.next().map(|marker| Installing {
+                    marker: marker.to_owned(),
+                    asked: words.next().is_some(),
+                });
+                groups.extend(group.map(|group| (group, installing)));
+            }
             Some(("-", group)) => {
                 group.parse::<i32>().map(|group| groups.remove(&group)).ok();
             }
             _ => {}
         }
     }
-    Family {
-        groups: groups.into_iter().filter_map(Pid::from_raw).collect(),
-        marker,
+    apart(groups, usual)
+}
+
+/// Those in the middle of a download each for itself, and everybody else together.
+fn apart(groups: BTreeMap<i32, Option<Installing>>, mut usual: Family) -> Vec<(Family, Ending)> {
+    let mut families = Vec::new();
+    for (group, installing) in groups {
+        let Some(group) = Pid::from_raw(group) else {
+            continue;
+        };
+        match installing {
+            Some(Installing { marker, asked }) => {
+                usual.except.push(marker.clone());
+                let family = Family {
+                    groups: vec![group],
+                    marker: Some(marker),
+                    except: Vec::new(),
+                };
+                let how = match asked {
+                    true => Ending::CLEANING_UP,
+                    false => Ending::INSTALLING,
+                };
+                families.push((family, how));
+            }
+            None => usual.groups.push(group),
+        }
+    }
+    families.push((usual, Ending::USUAL));
+    families
+}
+
+/// Their input ended with the program. Waits for what comes of that, asks once, then forces.
+async fn end(family: Family, how: Ending) {
+    if ended_within(&family, how.closed).await {
+        return;
+    }
+    if let Some(signal) = how.signal {
+        family.signal(signal);
+    }
+    if !ended_within(&family, how.asked).await {
+        family.signal(Signal::KILL);
     }
 }
 
-/// Asks once, then forces.
-async fn end(family: Family) {
-    if !family.lives() {
-        return;
-    }
-    family.signal(Signal::TERM);
-    let end = tokio::time::Instant::now() + GRACE;
+async fn ended_within(family: &Family, limit: Duration) -> bool {
+    let end = tokio::time::Instant::now() + limit;
     while family.lives() {
         if tokio::time::Instant::now() >= end {
-            family.signal(Signal::KILL);
-            return;
+            return false;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    true
 }
 
 #[cfg(test)]

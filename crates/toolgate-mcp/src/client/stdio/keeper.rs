@@ -13,12 +13,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_core::Redactor;
 
 use super::group::Group;
+use super::processes::{Ending, PATIENCE};
 use super::stderr::Ring;
 use super::stdin::Stdin;
 use crate::client::transport::{End, Inbox};
 
-/// How long a server that is asked to end may take, before it is asked with more force.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long what a dead server has said may take to be read: a process that outlives it may hold the pipe for ever.
 const DRAINING: Duration = Duration::from_millis(200);
 /// How long after closing a pipe a server may take to exit, to be counted as one that has.
@@ -60,8 +59,14 @@ impl Keeper {
             Event::ClosedStdin => self.exit_or("closed its stdin").await,
             Event::Stop => self.stop().await,
             Event::TooMuchMemory(limit) => {
-                self.group.signal(Signal::KILL).await;
-                self.exit_within(PATIENCE).await;
+                // A package manager in the middle of a download has to clean up, whatever it takes.
+                match self.group.ending() == Ending::INSTALLING {
+                    true => drop(self.stop().await),
+                    false => {
+                        self.group.signal(Signal::KILL).await;
+                        self.exit_within(PATIENCE).await;
+                    }
+                }
                 Some(format!("killed: memory limit ({} MiB)", limit / MIB))
             }
         };
@@ -69,7 +74,7 @@ impl Keeper {
         if self.child.id().is_some() {
             self.stop().await;
         }
-        self.group.sweep(PATIENCE).await;
+        self.group.sweep().await;
         self.stderr.abort.abort();
     }
 
@@ -98,13 +103,16 @@ impl Keeper {
     /// Ends the server, with more and more force.
     async fn stop(&mut self) -> Option<String> {
         self.stdin.close().await;
-        for signal in [Signal::TERM, Signal::KILL] {
-            let exit = self.exit_within(PATIENCE).await;
-            if exit.is_some() {
-                return exit;
-            }
-            self.group.signal(signal).await;
+        let exit = self.exit_within(self.group.ending().closed).await;
+        if exit.is_some() {
+            return exit;
         }
+        self.group.ask().await;
+        let exit = self.exit_within(self.group.ending().asked).await;
+        if exit.is_some() {
+            return exit;
+        }
+        self.group.signal(Signal::KILL).await;
         self.exit_within(PATIENCE).await
     }
 
@@ -123,6 +131,13 @@ impl Keeper {
             status: status.unwrap_or_else(|| "cannot be killed".to_owned()),
             stderr: self.tail.tail(&self.redactor),
         });
+    }
+}
+
+/// A runtime that is shut down drops its tasks: nobody is left to wait for an orderly end.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.group.end_now();
     }
 }
 
@@ -188,6 +203,12 @@ fn meaning(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mc6_an_end_is_told_within_a_second_whatever_it_waits_for() {
+        // A pipe that closes before the exit, then the rest of stdout and stderr; `a8_…` has processes that hold them.
+        assert!(EXITING + DRAINING < Duration::from_secs(1));
+    }
 
     #[test]
     fn an_exit_is_said_in_words() {

@@ -11,6 +11,7 @@
 //! ```
 
 mod command;
+mod credentials;
 mod environment;
 mod group;
 pub mod guard;
@@ -26,6 +27,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::Stdio as Pipe;
 use std::sync::{Arc, Once};
 
@@ -41,6 +44,7 @@ use self::guard::Guard;
 use self::keeper::{Keeper, Reading};
 use self::stdin::Stdin;
 use self::stdout::Stdout;
+use super::chain;
 use super::diagnostics::Diagnostics;
 use super::message::Outgoing;
 use super::transport::{Inbox, Transport, TransportError};
@@ -53,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     /// The largest message that is read from a server, in bytes.
     pub(crate) max_message: usize,
+    /// The Toolgates that a server stands below, for one that is a Toolgate itself.
+    pub(crate) chain: String,
 }
 
 /// The largest message unless told otherwise.
@@ -61,7 +67,7 @@ pub(crate) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// What whoever started this program has left open in it is for nobody else. Our own files are never passed on anyway.
 static KEEP_TO_OURSELVES: Once = Once::new();
 
-/// A running server. Dropping it kills all of its processes at once; [`close`](Transport::close) lets them end by themselves.
+/// A running server. Dropping it begins its end as [`close`](Transport::close) does; without a runtime its processes are killed.
 pub(crate) struct Stdio {
     stdin: Arc<Stdin>,
     group: Arc<Group>,
@@ -72,7 +78,8 @@ pub(crate) struct Stdio {
 }
 
 impl Stdio {
-    /// Starts the server. What it says goes to `inbox`, and [`Inbox::closed`] is called once, however it ends.
+    /// Starts the server. What it says goes to `inbox`, and [`Inbox::closed`] is called once, however it ends. With `installing`
+    /// it may have to download what it runs, and is given time to clean up until it is [`installed`](Self::installed).
     ///
     /// Must be called inside of a runtime.
     pub(crate) fn start(
@@ -81,15 +88,16 @@ impl Stdio {
         shared: &Shared,
         diagnostics: Arc<Diagnostics>,
         inbox: Arc<dyn Inbox>,
+        installing: bool,
     ) -> Result<Arc<Self>, StartError> {
         KEEP_TO_OURSELVES.call_once(|| close_fds::set_fds_cloexec(3, &[]));
         let marker = shared.guard.marker();
-        let mut child = spawn(program, &marker)?;
+        let mut child = spawn(program, &marker, &shared.chain)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
             return Err(StartError("the command ended at once".to_owned()));
         };
         // From here on, dropping the group kills what was started.
-        let group = Arc::new(Group::new(leader, marker, shared.guard.clone()));
+        let group = Arc::new(Group::new(leader, marker, shared.guard.clone(), installing));
         let (stdin, stdout, stderr) = pipes(&mut child)?;
         let stdin = Arc::new(Stdin::new(&settings.name, stdin));
         let ring = diagnostics.started();
@@ -126,6 +134,16 @@ impl Stdio {
     pub(crate) fn pid(&self) -> u32 {
         self.group.leader().as_raw_nonzero().get().unsigned_abs()
     }
+
+    /// It has connected, so whatever it had to download is there.
+    pub(crate) fn installed(&self) {
+        self.group.installed();
+    }
+
+    /// Cancelled once nothing is left of it.
+    pub(crate) fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
 }
 
 impl Transport for Stdio {
@@ -142,12 +160,21 @@ impl Transport for Stdio {
 impl Drop for Stdio {
     fn drop(&mut self) {
         self.stop.cancel();
-        self.group.kill();
     }
 }
 
-fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
-    let variables = environment::environment(program, std::env::vars_os());
+/// The environment that a program gets.
+pub(crate) fn variables(program: &Program) -> BTreeMap<OsString, OsString> {
+    environment::environment(program, std::env::vars_os())
+}
+
+/// Looks for the file that would be started.
+pub(crate) fn find(program: &Program) -> Result<(), StartError> {
+    command::find(program, environment::path(&variables(program))).map(drop)
+}
+
+fn spawn(program: &Program, marker: &str, chain: &str) -> Result<Child, StartError> {
+    let variables = variables(program);
     let path = environment::path(&variables);
     let found = command::find(program, path)?;
     Command::new(&found.file)
@@ -155,6 +182,7 @@ fn spawn(program: &Program, marker: &str) -> Result<Child, StartError> {
         .env_clear()
         .envs(&variables)
         .env(processes::MARKER, marker)
+        .env(chain::VARIABLE, chain)
         .current_dir(&found.cwd)
         .process_group(0)
         .stdin(Pipe::piped())

@@ -10,12 +10,20 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 const ENVIRONMENT: u64 = 4 * 1024 * 1024;
 
 /// A hold on a process that stays with it: its number could be given to another.
-pub(super) struct Handle(OwnedFd);
+pub(super) struct Handle {
+    process: OwnedFd,
+    group: Option<Pid>,
+}
 
 impl Handle {
     pub(super) fn signal(&self, signal: Signal) {
         // Gone already is as good as reached.
-        let _gone = pidfd_send_signal(&self.0, signal);
+        let _gone = pidfd_send_signal(&self.process, signal);
+    }
+
+    /// True if a signal to one of these groups reaches it.
+    pub(super) fn is_in(&self, groups: &[Pid]) -> bool {
+        self.group.is_some_and(|group| groups.contains(&group))
     }
 }
 
@@ -30,14 +38,22 @@ pub(super) fn memory(group: Pid) -> u64 {
     members.map(|process| resident(process.pid)).sum()
 }
 
-/// The processes in whose environment a variable begins like this. This process is not among them.
-pub(super) fn carrying(variable: &str) -> Vec<Handle> {
+/// The processes in whose environment an entry begins like this, and none like one of `except`. This process is not among them.
+pub(super) fn carrying(entry: &str, except: &[String]) -> Vec<Handle> {
     let own = getpid();
     let others = all().filter(|process| !process.zombie && process.pid != own);
     let carriers = others.filter_map(|process| {
         // First the handle, then the look: so both are about the same process, or the handle is of one that is gone.
-        let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
-        environment_has(process.pid, variable.as_bytes()).then_some(Handle(handle))
+        let handle = Handle {
+            process: pidfd_open(process.pid, PidfdFlags::empty()).ok()?,
+            group: process.group,
+        };
+        let environment = environment(process.pid);
+        let has = |wanted: &str| {
+            let mut entries = environment.split(|byte| *byte == 0);
+            entries.any(|entry| entry.starts_with(wanted.as_bytes()))
+        };
+        (has(entry) && !except.iter().any(|other| has(other))).then_some(handle)
     });
     carriers.collect()
 }
@@ -79,16 +95,13 @@ fn resident(pid: Pid) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-fn environment_has(pid: Pid, variable: &[u8]) -> bool {
-    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
-        return false;
-    };
+fn environment(pid: Pid) -> Vec<u8> {
     let mut environment = Vec::new();
-    // What was read before an error is searched all the same.
-    let _read = file.take(ENVIRONMENT).read_to_end(&mut environment);
+    if let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) {
+        // What was read before an error is searched all the same.
+        let _read = file.take(ENVIRONMENT).read_to_end(&mut environment);
+    }
     environment
-        .split(|byte| *byte == 0)
-        .any(|entry| entry.starts_with(variable))
 }
 
 #[cfg(test)]

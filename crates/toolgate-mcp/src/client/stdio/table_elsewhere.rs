@@ -9,6 +9,10 @@ impl Handle {
     pub(super) fn signal(&self, _signal: Signal) {
         match *self {}
     }
+
+    pub(super) fn is_in(&self, _groups: &[Pid]) -> bool {
+        match *self {}
+    }
 }
 
 /// Whether those that are left are dead and only wait to be collected cannot be seen.
@@ -22,6 +26,6 @@ pub(super) fn memory(_group: Pid) -> u64 {
 }
 
 /// Nobody is found.
-pub(super) fn carrying(_variable: &str) -> Vec<Handle> {
+pub(super) fn carrying(_entry: &str, _except: &[String]) -> Vec<Handle> {
     Vec::new()
 }

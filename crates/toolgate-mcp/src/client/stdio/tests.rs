@@ -56,6 +56,7 @@ impl Server {
 
     fn start(program: &Program, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
         let shared = Shared {
+            chain: String::new(),
             guard: Guard::none(),
             max_message: 1024 * 1024,
         };
@@ -69,6 +70,7 @@ impl Server {
             &shared,
             Arc::clone(&diagnostics),
             Arc::new(Channel(sender)),
+            settings.is_package_runner(),
         );
         Self {
             stdio: stdio.unwrap(),

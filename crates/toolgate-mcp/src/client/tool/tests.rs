@@ -24,6 +24,16 @@ fn entry(name: &str, more: &Value) -> Value {
     entry
 }
 
+#[tokio::test]
+async fn a_name_twice_in_a_list_is_remembered_once_as_it_was_last() {
+    let twice = |text: &str| entry("twice", &json!({ "description": text }));
+    let listed = vec![twice("one"), entry("once", &json!({})), twice("two")];
+    let taken = take(listed.clone(), &settings(), &Link::new()).await;
+    assert_eq!(taken.listed, [listed[2].clone(), listed[1].clone()]);
+    assert_eq!(taken.tools.len(), 2);
+    assert_eq!(taken.tools[0].definition().description(), "two");
+}
+
 /// A call of the tool `t` of a server that acts by `script`.
 async fn call(
     more: &Value,
@@ -247,6 +257,42 @@ fn once(error: fn() -> TransportError) -> impl Fn(&Value) -> Does + Send + Sync 
     move |_| match calls.fetch_add(1, Ordering::Relaxed) {
         0 => Does::Fails(error()),
         _ => Does::Answers(json!({ "content": [] })),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mc6_the_end_of_a_server_fails_its_calls_at_that_moment() {
+    let (session, server) = Scripted::session(|_, _| Does::Nothing);
+    let link = Link::new();
+    link.up(session);
+    let manager = Arc::new(ToolManager::new());
+    let tools = take(vec![entry("t", &json!({}))], &settings(), &link).await;
+    manager.replace(
+        &Source::Mcp("house".to_owned()),
+        Rank::Server(0),
+        tools.tools,
+    );
+    let executor = ToolExecutor::new(manager);
+    let started = tokio::time::Instant::now();
+    let calls = (0..50).map(|_| executor.execute(ToolCall::new("t", json!({}))));
+    let dying = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        server.die();
+    };
+    let (outcomes, ()) = tokio::join!(futures::future::join_all(calls), dying);
+    // Time stands still but for the sleep: anything that waited on its own would show.
+    assert!(
+        started.elapsed().as_millis() < 310,
+        "{:?}",
+        started.elapsed()
+    );
+    for outcome in outcomes {
+        let envelope = outcome.to_envelope();
+        assert_eq!(
+            envelope["error"],
+            "MCP server 'house' stopped during the call (exit status 3)"
+        );
+        assert_eq!(envelope["error_kind"], "unavailable");
     }
 }
 

@@ -109,13 +109,11 @@ struct Shared {
     listening: Arc<AtomicUsize>,
     /// Bytes kept for clients that may come back for them.
     kept: Arc<AtomicUsize>,
-    longest: usize,
 }
 
 impl McpServer {
     /// Serves over HTTP, with sessions of its own.
     pub fn http(&self, options: HttpOptions) -> McpHttp {
-        let limits = self.catalogue.executor.limits();
         McpHttp {
             shared: Arc::new(Shared {
                 sessions: Arc::new(Sessions::new(&options)),
@@ -124,7 +122,6 @@ impl McpServer {
                 calls: TaskTracker::new(),
                 listening: Arc::default(),
                 kept: Arc::default(),
-                longest: limits.max_arguments.saturating_add(ROOM),
             }),
             server: self.clone(),
         }
@@ -144,7 +141,7 @@ impl McpHttp {
     /// Answers one request. `owner` is whoever asks, as a number; a session is found by its owner only.
     ///
     /// Dropping the future or the body of the response tells that the client is gone.
-    pub async fn handle<B: Body<Data = Bytes>>(
+    pub async fn handle<B: Body<Data = Bytes, Error: std::fmt::Display>>(
         &self,
         request: Request<B>,
         owner: u64,
@@ -191,7 +188,7 @@ impl McpHttp {
         drop(tokio::time::timeout(GRACE, calls.wait()).await);
     }
 
-    async fn read<B: Body<Data = Bytes>>(
+    async fn read<B: Body<Data = Bytes, Error: std::fmt::Display>>(
         &self,
         headers: &HeaderMap,
         body: B,
@@ -205,15 +202,21 @@ impl McpHttp {
             let text = "Unsupported Media Type: the Content-Type is application/json";
             return Err(Refusal::of_http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
         }
-        match body::read(body, self.shared.longest).await {
+        let limits = &self.server.catalogue.executor.rules().limits;
+        let longest = limits.max_arguments.saturating_add(ROOM);
+        match body::read(body, longest).await {
             Ok(message) => Ok((accepts, message)),
             Err(Unread::TooLarge) => {
                 let mut refusal = Refusal::of_http(StatusCode::PAYLOAD_TOO_LARGE, "");
-                let text = format!("the message is longer than {} bytes", self.shared.longest);
+                let text = format!("the message is longer than {longest} bytes");
                 refusal.error.message = text.into();
                 Err(refusal)
             }
-            Err(Unread::Broken) => Err(Refusal::bad_request("the message broke off")),
+            Err(Unread::Broken(reason)) => {
+                let reason = toolgate_core::escape(&reason);
+                let text = format!("the message could not be read: {reason}");
+                Err(Refusal::bad_request(text))
+            }
         }
     }
 

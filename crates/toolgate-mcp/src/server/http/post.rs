@@ -25,7 +25,14 @@ impl McpHttp {
         message: &[u8],
         owner: u64,
     ) -> Response<HttpBody> {
-        match request::read(message) {
+        let max_values = self
+            .server
+            .catalogue
+            .executor
+            .rules()
+            .limits
+            .max_message_values();
+        match request::read(message, max_values) {
             Incoming::Call { id, mut call } => {
                 let asked = ("tools/call", Some(&*call.name));
                 let watched = self

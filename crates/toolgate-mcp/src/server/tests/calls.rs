@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::super::Readiness;
 use super::*;
 
 #[tokio::test]
@@ -186,4 +187,47 @@ async fn too_many_calls_at_once_are_refused_and_the_rest_answered() {
         }
     }
     assert_eq!(refused, 76);
+}
+
+/// Servers that have never been seen, of which one says nothing: no name but those that are there is ever decided.
+struct MuteServer;
+
+impl Readiness for MuteServer {
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn ready_for<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mc5_an_early_call_by_a_legal_name_is_woken_when_its_tool_is_there() {
+    for (asked, answered_after) in [
+        ("get_weather_90c99821", 2),
+        ("get weather", 2),
+        ("nothing", 30),
+    ] {
+        let manager = manager();
+        let server = server(&manager);
+        server.wait_for(MuteServer);
+        let mut client = Client::new(server);
+        client.initialize("2025-11-25").await;
+        let started = tokio::time::Instant::now();
+        let coming = async {
+            for (after, name) in [(1, "other tool"), (1, "get weather")] {
+                tokio::time::sleep(Duration::from_secs(after)).await;
+                manager.add(tool(name, |_, context| {
+                    let name = context.tool_name().to_owned();
+                    Box::pin(async { Ok(ToolOutput::text(name)) })
+                }));
+            }
+        };
+        let (answer, ()) = tokio::join!(client.call(asked, json!({})), coming);
+        assert_eq!(started.elapsed().as_secs(), answered_after, "{asked}");
+        if asked != "nothing" {
+            assert_eq!(answer["content"][0]["text"], "get weather", "{answer}");
+        }
+    }
 }

@@ -33,20 +33,117 @@ async fn tools_are_listed_as_they_are() {
             .unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("")) }),
     };
-    manager.add(tool("a/b:c", json!({ "type": "object", "title": "O" })));
+    manager.add(tool("a-b_c", json!({ "type": "object", "title": "O" })));
     manager.add(tool("list", json!({ "type": "array" })));
     let mut client = Client::legacy(&Arc::new(manager)).await;
     let hints = json!({ "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true });
     let listed = client.ask("tools/list", json!({})).await;
     let expected = json!([
         {
-            "name": "a/b:c", "title": "It", "description": "Does it", "inputSchema": schema,
+            "name": "a-b_c", "title": "It", "description": "Does it", "inputSchema": schema,
             "outputSchema": { "type": "object", "title": "O" }, "annotations": hints,
         },
         { "name": "list", "title": "It", "description": "Does it", "inputSchema": schema, "annotations": hints },
     ]);
     // As text: the order of keys is part of it.
     assert_eq!(listed["result"]["tools"].to_string(), expected.to_string());
+}
+
+#[tokio::test]
+async fn f19_hidden_characters_in_texts_are_not_passed_on() {
+    // ESC, C1, bidi, zero width and a Unicode tag.
+    const HIDDEN: &str = "\u{1b}\u{9b}\u{202e}\u{200b}\u{e0041}";
+    let hidden = |text: &str| format!("{text}{HIDDEN}");
+    let (exact, manager) = (hidden("c"), ToolManager::new());
+    let schema = json!({
+        "type": "object",
+        "title": hidden("T"),
+        "properties": { "description": { "description": hidden("D"), "default": hidden("d"), "enum": [exact] } },
+    });
+    let definition = ToolDefinition::builder("list", hidden("Lists\nall"), schema);
+    manager.add(Worker {
+        definition: definition.title(hidden("List")).build().unwrap(),
+        work: |_, _| Box::pin(async { Ok(ToolOutput::text("")) }),
+    });
+    let mut client = Client::legacy(&Arc::new(manager)).await;
+    let listed = client.ask("tools/list", json!({})).await;
+    let expected = json!([{
+        "name": "list", "title": "List", "description": "Lists\nall",
+        "inputSchema": {
+            "type": "object",
+            "title": "T",
+            "properties": { "description": { "description": "D", "default": "d", "enum": [exact] } },
+        },
+    }]);
+    assert_eq!(listed["result"]["tools"], expected);
+}
+
+#[tokio::test]
+async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back() {
+    let long = "x".repeat(300);
+    let odd = [
+        "get weather",
+        "get_weather",
+        "docs.create",
+        "größe",
+        "日本",
+        "a/b:c",
+        "un\u{200b}lock",
+        &*long,
+    ];
+    let tools = odd.map(|name| {
+        let definition = ToolDefinition::builder(name, "…", json!({ "type": "object" }))
+            .source(Source::Mcp("odd".to_owned()));
+        let definition = definition.build().unwrap();
+        Arc::new(Worker {
+            definition,
+            work: |_, context| {
+                let name = context.tool_name().to_owned();
+                Box::pin(async move { Ok(ToolOutput::text(name)) })
+            },
+        }) as Arc<dyn Tool>
+    });
+    let manager = Arc::new(ToolManager::new());
+    let source = Source::Mcp("odd".to_owned());
+    manager.replace(&source, Rank::Server(0), tools.to_vec());
+    let mut client = Client::legacy(&manager).await;
+    let listed = client.ask("tools/list", json!({})).await;
+    let listed = listed["result"]["tools"].as_array().unwrap().clone();
+    let mut unique = std::collections::HashSet::new();
+    let here: Vec<String> = manager
+        .tools()
+        .iter()
+        .map(|tool| tool.definition().name().to_owned())
+        .collect();
+    for (tool, here) in listed.iter().zip(&here) {
+        let name = tool["name"].as_str().unwrap();
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(
+            (1..=64).contains(&name.len()) && name.chars().all(legal),
+            "{name}"
+        );
+        assert!(unique.insert(name.to_owned()), "{name} twice");
+        // A person sees what it is called.
+        let title = (name != here).then_some(here.as_str());
+        assert_eq!(tool["title"].as_str(), title);
+        for asked in [name, here] {
+            let answer = client.call(asked, json!({})).await;
+            assert_eq!(answer["content"][0]["text"], *here, "{asked}");
+        }
+    }
+    assert_eq!(listed.len(), odd.len());
+    assert_eq!(listed[1]["name"], "get_weather");
+    assert!(
+        listed[0]["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("get_weather_")
+    );
+    // What a client remembers never becomes the name of another tool.
+    let remembered = listed[0]["name"].as_str().unwrap();
+    manager.replace(&source, Rank::Server(0), vec![tools[1].clone()]);
+    let answer = client.call(remembered, json!({})).await;
+    assert_eq!(answer["isError"], true, "{answer}");
 }
 
 #[tokio::test]
@@ -66,9 +163,7 @@ async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
     assert_eq!(names(&listed), ["echo", "house__echo", "lamp"]);
     for hidden in ["lock", "house__lock", "number", "fail", "nope"] {
         let answer = client.ask("tools/call", json!({ "name": hidden })).await;
-        let text = format!(
-            "Tool '{hidden}' not found. Unknown tool: '{hidden}'. Available tools: echo, house__echo, lamp"
-        );
+        let text = format!("Tool '{hidden}' not found. Available tools: echo, house__echo, lamp");
         let result = &answer["result"];
         assert_eq!(
             (&result["isError"], &result["content"][0]["text"]),
@@ -140,4 +235,26 @@ async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
         "{rest:?}"
     );
     assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_that_a_new_policy_hides_or_shows_are_a_change_of_the_list() {
+    let manager = manager();
+    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let mut client = Client::new(McpServer::new(
+        executor.clone(),
+        ServeOptions::new("test", "1"),
+    ));
+    client.initialize("2025-11-25").await;
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    client.send(initialized).await;
+    client.ask("ping", json!({})).await;
+    let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    for (policy, is_there) in [(json!({ "deny": ["echo"] }), false), (json!({}), true)] {
+        let policy: Policy = serde_json::from_value(policy).unwrap();
+        executor.set_rules(toolgate_core::Limits::default(), policy);
+        assert_eq!(client.next().await, changed);
+        let listed = client.ask("tools/list", json!({})).await;
+        assert_eq!(names(&listed).contains(&"echo"), is_there);
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use toolgate_core::Normalize;
 
 use super::*;
-use crate::EraChoice;
+use crate::{EraChoice, HealthTool};
 
 fn places() -> Places<'static> {
     Places {
@@ -114,7 +114,7 @@ fn our_own_settings_are_read() {
     assert_eq!(program.env["DEBUG"], "true");
     assert!(program.inherit_env && settings.disabled && settings.overrides && !settings.validate);
     assert_eq!(settings.era, EraChoice::Modern);
-    assert_eq!(settings.start_timeout, Duration::from_secs(20));
+    assert_eq!(settings.start_timeout, Some(Duration::from_secs(20)));
     assert_eq!(settings.timeout, Some(Duration::from_millis(1500)));
     assert_eq!(settings.allowed_tools, [Pattern::new("get_*")]);
     assert_eq!(settings.excluded_tools, [Pattern::new("reset")]);
@@ -166,6 +166,10 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         (
             json!({ "command": null }),
             "it needs a 'command' or a 'url'",
+        ),
+        (
+            json!({ "commnd": "cat" }),
+            "it needs a 'command' or a 'url', and has the unknown key 'commnd' (did you mean 'command'?)",
         ),
         (json!({ "command": "" }), "command: is empty"),
         (json!({ "command": [] }), "command: is empty"),
@@ -224,7 +228,7 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "url": "example.org/mcp" }),
-            "url: is no address such as https://host/mcp: relative URL without a base",
+            "url: is not an address such as https://host/mcp",
         ),
         (
             json!({ "url": "http://h/", "headers": ["nope"] }),
@@ -240,15 +244,15 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x", "timeout": 60 }),
-            "timeout: 60 has no unit, and clients differ; write \"60s\" if it means seconds",
+            "timeout: 60 has no unit; write \"60s\" for seconds or \"60ms\" for milliseconds",
         ),
         (
             json!({ "command": "x", "startTimeout": 60000 }),
-            "startTimeout: 60000 has no unit, and clients differ; write \"60s\" if it means milliseconds",
+            "startTimeout: 60000 has no unit; write \"60000s\" for seconds or \"60000ms\" for milliseconds",
         ),
         (
             json!({ "command": "x", "timeout": "60" }),
-            "timeout: '60' is no duration; write a number and ms, s, m or h, such as 30s",
+            "timeout: '60' is not a duration; write a number and ms, s, m or h, such as 30s",
         ),
         (
             json!({ "command": "x", "timeout": true }),
@@ -256,7 +260,7 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x", "maxMemory": "1GB" }),
-            "maxMemory: '1GB' is no size; write a number and B, KiB, MiB or GiB, such as 1MiB",
+            "maxMemory: '1GB' is not a size; write a number and B, KiB, MiB or GiB, such as 1MiB",
         ),
         (
             json!({ "command": "x", "era": "old" }),
@@ -287,6 +291,24 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         assert_eq!(settings, None, "{entry}");
         assert_eq!(problems, [format!("server 's' is left out: {expected}")]);
     }
+}
+
+#[test]
+fn everything_that_is_wrong_with_an_entry_is_told() {
+    let entry = json!({ "comand": "x", "timeout": 5, "era": "old", "validate": "no", "excludedTools": "x" });
+    let (settings, problems) = read(&entry);
+    let told = [
+        "it needs a 'command' or a 'url', and has the unknown key 'comand' (did you mean 'command'?)",
+        "validate: must be true or false",
+        "excludedTools: must be a list of strings",
+        "era: must be one of: auto, legacy, modern",
+        "timeout: 5 has no unit; write \"5s\" for seconds or \"5ms\" for milliseconds",
+    ];
+    assert_eq!(settings, None);
+    assert_eq!(
+        problems,
+        told.map(|text| format!("server 's' is left out: {text}"))
+    );
 }
 
 #[test]
@@ -396,5 +418,51 @@ proptest! {
         prop_assert_eq!(settings.is_none(), problems.iter().any(|problem| problem.left_out));
         ServerSettings::run_part(&entry);
         drop(settings.map(|settings| settings.secrets()));
+    }
+}
+
+#[test]
+fn a_health_tool_is_named_or_switched_off() {
+    for (value, expected) in [
+        (json!(null), HealthTool::Usual),
+        (json!(false), HealthTool::Off),
+        (json!("ping_all"), HealthTool::Named("ping_all".to_owned())),
+    ] {
+        let entry = json!({ "command": "x", "health": value });
+        assert_eq!(good(&entry).health, expected);
+    }
+    for value in [json!(true), json!(""), json!(["a"]), json!(1)] {
+        let (settings, problems) = read(&json!({ "command": "x", "health": value }));
+        assert!(settings.is_none());
+        assert_eq!(
+            problems,
+            [
+                "server 's' is left out: health: must be the name of one of the server's tools, or false"
+            ]
+        );
+    }
+    // Who agreed to a server did not agree to another tool that is called by itself.
+    let [one, other] = ["look", "wipe"].map(|tool| json!({ "command": "x", "health": tool }));
+    assert_ne!(
+        ServerSettings::run_part(&one),
+        ServerSettings::run_part(&other)
+    );
+}
+
+#[test]
+fn what_a_server_runs_is_its_program_or_a_word_of_its_arguments() {
+    for (command, args, expected) in [
+        ("zwave-mcp-server", &[][..], true),
+        ("/opt/bin/zwave-mcp-server", &[], true),
+        ("toolgate", &["-v", "zwave-mcp-server"], true),
+        ("npx", &["-y", "zwave-mcp-server-too"], false),
+        ("files", &["/home/zwave-mcp-server/notes"], false),
+    ] {
+        let program = program(&json!({ "command": command, "args": args }));
+        assert_eq!(
+            program.runs("zwave-mcp-server"),
+            expected,
+            "{command} {args:?}"
+        );
     }
 }

@@ -173,7 +173,7 @@ async fn e3_of_200_calls_at_once_each_has_its_result() {
         .collect();
     let script = Script::new([calls(asked)]);
     let mut conversation = conversation(&script, [work]);
-    let limit = conversation.toolbox.executor().limits().concurrency;
+    let limit = conversation.toolbox.executor().rules().limits.concurrency;
     say(&mut conversation, "?").await;
     let results = last_results(&conversation);
     assert_eq!(results.len(), 200);

@@ -333,6 +333,8 @@ impl Listener for Heard {
             Event::Void => "void".to_owned(),
             Event::WasThinking => "was thinking".to_owned(),
             Event::Retrying { .. } => "retrying".to_owned(),
+            Event::Waiting { .. } => "waiting".to_owned(),
+            Event::Waited => "waited".to_owned(),
         });
     }
 }

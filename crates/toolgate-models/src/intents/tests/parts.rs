@@ -171,7 +171,7 @@ async fn where_no_more_calls_are_allowed_the_rest_is_said_not_to_be_done() {
     let history = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
     let reply = ask(&client, &history).await;
     let history = with_result(with(history, &reply), r#"{"result":4}"#, false);
-    let (message, stop) = client.answer(&history, true).await;
+    let (message, stop) = client.answer(&history, true, &mut |_: Event<'_>| {}).await;
     assert_eq!(
         (message.to_text().as_str(), stop),
         (

@@ -7,7 +7,7 @@ use super::*;
 use crate::ModelClient;
 use crate::ollama::OllamaClient;
 use crate::ollama::samples::{local, remote, weather};
-use crate::{AnthropicClient, ModelSettings, OpenAiClient, ToolList};
+use crate::{AnthropicClient, ModelSettings, OpenAiClient, SchemaForm, ToolList};
 
 /// The functions that tools become, one by one.
 fn functions(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
@@ -132,6 +132,104 @@ fn qw3_what_ollama_would_lose_of_a_schema_is_said_in_words() {
             .keys()
             .find(|key| !known.contains(&key.as_str()));
         assert_eq!(unknown, None);
+    }
+}
+
+/// What each provider is sent of these tools.
+fn sent(tools: &[Arc<dyn Tool>], schemas: SchemaForm) -> [(Arc<Catalog>, Vec<Value>); 3] {
+    let settings = ModelSettings {
+        schemas,
+        key: "k".to_owned(),
+        ..ModelSettings::default()
+    };
+    let clients: [Box<dyn ModelClient>; 3] = [
+        Box::new(OllamaClient::new(&settings).unwrap()),
+        Box::new(AnthropicClient::new(&settings).unwrap()),
+        Box::new(OpenAiClient::new(&settings).unwrap()),
+    ];
+    clients.map(|client| {
+        let catalog = client.catalog(&Arc::new(ToolList::new(tools.to_vec())));
+        let json = catalog.tools().iter().map(|tool| tool.json.get());
+        let json = json
+            .map(|json| serde_json::from_str(json).unwrap())
+            .collect();
+        (catalog, json)
+    })
+}
+
+fn parameters(sent: &Value) -> &Value {
+    match sent.get("input_schema") {
+        Some(schema) => schema,
+        None => &sent["function"]["parameters"],
+    }
+}
+
+#[test]
+fn qw3_original_schemas_are_sent_as_they_are_stored() {
+    let stored: Value = serde_json::from_str(
+        r##"{"required":["lamp"],"type":"object","$schema":"http://json-schema.org/draft-07/schema#","additionalProperties":false,
+            "oneOf":[{"required":["a"]},{"required":["lamp"]}],"properties":{"lamp":{"$ref":"#/definitions/lamp"},
+            "a b":{"type":["integer","null"],"minimum":0,"x-own":{"z":1,"a":2}}},"definitions":{"lamp":{"type":"string","minLength":4}}}"##,
+    )
+    .unwrap();
+    let tools = [local("dim", stored.clone())];
+    for (_, original) in sent(&tools, SchemaForm::Original) {
+        assert_eq!(parameters(&original[0]).to_string(), stored.to_string());
+    }
+    for (_, lowered) in sent(&tools, SchemaForm::default()) {
+        assert_ne!(parameters(&lowered[0]).to_string(), stored.to_string());
+    }
+    // An object with properties it is in any case.
+    for (_, original) in sent(&[local("dice", json!({}))], SchemaForm::Original) {
+        let expected = json!({ "type": "object", "properties": {} });
+        assert_eq!(parameters(&original[0]), &expected);
+    }
+    assert_eq!(*tools[0].definition().parameters(), stored, "unchanged");
+}
+
+#[test]
+fn qw2_any_name_is_legal_unique_and_leads_back_at_every_provider() {
+    let long = "a long name of a tool, in words ".repeat(20);
+    let other = format!("{long}!");
+    let odd = [
+        "get weather",
+        "get_weather",
+        "get.weather",
+        "größe",
+        "日本",
+        "天気",
+        "a+b",
+        "a_b",
+        "a@b",
+        "tool(1)",
+        "a$b,c",
+        "🔦",
+        "-",
+        &long,
+        &other,
+        "un\u{200b}lock",
+    ];
+    let tools = odd.map(|name| remote(name, "odd", name));
+    for (catalog, sent) in sent(&tools, SchemaForm::default()) {
+        assert!(catalog.left_out().is_empty());
+        let mut unique = std::collections::HashSet::new();
+        for (tool, sent) in catalog.tools().iter().zip(&sent) {
+            let name = sent.get("name").unwrap_or(&sent["function"]["name"]);
+            assert_eq!(*name, *tool.wire_name);
+            let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            assert!(
+                (1..=128).contains(&tool.wire_name.len()) && tool.wire_name.chars().all(legal),
+                "{name}"
+            );
+            assert!(unique.insert(tool.wire_name.clone()), "{name}");
+            let back = catalog.meant(&tool.wire_name).unwrap();
+            let listed = tool.tool.definition().name();
+            assert_eq!(back.tool.definition().name(), listed);
+            assert_eq!(catalog.wire_name(listed), tool.wire_name);
+        }
+        assert_eq!(unique.len(), odd.len());
+        assert_eq!(catalog.wire_name("get_weather"), "get_weather");
+        assert_eq!(catalog.wire_name("größe"), "grosse");
     }
 }
 

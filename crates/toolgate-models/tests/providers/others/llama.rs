@@ -6,11 +6,11 @@ use std::process::Command;
 use fakellm::{Answer, Api, Script};
 use serde_json::{Value, json};
 use toolgate_core::ToolOutput;
-use toolgate_models::Event;
+use toolgate_models::{Conversation, Event, Message};
 
 use super::{Program, script};
 use crate::house::House;
-use crate::talk::Talk;
+use crate::talk::{HANG, Talk};
 
 fn start(template: &str) -> Option<Program> {
     let folder = fakellm::third_parties()?;
@@ -111,31 +111,91 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
         return;
     };
     for api in [Api::OpenAi, Api::Anthropic] {
-        // Two tools: a busy machine reads a few tokens a second.
-        let house = with_lamp(House::empty()).with("clock", json!({ "type": "object" }), |_| {
-            Ok(ToolOutput::text("12:00"))
-        });
-        let mut conversation = llama.conversation(api, &house, |settings| {
-            settings.system = "Use the tools.".to_owned();
-            settings.temperature = Some(0.0);
-            settings.seed = Some(7);
-            settings.max_tokens = 48;
-            settings.max_tool_rounds = 1;
-            settings.context_tokens = Some(4096);
-        });
+        let (house, mut conversation) = few_words(&llama, api);
         let turn = conversation
             .turn("Turn on Switch One", &mut |_: Event<'_>| {})
             .await;
         let turn = turn.unwrap_or_else(|error| panic!("{api:?}: {error}"));
         let calls: Vec<_> = turn.rounds.iter().flat_map(|round| &round.calls).collect();
         assert!(
-            !calls.is_empty() || !turn.answer.is_empty(),
+            !calls.is_empty() || !turn.answer.trim().is_empty(),
             "{api:?}: {turn:?}"
         );
-        assert!(turn.usage.output > 0, "{api:?}: {:?}", turn.usage);
-        for call in calls {
+        assert!((1..=2).contains(&turn.rounds.len()), "{api:?}: {turn:?}");
+        let usage = turn.usage;
+        assert!(
+            usage.input > 0 && (1..=96).contains(&usage.output),
+            "{api:?}: {usage:?}"
+        );
+        // What it called is an envelope each, and nothing ran that is not one of them.
+        let mut successes = 0;
+        for call in &calls {
             let envelope = serde_json::to_value(call).unwrap();
-            assert!(envelope["success"].is_boolean(), "{api:?}: {envelope}");
+            let has = |field: &str| envelope.get(field).is_some();
+            assert_eq!(
+                envelope["success"] == true,
+                has("result"),
+                "{api:?}: {envelope}"
+            );
+            assert_ne!(has("result"), has("error"), "{api:?}: {envelope}");
+            assert!(
+                envelope["execution_time_ms"].is_number(),
+                "{api:?}: {envelope}"
+            );
+            successes += usize::from(envelope["success"] == true);
+        }
+        assert_eq!(house.calls().len(), successes, "{api:?}: {calls:?}");
+        // And history has a result for each call, in order: the next question could be asked.
+        for pair in conversation.history().windows(2) {
+            if let Message::Assistant(message) = &pair[0]
+                && message.calls().next().is_some()
+            {
+                let Message::Tool { results } = &pair[1] else {
+                    panic!("{api:?}: {pair:?}");
+                };
+                let asked = message.calls().map(|call| &call.id);
+                assert!(
+                    asked.eq(results.iter().map(|result| &result.id)),
+                    "{api:?}: {pair:?}"
+                );
+            }
         }
     }
+}
+
+#[tokio::test]
+async fn qw7_an_engine_that_answers_ollamas_path_in_another_form_ends_in_an_answer_or_an_error() {
+    // llama.cpp takes /api/chat, and answers it as OpenAI would.
+    let Some(llama) = start("Qwen3-Coder.jinja") else {
+        return;
+    };
+    let (house, mut conversation) = few_words(&llama, Api::Ollama);
+    let mut nobody = |_: Event<'_>| {};
+    let turn = conversation.turn("Turn on Switch One", &mut nobody);
+    let turn = tokio::time::timeout(HANG, turn).await.unwrap();
+    match turn {
+        Ok(turn) => assert!(!turn.answer.trim().is_empty(), "{turn:?}"),
+        Err(error) => assert!(error.to_string().contains("ollama"), "{error}"),
+    }
+    assert_eq!(
+        house.calls(),
+        [],
+        "nothing is made of what is not understood"
+    );
+}
+
+/// Two tools, and short answers: a busy machine reads a few tokens a second.
+fn few_words(llama: &Program, api: Api) -> (House, Conversation) {
+    let house = with_lamp(House::empty()).with("clock", json!({ "type": "object" }), |_| {
+        Ok(ToolOutput::text("12:00"))
+    });
+    let conversation = llama.conversation(api, &house, |settings| {
+        settings.system = "Use the tools.".to_owned();
+        settings.temperature = Some(0.0);
+        settings.seed = Some(7);
+        settings.max_tokens = 48;
+        settings.max_tool_rounds = 1;
+        settings.context_tokens = Some(4096);
+    });
+    (house, conversation)
 }

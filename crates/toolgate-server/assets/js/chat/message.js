@@ -3,7 +3,7 @@
 import { fill, h, patchList, setText } from '../dom.js';
 import { brief, duration, jsonTree } from '../format.js';
 import { icon } from '../icons.js';
-import { prose } from '../prose.js';
+import { showMarkdown } from '../markdown/view.js';
 import { renderResult } from '../result.js';
 import { footnote } from './turns.js';
 
@@ -11,25 +11,32 @@ const drawn = new WeakMap();
 
 export function createTurn(turn) {
   const parts = h('div', { class: 'answer-parts' });
-  const foot = h('p', { class: 'answer-foot small muted' });
+  const end = h('span', { class: 'answer-end' });
+  const figures = h('details', { class: 'answer-figures' }, h('summary', null, 'Details'), h('span'));
+  const foot = h('div', { class: 'answer-foot small muted', hidden: true }, end, figures);
   const waiting = h('p', { class: 'answer-waiting muted' }, h('span', { class: 'spinner', 'aria-hidden': 'true' }), 'Thinking…');
   const error = h('p', { class: 'answer-error', role: 'alert', hidden: true });
   const element = h('article', { class: 'turn' },
     h('div', { class: 'question', 'data-testid': 'chat-message', 'data-role': 'user' }, h('span', { class: 'visually-hidden' }, 'You: '), turn.question),
     h('div', { class: 'answer', 'data-testid': 'chat-message', 'data-role': 'assistant' }, h('span', { class: 'visually-hidden' }, 'Answer: '), parts, waiting, error, foot));
-  drawn.set(element, { parts, foot, waiting, error });
+  drawn.set(element, { parts, foot, end, figures, waiting, error });
   return element;
 }
 
 export function updateTurn(element, turn) {
-  const { parts, foot, waiting, error } = drawn.get(element);
+  const { parts, foot, end, figures, waiting, error } = drawn.get(element);
   element.dataset.state = turn.state;
-  patchList(parts, turn.parts.map((part, index) => ({ ...part, index })), (part) => part.index, createPart, updatePart);
+  patchList(parts, turn.parts.map((part, index) => ({ ...part, index })), (part) => `${part.index} ${part.kind}`, createPart, updatePart);
   const last = turn.parts.at(-1);
   waiting.hidden = turn.state !== 'running' || (last?.kind === 'text') || (last?.kind === 'call' && last.state === 'running');
   error.hidden = !turn.error;
   setText(error, turn.error ?? '');
-  setText(foot, turn.state === 'stopped' ? 'Stopped.' : footnote(turn.done, duration));
+  const note = turn.state === 'stopped' ? { end: 'Stopped', figures: '' } : footnote(turn, duration);
+  setText(end, note.end);
+  end.hidden = note.end === '';
+  setText(figures.lastElementChild, note.figures);
+  figures.hidden = note.figures === '';
+  foot.hidden = end.hidden && figures.hidden;
 }
 
 function createPart(part) {
@@ -47,9 +54,9 @@ function createPart(part) {
 
 function updatePart(element, part) {
   if (part.kind === 'call') return updateCall(element, part);
-  if (element.dataset.length === String(part.text.length)) return;
-  element.dataset.length = String(part.text.length);
-  if (part.kind === 'text') fill(element, prose(part.text));
+  if (drawn.get(element) === part.text) return;
+  drawn.set(element, part.text);
+  if (part.kind === 'text') showMarkdown(element, part.text);
   else setText(element.lastElementChild, part.text);
 }
 

@@ -8,9 +8,13 @@ export function newTurn(question) {
 /** The turn after an event. Unknown events change nothing. */
 export function reduce(turn, event, data) {
   switch (event) {
+    case 'conversation':
+      return { ...turn, provider: data.provider };
     case 'text':
     case 'thinking':
       return { ...turn, parts: appended(turn.parts, event, String(data.text ?? '')) };
+    case 'void':
+      return { ...turn, parts: withoutRound(turn.parts) };
     case 'notice':
       return { ...turn, parts: [...turn.parts, { kind: 'notice', text: String(data.text ?? '') }] };
     case 'call':
@@ -43,6 +47,12 @@ function answered(part, data) {
   return { ...part, state: success ? 'success' : 'failed', callId, durationMs, error, preview };
 }
 
+/** Without the words of this round, which began after the last call. */
+function withoutRound(parts) {
+  const last = parts.findLastIndex((part) => part.kind === 'call');
+  return parts.filter((part, at) => at <= last || part.kind !== 'text');
+}
+
 /** Text grows the last part if that is of the same kind. */
 function appended(parts, kind, text) {
   const last = parts.at(-1);
@@ -57,13 +67,27 @@ function withAnswer(turn) {
   return hasText || !answer ? turn : { ...turn, parts: [...turn.parts, { kind: 'text', text: String(answer) }] };
 }
 
-/** What came after an answer, in a line: rounds, tokens, time. */
-export function footnote(done, formatDuration) {
-  if (!done) return '';
-  const words = [];
-  if (done.end && !['answered', 'answer', 'stop', 'done'].includes(done.end)) words.push(String(done.end).replaceAll('_', ' '));
-  if (done.rounds > 1) words.push(`${done.rounds} rounds`);
-  if (done.input_tokens) words.push(`${done.input_tokens} tokens in, ${done.output_tokens ?? 0} out`);
-  if (Number.isFinite(done.duration_ms)) words.push(formatDuration(done.duration_ms));
-  return words.join(' · ');
+/** How an answer may end that is not just an answer. */
+const ENDS = {
+  refusal: 'Declined',
+  empty: 'No answer',
+  failed: 'Failed',
+  length: 'Cut off: the answer was too long',
+  deadline: 'Stopped: it took too long',
+  repetition: 'Stopped: it repeated itself',
+  round_limit: 'Stopped: too many tool calls',
+};
+
+/**
+ * What comes after an answer: `{ end, figures }`, how it ended if that is out of the ordinary, and what it took. Without a
+ * model there is nothing to tell: the answer itself says what was not understood.
+ */
+export function footnote({ done, provider }, formatDuration) {
+  if (!done || provider === 'intents') return { end: '', figures: '' };
+  const isUsual = !done.end || done.end === 'answered';
+  const figures = [];
+  if (Number.isFinite(done.duration_ms)) figures.push(`Took ${formatDuration(done.duration_ms)}`);
+  if (done.rounds > 1) figures.push(`the model was asked ${done.rounds} times`);
+  if (done.input_tokens) figures.push(`${done.input_tokens} tokens read, ${done.output_tokens ?? 0} written`);
+  return { end: isUsual ? '' : ENDS[done.end] ?? String(done.end).replaceAll('_', ' '), figures: figures.join(' · ') };
 }

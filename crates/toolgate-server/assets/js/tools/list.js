@@ -180,7 +180,7 @@ function nameCell(tool) {
   return [
     h('div', { class: 'tool-line' },
       h('a', { class: 'tool-name mono', href: toolHref(tool.name) }, tool.name),
-      badgesOf(tool).map(({ text, tone, title }) => h('span', { class: `badge tone-${tone}`, title }, text)),
+      h('span', { class: 'tool-badges' }, badgesOf(tool).map(({ text, tone, title }) => h('span', { class: `badge tone-${tone}`, title }, text))),
       h('a', { class: 'btn btn-small tool-try', href: toolHref(tool.name, 'try'), 'aria-label': `Try ${tool.name}` }, icon('play'), 'Try')),
     h('p', { class: 'tool-about' }, prose((tool.description || tool.title || 'No description.').replaceAll('```', '`').slice(0, 400))),
   ];

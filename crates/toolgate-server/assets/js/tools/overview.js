@@ -2,7 +2,7 @@
 
 import { events, get } from '../api.js';
 import { empty, fill, h, perFrame } from '../dom.js';
-import { ago, brief, count, dateTime, duration, outcome, percent, time } from '../format.js';
+import { ago, brief, count, dateTime, duration, outcome, percent, time, way } from '../format.js';
 import { histogramPlot, latencyPlot, ratePlot } from '../plot.js';
 import { command } from '../toast.js';
 import { toolgateCall } from '../commands.js';
@@ -125,7 +125,7 @@ function failures(stats) {
 }
 
 function callsTable(tool, calls) {
-  const head = ['Time', 'Outcome', 'Took', 'Origin', 'Arguments', ''];
+  const head = ['Time', 'Outcome', 'Took', 'Asked by', 'Arguments', ''];
   return h('div', { class: 'table-wrap' }, h('table', { class: 'table last-table' },
     h('caption', { class: 'visually-hidden' }, `Last calls of ${tool.name}`),
     h('thead', null, h('tr', null, head.map((name) => h('th', { scope: 'col', class: name === 'Took' ? 'num' : '' }, name || h('span', { class: 'visually-hidden' }, 'Again'))))),
@@ -139,7 +139,7 @@ function callRow(tool, call) {
     h('td', null, h('a', { class: 'mono', href: `#/calls/${encodeURIComponent(call.id)}`, title: `${dateTime(call.started_at)}, ${ago(call.started_at)}` }, time(call.started_at))),
     h('td', null, h('span', { class: `badge tone-${tone}`, title: call.error ?? '' }, text)),
     h('td', { class: 'num' }, duration(call.duration_ms)),
-    h('td', { class: 'muted' }, call.origin),
+    h('td', { class: 'muted' }, call.caller ?? way(call.origin).short),
     h('td', { class: 'last-args' }, h('code', { class: 'truncate' }, brief(call.arguments, 200))),
     h('td', { class: 'num' }, h('a', { class: 'btn btn-small', href: again, 'aria-label': `Try again with the arguments of ${time(call.started_at)}` }, 'Try again')));
 }

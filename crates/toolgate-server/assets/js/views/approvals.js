@@ -2,16 +2,13 @@
 
 import { h, patchList, setText } from '../dom.js';
 import { get, post, events } from '../api.js';
-import { brief, pretty, span } from '../format.js';
+import { brief, pretty, span, way } from '../format.js';
 import { icon } from '../icons.js';
 import { setWaiting } from '../title.js';
 import { toast, toastError } from '../toast.js';
 
 /** A click that was meant for what stood there before the banner came must not approve anything. */
 const GUARD = 600;
-
-/** How a call came here, for a person who has to decide about it. */
-const WAYS = { http: 'the HTTP API', mcp: 'an MCP client', chat: 'a chat', voice: 'the voice gateway' };
 
 /** Shows the banner in `bands` for as long as the page lives. */
 export function approvals(bands) {
@@ -75,17 +72,17 @@ function create({ approval }) {
 
 /** Who asks: the name of a token where one was shown, and the way it came. */
 function asker({ caller, origin }) {
-  const way = WAYS[origin] ?? origin ?? 'somebody';
-  return caller ? [caller, ` through ${way}`] : ['', way];
+  const { long } = way(origin);
+  return caller ? [caller, ` through ${long}`] : ['', long];
 }
 
 function question(approval) {
   const where = approval.server ? ` on ${approval.server}` : '';
-  const [caller, way] = asker(approval);
+  const [caller, rest] = asker(approval);
   const args = brief(approval.arguments, 160);
   const whole = pretty(approval.arguments);
   return h('div', { class: 'band-text' },
-    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by `, caller && h('strong', null, caller), way),
+    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by `, caller && h('strong', null, caller), rest),
     h('details', { class: 'approval-arguments' }, h('summary', null, h('code', null, args)), h('pre', { class: 'code', tabindex: '0' }, whole)));
 }
 

@@ -6,6 +6,7 @@ import { curl, toolgateCall } from '../commands.js';
 import { pretty } from '../format.js';
 import { icon } from '../icons.js';
 import { confirmDialog, openDialog } from '../dialog.js';
+import { may } from '../rights.js';
 import { copyText, toast, toastError } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 
@@ -25,7 +26,7 @@ export function actions(call, onReplayed) {
   const failed = call.success === true ? {} : { disabled: true, title: 'Only an answer that succeeded can be kept' };
   return h('div', { class: 'row drawer-actions' },
     button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
-    button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
+    may('add_tools') && button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
     button('copy-curl', 'copy', 'curl', () => copyText(asCurl(call), 'curl command copied'), { 'aria-label': 'Copy as curl', title: 'Copy as curl' }),
     button('copy-cli', 'copy', 'toolgate call', () => copyText(toolgateCall(call.tool, askedOf(call)), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));
 }

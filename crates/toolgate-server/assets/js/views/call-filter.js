@@ -2,11 +2,9 @@
 
 import { h, fill, debounce, setAttr } from '../dom.js';
 import { get } from '../api.js';
-import { count, outcome, outcomes } from '../format.js';
+import { count, outcome, outcomes, way, ways } from '../format.js';
 import { icon } from '../icons.js';
 import { NO_FILTER } from '../store.js';
-
-const ORIGINS = ['chat', 'voice', 'http', 'mcp', 'cli', 'worker', 'library'];
 
 /** The filter that an address's query says. */
 export function filterOf(query) {
@@ -26,7 +24,8 @@ export function toolbar({ onFilter, onPause }) {
   const selects = {
     outcome: select('outcome', 'Outcome', [['', 'Outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
     server: select('server', 'Server', [['', 'Server']]),
-    origin: select('origin', 'Origin', [['', 'Origin'], ...ORIGINS.map((word) => [word, word])]),
+    caller: select('caller', 'Asked by', [['', 'Asked by']]),
+    origin: select('origin', 'Through', [['', 'Through'], ...ways.map((word) => [word, way(word).short])]),
   };
   const chip = h('span', { class: 'row' });
   const pause = h('button', { class: 'btn', type: 'button', 'aria-pressed': 'false', 'data-testid': 'call-pause', onclick: onPause });
@@ -42,7 +41,7 @@ export function toolbar({ onFilter, onPause }) {
 }
 
 function select(name, label, entries) {
-  return h('select', { class: 'select', 'aria-label': label, 'data-testid': `call-filter-${name}` }, entries.map(([value, text]) => option(value, text)));
+  return h('select', { class: `select filter-${name}`, 'aria-label': label, 'data-testid': `call-filter-${name}` }, entries.map(([value, text]) => option(value, text)));
 }
 
 function option(value, text) {
@@ -50,8 +49,12 @@ function option(value, text) {
 }
 
 function addServers(element, servers, chosen) {
-  for (const { name } of servers) if (![...element.options].some((each) => each.value === name)) element.append(option(name, name));
+  for (const { name } of servers) addOption(element, name);
   element.value = chosen;
+}
+
+function addOption(element, value) {
+  if (![...element.options].some((each) => each.value === value)) element.append(option(value, value));
 }
 
 class Toolbar {
@@ -61,15 +64,30 @@ class Toolbar {
     this.setPaused(false, 0);
   }
 
+  /** Adds those who asked to the filter. */
+  addCallers(names) {
+    if (this.callers === names.size) return;
+    this.callers = names.size;
+    for (const name of names) addOption(this.selects.caller, name);
+    this.showCallers();
+  }
+
+  /** Where nobody has a name there is nothing to choose. */
+  showCallers() {
+    const { caller } = this.selects;
+    caller.hidden = caller.options.length < 2;
+  }
+
   /** Shows a filter without telling of it. */
   show(filter) {
     this.filter = { ...filter };
     if (this.search !== document.activeElement) this.search.value = filter.search;
     for (const [name, element] of Object.entries(this.selects)) {
       const value = filter[name];
-      if (value && ![...element.options].some((each) => each.value === value)) element.append(option(value, value));
+      if (value) addOption(element, value);
       element.value = value;
     }
+    this.showCallers();
     fill(this.chip, filter.tool && h('button', { class: 'btn chip', type: 'button', 'aria-label': `Stop showing only ${filter.tool}`, 'data-testid': 'call-filter-tool', onclick: () => this.set({ tool: '' }) },
       h('span', { class: 'mono' }, filter.tool), icon('close')));
   }

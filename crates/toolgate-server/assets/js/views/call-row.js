@@ -1,7 +1,7 @@
 // One row of the list. Rows are made once and drawn again for other calls while scrolling.
 
 import { h, setText, setAttr } from '../dom.js';
-import { brief, dateTime, duration, outcome, shortTime } from '../format.js';
+import { brief, dateTime, duration, outcome, shortTime, way } from '../format.js';
 import { icon } from '../icons.js';
 import { visible } from '../text.js';
 
@@ -11,7 +11,7 @@ const LONGEST = 60_000;
 /** From here on a call is slow. */
 export const SLOW = 1000;
 
-export const COLUMNS = [['time', 'Time'], ['origin', 'Origin'], ['tool', 'Tool'], ['server', 'Server'], ['duration', 'Duration'], ['outcome', 'Outcome']];
+export const COLUMNS = [['time', 'Time'], ['asker', 'Asked by'], ['tool', 'Tool'], ['server', 'Server'], ['duration', 'Duration'], ['outcome', 'Outcome']];
 
 /** Where a duration stands on the bar, 0 to 1. */
 export function position(ms) {
@@ -32,7 +32,8 @@ export function createRow() {
   const cell = (id, kind, ...children) => h('span', { class: `col-${id} ${kind}`, role: 'gridcell' }, children);
   const part = {
     time: cell('time', 'call-time'),
-    origin: cell('origin', 'call-origin'),
+    caller: h('span', { class: 'call-caller' }),
+    way: h('span'),
     name: h('span', { class: 'call-name' }),
     arguments: h('span', { class: 'call-arguments' }),
     server: cell('server', 'call-server'),
@@ -42,8 +43,9 @@ export function createRow() {
     icons: h('span', { class: 'row' }),
   };
   const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, part.fill, h('span', { class: 'bar-mark', style: { left: MARK } }));
+  part.asker = cell('asker', 'call-asker', part.caller, part.way);
   part.outcome = cell('outcome', 'call-outcome', part.icons, part.word);
-  const row = h('div', { class: 'call', role: 'row', 'data-testid': 'call-row' }, part.time, part.origin,
+  const row = h('div', { class: 'call', role: 'row', 'data-testid': 'call-row' }, part.time, part.asker,
     cell('tool', 'call-what', part.name, part.arguments), part.server, cell('duration', 'call-duration', bar, part.ms), part.outcome);
   row.parts = part;
   return row;
@@ -74,7 +76,10 @@ function drawCall(row, part, call) {
   row.drawn = call;
   setText(part.time, shortTime(call.started_at));
   setAttr(part.time, 'title', dateTime(call.started_at));
-  setText(part.origin, call.origin);
+  const { short, long } = way(call.origin);
+  setText(part.caller, call.caller ?? '');
+  setText(part.way, short);
+  setAttr(part.asker, 'title', call.caller ? `${call.caller} through ${long}` : long);
   setText(part.name, call.tool);
   setAttr(part.name, 'title', call.tool);
   setText(part.arguments, visible(call.error ?? given(call.arguments)));

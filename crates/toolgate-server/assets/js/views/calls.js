@@ -163,6 +163,7 @@ class CallsView {
     const waiting = this.paused ? store.shown().length - total : 0;
     setText(this.tools.count, total > 0 ? `${count(total)}${store.page.complete ? '' : '+'} ${total === 1 ? 'call' : 'calls'}` : '');
     this.tools.setPaused(this.paused !== null, waiting);
+    this.tools.addCallers(store.callers);
     if (this.list.scrollTop <= this.row / 2) this.unseen = 0;
     this.more.hidden = this.unseen === 0;
     if (this.unseen > 0) fill(this.more, icon('up'), `${count(this.unseen)} new`);

@@ -1,14 +1,14 @@
 // Chat: a model with the gateway's tools, and the calls it makes where it makes them.
 
+import { get } from '../api.js';
 import { fill, h, patchList, perFrame, uid } from '../dom.js';
 import { icon } from '../icons.js';
 import { onStatus } from '../strip.js';
 import { command } from '../toast.js';
 import { ask, conversation, isRunning, startOver, stop, watch } from '../chat/conversation.js';
+import { examplesFor } from '../chat/examples.js';
 import { createTurn, updateTurn } from '../chat/message.js';
 
-/** These are answered without a network, whatever model there is. */
-const EXAMPLES = ['What time is it?', 'What is 2^10?', 'What is 17 percent of 340?'];
 /** This near to the end counts as reading along. */
 const NEAR = 80;
 
@@ -21,6 +21,10 @@ export function mount(root) {
   view.input.value = draft;
   grow(view.input);
   if (matchMedia('(pointer: fine)').matches) view.input.focus();
+  get('/api/tools').then((tools) => {
+    view.examples = examplesFor(tools.map(({ name }) => name));
+    draw();
+  }, () => {});
   const forget = onStatus((status) => {
     if (JSON.stringify(status.model) === JSON.stringify(view.configured)) return;
     view.configured = status.model ?? null;
@@ -50,7 +54,7 @@ function build() {
   const composer = h('form', { class: 'composer' }, input, halt, send);
   const element = h('div', { class: 'chat' }, h('div', { class: 'chat-head' }, h('h1', { class: 'visually-hidden' }, 'Chat'), model, fresh), scroll,
     h('div', { class: 'chat-foot' }, composer, h('p', { class: 'chat-keys small muted' }, h('kbd', null, 'Enter'), ' sends, ', h('kbd', null, 'Shift'), ' ', h('kbd', null, 'Enter'), ' breaks the line')));
-  const view = { element, model, fresh, turns, none, scroll, input, send, halt, configured: undefined };
+  const view = { element, model, fresh, turns, none, scroll, input, send, halt, configured: undefined, examples: [] };
   composer.addEventListener('submit', (event) => {
     event.preventDefault();
     submit(view);
@@ -102,23 +106,30 @@ function keyOf(list, index) {
   return `${keys.get(list)} ${index}`;
 }
 
+/** Who answers. Without a model that is not nobody: plain sentences are understood all the same. */
 function modelWords(answering, configured) {
-  if (answering) {
-    const name = [answering.provider, answering.model].filter(Boolean).join(' · ');
-    return [h('span', { class: 'badge badge-plain' }, name || 'unknown model'), answering.why && h('span', { class: 'chat-why muted small', title: answering.why }, answering.why)];
-  }
-  if (configured) return h('span', { class: 'badge badge-plain' }, [configured.provider, configured.name].filter(Boolean).join(' · '));
-  return configured === null ? h('span', { class: 'muted small' }, 'No model is configured.') : null;
+  const { provider, name = answering?.model, why } = answering ?? configured ?? {};
+  if (provider === 'intents') return [badge('Offline'), note('Understands plain sentences, without a model.', why)];
+  if (provider) return [badge([provider, name].filter(Boolean).join(' · ')), why && note(why, why)];
+  return configured === null ? [badge('Offline'), note('Understands plain sentences; a model is used if one is found.')] : null;
+}
+
+function badge(text) {
+  return h('span', { class: 'badge badge-plain' }, text);
+}
+
+function note(text, title) {
+  return h('span', { class: 'chat-why muted small', title }, text);
 }
 
 function welcome(view) {
-  const examples = EXAMPLES.map((text) => h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-example', onclick: () => submit(view, text) }, text));
+  const examples = view.examples.map((text) => h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-example', onclick: () => submit(view, text) }, text));
   return h('div', { class: 'empty chat-empty', 'data-testid': 'empty' },
     h('h2', null, 'Ask, and watch the tools work'),
-    h('p', null, 'A model answers with the tools of this gateway. Each call it makes is shown in the conversation, and among the calls.'),
+    h('p', null, 'The answer comes with the tools of this gateway. Each call is shown in the conversation, and among the calls.'),
     h('div', { class: 'chat-examples' }, examples),
     view.configured === null && [
-      h('p', { class: 'small' }, 'Without a model, plain sentences such as these are matched. For more, bring one to this machine and restart:'),
+      h('p', { class: 'small chat-more' }, 'Sentences such as these work offline. For free conversation, bring a model to this machine and restart:'),
       command('ollama pull qwen3:4b-instruct'),
     ]);
 }

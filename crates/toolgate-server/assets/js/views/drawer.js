@@ -2,7 +2,7 @@
 
 import { h, fill, uid } from '../dom.js';
 import { get, events } from '../api.js';
-import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty } from '../format.js';
+import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty, way } from '../format.js';
 import { icon } from '../icons.js';
 import { renderResult } from '../result.js';
 import { tabs } from '../tabs.js';
@@ -132,7 +132,7 @@ function facts(call) {
     ['Began', `${dateTime(call.started_at)}, ${ago(call.started_at)}`, true],
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
-    ['Origin', call.caller ? `${call.origin} (${call.caller})` : call.origin],
+    ['Asked by', call.caller ? `${call.caller} through ${way(call.origin).long}` : way(call.origin).long],
     ['Process', call.run?.command && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
     ['Call', copyable(call.id, 'Call id copied'), true],

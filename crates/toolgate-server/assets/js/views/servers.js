@@ -4,6 +4,8 @@ import { h, fill, debounce, empty, patchList, setText, setAttr } from '../dom.js
 import { get, post, events } from '../api.js';
 import { count, duration, plural, span } from '../format.js';
 import { icon } from '../icons.js';
+import { may } from '../rights.js';
+import { toolHref } from '../tools/stats.js';
 import { command, toast, toastError } from '../toast.js';
 
 const STATES = {
@@ -15,12 +17,15 @@ const STATES = {
   disabled: ['Disabled', 'muted'],
 };
 /** What the eras' words stand for. */
-const ERAS = { legacy: 'MCP up to 2025-11-25: a session that begins with initialize', modern: 'MCP 2026-07-28: every request stands alone' };
+const ERAS = { legacy: 'MCP with a session that begins with initialize', modern: 'MCP without sessions: every request stands alone' };
+/** A card lists this many tools at once; more are folded away. */
+const FEW = 8;
 /** What needs eyes comes first. */
 const ORDER = ['failed', 'restarting', 'starting', 'connected', 'stopped', 'disabled'];
 
 export function mount(root) {
   const servers = new Map();
+  let tools = new Map();
   const list = h('div', { class: 'server-grid', 'data-testid': 'servers' });
   const note = h('div');
   const summary = h('span', { class: 'muted' });
@@ -29,11 +34,15 @@ export function mount(root) {
     const all = [...servers.values()].sort((a, b) => ORDER.indexOf(a.server.state) - ORDER.indexOf(b.server.state));
     const up = all.filter(({ server }) => server.state === 'connected').length;
     setText(summary, all.length > 0 ? `${up} of ${all.length} connected` : '');
-    patchList(list, all, ({ server }) => server.name, ({ server }) => card(server.name), update);
+    patchList(list, all, ({ server }) => server.name, ({ server }) => card(server.name), (element, entry) => {
+      update(element, entry);
+      updateTools(element, tools.get(entry.server.name) ?? []);
+    });
   };
   const take = (server) => servers.set(server.name, { server, at: performance.now() });
-  const load = () => get('/api/servers').then((all) => {
+  const load = () => Promise.all([get('/api/servers'), get('/api/tools').catch(() => [])]).then(([all, offered]) => {
     servers.clear();
+    tools = Map.groupBy(offered, ({ source }) => source.replace(/^mcp:/, ''));
     all.forEach(take);
     fill(note, all.length === 0 && nothing());
     draw();
@@ -54,20 +63,23 @@ function nothing() {
 }
 
 function card(name) {
-  const facts = ['transport', 'era', 'tools', 'connected', 'restarts', 'polluted'].map((id) => fact(id));
+  const facts = Object.keys(LABELS).map((id) => fact(id));
   return h('article', { class: 'card server', 'data-testid': 'server-card', 'data-server': name, 'aria-label': `Server ${name}` },
     h('div', { class: 'card-head' }, h('h2', { class: 'grow truncate', title: name }, name),
       h('span', { class: 'badge', 'data-part': 'state', 'data-testid': 'server-state' }, h('span', { class: 'dot' }), h('span'))),
     h('p', { class: 'server-error', 'data-part': 'error', hidden: true }),
+    h('p', { class: 'server-error', 'data-part': 'health', 'data-testid': 'server-health', hidden: true }),
     h('dl', { class: 'server-facts' }, facts),
-    lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Lines on stdout that were no messages'), lines('refused', 'Tools that were not taken'),
+    h('details', { class: 'server-lines', 'data-part': 'offered', 'data-testid': 'server-offered', hidden: true },
+      h('summary', null, 'Tools ', h('span', { class: 'muted' })), h('ul', { class: 'server-tools' })),
+    lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Stray output on stdout, where only messages belong'), lines('refused', 'Tools that were not taken'),
     h('div', { class: 'server-foot' },
       h('span', { class: 'muted small grow', 'data-part': 'next' }),
       h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'reconnect', 'data-part': 'reconnect', 'aria-label': `Reconnect ${name}`, onclick: (event) => reconnect(name, event.currentTarget) },
         icon('replay'), 'Reconnect')));
 }
 
-const LABELS = { transport: 'Transport', era: 'Era', tools: 'Tools', connected: 'Connected in', restarts: 'Restarts', polluted: 'Polluted lines' };
+const LABELS = { transport: 'Transport', protocol: 'Protocol', tools: 'Tools', connected: 'Connected in', restarts: 'Restarts', polluted: 'Stray output' };
 
 function fact(id) {
   return h('div', { class: 'fact', 'data-part': id }, h('dt', null, LABELS[id]), h('dd', { 'data-testid': `server-${id}` }));
@@ -93,29 +105,53 @@ async function reconnect(name, button) {
 
 function update(element, { server, at }) {
   const part = (id) => element.querySelector(`[data-part="${id}"]`);
-  const [word, tone] = STATES[server.state] ?? [server.state, 'muted'];
+  const degraded = server.state === 'connected' && server.health?.state === 'degraded';
+  const [word, tone] = degraded ? ['Degraded', 'warn'] : STATES[server.state] ?? [server.state, 'muted'];
   const badge = part('state');
   setAttr(badge, 'class', `badge tone-${tone}`);
   setAttr(badge, 'data-status', server.state);
   setText(badge.lastElementChild, word);
   setText(part('error'), server.error);
   part('error').hidden = !server.error;
+  setText(part('health'), health(server));
+  part('health').hidden = health(server) === '';
   const facts = {
     transport: server.pid ? `${server.transport}, pid ${server.pid}` : server.transport,
-    era: server.era ?? '–',
+    protocol: server.protocol ? `MCP ${server.protocol}` : '–',
     tools: count(server.tools),
     connected: duration(server.connected_in_ms ?? NaN),
     restarts: count(server.restarts),
-    polluted: count(server.polluted),
+    polluted: server.polluted > 0 ? plural(server.polluted, 'line') : 'none',
   };
   for (const [id, value] of Object.entries(facts)) setText(part(id).lastElementChild, value);
-  setAttr(part('era'), 'title', ERAS[server.era]);
+  setAttr(part('protocol'), 'title', ERAS[server.era]);
   element.classList.toggle('is-failed', server.state === 'failed');
+  element.classList.toggle('is-degraded', degraded);
   part('restarts').classList.toggle('tone-warn', server.restarts > 0);
   part('polluted').classList.toggle('tone-warn', server.polluted > 0);
   for (const id of ['stderr', 'polluted_lines', 'refused']) updateLines(part(id), server[id] ?? [], server);
   setText(part('next'), next(server, at));
-  part('reconnect').hidden = server.state === 'disabled';
+  part('reconnect').hidden = server.state === 'disabled' || !may('manage_servers');
+}
+
+/** Drawn only when the names change, so that a link keeps its focus. */
+function updateTools(element, tools) {
+  const details = element.querySelector('[data-part="offered"]');
+  const names = tools.map(({ name }) => name);
+  const known = JSON.stringify(names);
+  if (details.dataset.known === known) return;
+  details.dataset.known = known;
+  details.hidden = names.length === 0;
+  details.open = names.length <= FEW;
+  setText(details.querySelector('summary .muted'), `(${names.length})`);
+  fill(details.lastElementChild, tools.map(({ name, description }) => h('li', null, h('a', { class: 'mono', href: toolHref(name), title: (description ?? '').slice(0, 300) }, name))));
+}
+
+/** Why a connected server can't do its work, or why that isn't known. */
+function health({ health }) {
+  if (!health || health.state === 'healthy') return '';
+  const what = health.state === 'degraded' ? "Connected, but it can't do its work" : "Whether it can do its work isn't known";
+  return `${what}: ${health.problem ?? 'no reason was given'} (${health.tool})`;
 }
 
 /** The log of a failed server is open at once: it is what one has come to read. */

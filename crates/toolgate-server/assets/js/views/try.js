@@ -163,8 +163,9 @@ class Session {
     fill(this.general, isShown ? words.map((word) => h('span', { class: 'field-message' }, word)) : null);
     this.general.hidden = !isShown;
     if (!this.form) this.json.setAttribute('aria-invalid', String(!answer.valid));
-    this.status.className = `try-status ${answer.valid ? 'tone-ok' : 'tone-warn'}`;
-    setText(this.status, answer.valid ? notes(answer) : problems(violations.length + (answer.local ? 1 : 0)));
+    const isEmpty = answer.valid && this.isEmpty();
+    this.status.className = `try-status ${isEmpty ? 'tone-muted' : answer.valid ? 'tone-ok' : 'tone-warn'}`;
+    setText(this.status, answer.valid ? notes(answer, isEmpty) : problems(violations.length + (answer.local ? 1 : 0)));
     return answer.valid;
   }
 
@@ -186,6 +187,7 @@ class Session {
     try {
       const envelope = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/call`, value, { signal: this.running.signal });
       fill(this.result, resultView(envelope, performance.now() - began));
+      if (envelope.error_kind === 'invalid_arguments') this.refuse();
     } catch (error) {
       if (error.name === 'AbortError') fill(this.result, h('p', { class: 'muted' }, 'Stopped: this page no longer waits for the answer.'));
       else if (error instanceof ApiError && isObject(error.body) && 'success' in error.body) fill(this.result, resultView(error.body, performance.now() - began));
@@ -196,6 +198,18 @@ class Session {
       // Where the answer is below the form it would not be seen.
       if (matchMedia('(max-width: 1000px)').matches) this.result.scrollIntoView({ block: 'nearest' });
     }
+  }
+
+  /** True if there is something to fill in, and nothing is. That may be valid, but it says little. */
+  isEmpty() {
+    const { value } = this.read();
+    return this.model.fields?.length > 0 && isObject(value) && Object.keys(value).length === 0;
+  }
+
+  /** A tool may want more than its schema says. */
+  refuse() {
+    this.status.className = 'try-status tone-warn';
+    setText(this.status, 'The tool does not accept these arguments');
   }
 
   showRunning(isRunning) {
@@ -229,8 +243,8 @@ function problems(count) {
 }
 
 /** What the gateway will do with the arguments before the tool sees them. */
-function notes(answer) {
-  const words = ['Valid'];
+function notes(answer, isEmpty) {
+  const words = [isEmpty ? 'Nothing filled in' : 'Valid'];
   if (answer.renamed?.length) words.push(`renamed: ${answer.renamed.map(([old, name]) => `${old} → ${name}`).join(', ')}`);
   if (answer.dropped?.length) words.push(`left out: ${answer.dropped.join(', ')}`);
   if (answer.needs_approval) words.push('asks for approval');

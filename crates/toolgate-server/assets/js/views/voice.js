@@ -89,6 +89,7 @@ function noteFor(element, store) {
 function failed(error, isEmpty, store) {
   const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => store.news() }, 'Try again');
   const why = error.detail ?? error.message;
+  if (error.status === FORBIDDEN) return empty('Not for this token', 'What was said is shown only to those who may use all tools.');
   if (isEmpty) return empty('The turns could not be fetched', why, h('p', null, again));
   return h('p', { class: 'voice-problem', role: 'alert' }, `Turns could not be fetched: ${why} `, again);
 }

@@ -367,3 +367,27 @@ async fn j5_a_route_that_panics_is_a_problem_and_the_next_request_is_served() {
         assert_eq!(back.text.contains("\"status\":500"), status == 500);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn f29_without_a_token_streams_of_one_client_shut_nobody_out() {
+    let guard = guard(json!({}));
+    let open = async || {
+        let request = bare("GET", "/api/events", &[("host", BIND)], "");
+        let response = guard.handle(ends(), &Watch::of_a_test(), request).await;
+        assert_eq!(response.status(), 200);
+        response.into_body()
+    };
+    let mut streams = Vec::new();
+    for _ in 0..256 {
+        streams.push(open().await);
+    }
+    let mut dashboard = open().await;
+    assert!(dashboard.frame().await.is_some(), "it is told something");
+    assert_eq!(guard.streams.taken(), 256);
+    // The oldest one had to go.
+    let oldest = streams.remove(0);
+    let ended = tokio::time::timeout(Duration::from_secs(1), oldest.collect()).await;
+    assert!(ended.is_ok());
+    drop((streams, dashboard));
+    assert_eq!(guard.streams.taken(), 0);
+}

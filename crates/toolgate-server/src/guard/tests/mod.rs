@@ -1,6 +1,7 @@
 //! The guard as a whole, without a network.
 
 mod bounds;
+mod memory;
 mod pages;
 mod routes;
 mod signing_in;
@@ -63,6 +64,7 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         approvals: Approvals::default(),
         redactor: Redactor::default(),
         model: ModelSettings::default(),
+        command: "toolgate serve".to_owned(),
         journal: None,
         journal_problem: None,
         workshop: None,

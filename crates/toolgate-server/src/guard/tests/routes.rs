@@ -116,13 +116,14 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
         &[host, ("authorization", "Basic dDp0")],
         &[host, ("authorization", TOKEN)],
         &[host, token, token],
-        &[host, ("cookie", "toolgate_session=0")],
+        &[host, ("cookie", "toolgate_session_7460=0")],
         &[("host", "[::1]:7460"), ("x-forwarded-for", "127.0.0.1")],
     ];
     let mut peer = 0_u32;
     for path in &targets {
         for method in METHODS {
-            for (headers, status) in refused {
+            let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
+            for (headers, status) in refused.iter().filter(|_| !is_health) {
                 let back = send(&guard, bare(method, path, headers, "")).await;
                 assert_eq!(back.status.as_u16(), *status, "{method} {path} {headers:?}");
                 has_the_usual_headers(&back);
@@ -144,11 +145,43 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
     }
 }
 
+/// Kubernetes and load balancers ask by the address of a machine, or by none.
+#[tokio::test]
+async fn health_is_told_whatever_the_host_is_and_no_more_than_that() {
+    let open = guard(json!({}));
+    open.gateway.tell_configuration(crate::ConfigurationState {
+        problem: Some("t.json:1: secret".to_owned()),
+        restart_needed: Vec::new(),
+    });
+    for headers in [
+        &[][..],
+        &[("host", "10.1.2.3:7481")],
+        &[("host", "evil.test")],
+        &[("host", BIND), ("origin", "https://evil.test")],
+    ] {
+        let back = send(&open, bare("GET", "/healthz", headers, "")).await;
+        assert_eq!(back.status, 200, "{headers:?}");
+        let back = send(&open, bare("GET", "/readyz", headers, "")).await;
+        assert_eq!(back.status, 200, "{headers:?}");
+        let told = "the configuration is broken; the configuration before it stays in force";
+        assert_eq!(back.json()["reasons"], json!([told]), "{headers:?}");
+        has_the_usual_headers(&back);
+    }
+    let back = ask(&open, "GET", "/readyz", &[], "").await;
+    assert!(back.text.contains("t.json:1: secret"), "{}", back.text);
+}
+
 fn has_the_usual_headers(back: &Back) {
     let expected = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "same-origin"),
         ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        (
+            "permissions-policy",
+            "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
+        ),
         ("cache-control", "no-store"),
     ];
     for (name, value) in expected {

@@ -237,3 +237,46 @@ async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
         303
     );
 }
+
+#[tokio::test]
+async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
+    let guard = guard(locked());
+    let bearer = |token: &str| format!("Bearer {token}");
+    let (all, lights) = (bearer(TOKEN), bearer(LIGHTS));
+    let status = async |token: &str| {
+        let headers = [("authorization", token)];
+        let back = ask(&guard, "GET", "/api/tools", &headers, "").await;
+        back.status.as_u16()
+    };
+    let cookie = signed_in(&guard, LIGHTS).await;
+    let headers = [("host", BIND), ("authorization", lights.as_str())];
+    let request = bare("GET", "/api/events", &headers, "");
+    let stream = guard.handle(ends(), &Watch::of_a_test(), request).await;
+    assert_eq!(stream.status(), 200);
+    let settings = serde_json::from_value(json!({ "token": TOKEN })).unwrap();
+    assert!(guard.gateway.set_tokens(&settings));
+    assert_eq!((status(&all).await, status(&lights).await), (200, 401));
+    let back = ask(&guard, "GET", "/api/tools", &[("cookie", &cookie)], "").await;
+    assert_eq!(back.status, 401);
+    let rest = tokio::time::timeout(Duration::from_secs(60), read(stream)).await;
+    assert!(rest.is_ok(), "a hang guard: the stream goes on");
+    // Whether a token is needed at all is decided at the start.
+    let settings = serde_json::from_value(json!({})).unwrap();
+    assert!(!guard.gateway.set_tokens(&settings));
+    assert_eq!((status(&all).await, status("").await), (200, 401));
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_told_from_a_missing_one() {
+    let guard = guard(locked());
+    let missing = ask(&guard, "GET", "/api/tools", &[], "").await;
+    let wrong = [("authorization", "Bearer not-the-token-at-all")];
+    let wrong = ask(&guard, "GET", "/api/tools", &wrong, "").await;
+    for (back, expected) in [
+        (missing, "this gateway asks for a token"),
+        (wrong, "this gateway does not know the token that was sent"),
+    ] {
+        assert_eq!(back.status, 401);
+        assert!(back.text.contains(expected), "{}", back.text);
+    }
+}

@@ -64,6 +64,24 @@ async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
         ),
         ("\u{16}\u{3}\u{1}\u{2}\u{0}\r\n\r\n", "400"),
         ("GET / HTTP/1.1\r\nhost : HOST\r\n\r\n", "400"),
+        // F30
+        (
+            "POST /login HTTP/1.1\r\nhost: HOST\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            "400",
+        ),
+        (
+            "POST /login HTTP/1.1\r\nhost: HOST\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+            "400",
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nhost: HOST\r\nexpect: foo\r\n\r\n",
+            "417",
+        ),
+        ("GET /healthz HTTP/1.1\nhost: HOST\n\n", "400"),
+        (
+            "GET /healthz HTTP/1.1\r\nhost: HOST\nconnection: close\r\n\r\n",
+            "400",
+        ),
     ];
     for (request, status) in table {
         let answer = served.exchange(request).await;
@@ -77,6 +95,73 @@ async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
     }
     let second_protocol = served.exchange("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     assert!(!second_protocol.contains(" 200 "), "{second_protocol:?}");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn f20_half_heads_make_room_for_whoever_asks() {
+    let served = Served::start(json!({ "connections": 128 })).await;
+    let mut half = Vec::new();
+    for _ in 0..200 {
+        let mut stream = served.connect().await;
+        drop(stream.write_all(b"GET / HTTP/1.1\r\nhost: ").await);
+        half.push(stream);
+        if half.len() % 50 == 0 {
+            assert!(served.is_well().await, "after {}", half.len());
+        }
+    }
+    // The oldest ones had to go, without a word; the youngest may go on.
+    assert_eq!(rest(&mut half[0]).await, "");
+    let mut last = half.pop().unwrap();
+    let end = format!("{}\r\nconnection: close\r\n\r\n", served.at);
+    last.write_all(end.as_bytes()).await.unwrap();
+    assert!(rest(&mut last).await.starts_with("HTTP/1.1 200"));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn f20_whoever_is_known_keeps_its_connection() {
+    let served = Served::start(json!({ "connections": 128 })).await;
+    let ask = format!("GET /api/status HTTP/1.1\r\nhost: {}\r\n\r\n", served.at);
+    let mut known = served.connect().await;
+    let mut answer = [0; 12];
+    known.write_all(ask.as_bytes()).await.unwrap();
+    known.read_exact(&mut answer).await.unwrap();
+    let mut half = Vec::new();
+    for _ in 0..200 {
+        half.push(served.connect().await);
+    }
+    assert!(served.is_well().await);
+    let ask = ask.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    known.write_all(ask.as_bytes()).await.unwrap();
+    let answers = rest(&mut known).await;
+    assert!(answers.contains("HTTP/1.1 200"), "{answers}");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn f21_slow_sign_ins_keep_nobody_from_signing_in() {
+    let token = crate::guard::tests::TOKEN;
+    let served = Served::start(json!({ "token": token })).await;
+    let at = served.at;
+    let sign_in = |body: &str, length: usize| {
+        format!(
+            "POST /login HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    let mut slow = Vec::new();
+    for _ in 0..300 {
+        let mut stream = served.connect().await;
+        let half = sign_in("token=", 40);
+        stream.write_all(half.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let body = format!("token={token}");
+    let answer = served.exchange(&sign_in(&body, body.len())).await;
+    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    let evicted = rest(&mut slow[0]).await;
+    assert!(evicted.starts_with("HTTP/1.1 503"), "{evicted}");
     served.ended().await;
 }
 
@@ -150,7 +235,7 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
             axum::body::Body::from_stream(frames),
         )
     };
-    let guard = crate::guard::tests::guard_with(json!({ "connections": 64 }), |routes| {
+    let guard = crate::guard::tests::guard_with(json!({ "connections": 128 }), |routes| {
         routes.route("/endless", axum::routing::get(endless))
     });
     let mut hall = Hall::new(gateway, guard);

@@ -64,6 +64,9 @@ pub struct SearchSettings {
     pub url: String,
     /// The secret some back ends want to see. It is only sent to `url`, or else to the back end's usual address.
     pub key: String,
+    /// Nobody is asked: the answer says that it is simulated. For a demo, which must not reach the network; not to be configured.
+    #[serde(skip)]
+    pub simulated: bool,
 }
 
 impl fmt::Debug for SearchSettings {
@@ -188,12 +191,27 @@ impl Handler for Search {
 
 impl Search {
     async fn find(&self, asked: &Asked) -> Result<Found, Outage> {
+        if self.settings.simulated {
+            return Ok(simulated(&asked.query));
+        }
         let backend = self.settings.backend;
         let request = backend.request(&self.settings, asked)?;
         let answer = self.http.json(backend, request).await?;
         let mut found = backend.read(&answer);
         found.results.truncate(asked.max_results as usize);
         Ok(found)
+    }
+}
+
+fn simulated(query: &str) -> Found {
+    Found {
+        answer: None,
+        results: vec![Hit {
+            title: format!("A simulated result for “{}”", query.trim()),
+            url: "https://example.com/".to_owned(),
+            snippet: "The demo doesn't search the web; `toolgate call search` does.".to_owned(),
+        }],
+        note: Some("This result is simulated: nobody was asked."),
     }
 }
 

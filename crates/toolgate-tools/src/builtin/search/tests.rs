@@ -51,6 +51,7 @@ fn search(backend: SearchBackend, url: impl Into<String>) -> Search {
         backend,
         url: url.into(),
         key: "s3cret".to_owned(),
+        simulated: false,
     };
     Search {
         settings,
@@ -152,6 +153,19 @@ async fn brave_gives_clean_results() {
         answer_to(SearchBackend::Brave, BRAVE_HIT).await,
         json!({ "results": [hit] })
     );
+}
+
+#[tokio::test]
+async fn a_simulated_search_asks_nobody_and_says_so() {
+    // Would be refused at once.
+    let mut search = search(SearchBackend::Duckduckgo, "http://127.0.0.1:1");
+    search.settings.simulated = true;
+    let found = json!(search.find(&asked(" rust ")).await.unwrap());
+    assert_eq!(
+        found["results"][0]["title"],
+        "A simulated result for “rust”"
+    );
+    assert!(found["note"].as_str().unwrap().contains("simulated"));
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ pub(crate) enum Say {
 pub(crate) struct Script {
     says: Mutex<VecDeque<Say>>,
     asked: Mutex<Vec<Vec<Message>>>,
+    /// How many tools it was offered each time, and when.
+    offered: Mutex<Vec<(usize, Instant)>>,
     /// Knows how tools are listed.
     lists: IntentsClient,
     keeps: bool,
@@ -56,6 +58,7 @@ impl Script {
         Self {
             says: Mutex::new(says.into_iter().collect()),
             asked: Mutex::default(),
+            offered: Mutex::default(),
             lists: IntentsClient::new(toolbox, Pack::english()).unwrap(),
             keeps,
             prepares: Mutex::default(),
@@ -65,6 +68,11 @@ impl Script {
     /// What it was sent each time.
     pub(crate) fn asked(&self) -> Vec<Vec<Message>> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// How many tools it was offered each time, and when.
+    pub(crate) fn offered(&self) -> Vec<(usize, Instant)> {
+        self.offered.lock().unwrap().clone()
     }
 
     /// The words of the assistant in what it was sent last.
@@ -115,6 +123,8 @@ impl ModelClient for Script {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         if self.keeps {
             self.asked.lock().unwrap().push(request.messages.to_vec());
+            let offered = (request.tools.len(), Instant::now());
+            self.offered.lock().unwrap().push(offered);
         }
         let say = self.next();
         async move {

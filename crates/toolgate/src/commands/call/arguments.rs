@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use toolgate_core::{ToolCall, ToolError};
 
+use crate::config::quoted;
 use crate::{pairs, say};
 
 /// What was typed or piped in.
@@ -42,6 +43,26 @@ impl Given {
             }
             Self::Stdin(_) | Self::Json(_) => false,
         }
+    }
+
+    /// Tells how the lists are typed that were given as `a,b`. For arguments that were refused.
+    pub(crate) fn tell_of_lists(&self, schema: &Value) {
+        for hint in self.list_hints(schema) {
+            say::note(&format!("a list is typed item by item: {hint}"));
+        }
+    }
+
+    fn list_hints(&self, schema: &Value) -> Vec<String> {
+        let Self::Words(words) = self else {
+            return Vec::new();
+        };
+        let pairs: Vec<_> = words.iter().filter_map(|word| pairs::split(word)).collect();
+        let lists = toolgate_core::comma_separated_lists(&pairs, schema).into_iter();
+        let hints = lists.map(|(key, items)| {
+            let items = items.iter().map(|item| quoted(&format!("{key}={item}")));
+            toolgate_core::escape(&items.collect::<Vec<_>>().join(" "))
+        });
+        hints.collect()
     }
 
     pub(crate) fn asked(&self, schema: &Value) -> anyhow::Result<Asked> {
@@ -95,17 +116,20 @@ fn typed(words: &[String], schema: &Value) -> anyhow::Result<Asked> {
         };
         split.push(pair);
     }
-    Ok(match toolgate_core::typed_arguments(&split, schema) {
-        Ok(arguments) => Asked::Value(Value::Object(arguments)),
-        Err(error) => {
-            // As an object, so that secrets are known by their keys.
-            let asked: Map<String, Value> = split
-                .iter()
-                .map(|(key, text)| ((*key).to_owned(), json!(text)))
-                .collect();
-            Asked::Unusable(Value::Object(asked), error.into())
-        }
-    })
+    Ok(
+        match toolgate_core::command_line_arguments(&split, schema) {
+            Ok(arguments) => Asked::Value(Value::Object(arguments)),
+            Err(error) => {
+                // As an object, so that secrets are known by their keys.
+                let asked: Map<String, Value> = split
+                    .iter()
+                    .map(|(key, text)| ((*key).to_owned(), json!(text)))
+                    .collect();
+                // Only an error of too many values names the tool, and pairs are never that.
+                Asked::Unusable(Value::Object(asked), error.into_tool_error(""))
+            }
+        },
+    )
 }
 
 /// White space may double the size of what fits; more can not fit, and is not read.
@@ -117,4 +141,26 @@ fn stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     let mut input = std::io::stdin().lock().take(2 * limit as u64);
     input.read_to_end(&mut bytes).context("cannot read stdin")?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_with_commas_is_shown_as_it_is_typed() {
+        let schema = json!({ "properties": { "labels": { "type": "array" } } });
+        for (words, expected) in [
+            (
+                &["labels=bug,ui", "title=a,b"][..],
+                &["labels=bug labels=ui"][..],
+            ),
+            (&["labels=not now, ui"], &["'labels=not now' labels=ui"]),
+            (&["labels=bug", "labels=ui"], &[]),
+            (&[r#"{"labels":"bug,ui"}"#], &[]),
+        ] {
+            let given = Given::Words(words.iter().map(|word| (*word).to_owned()).collect());
+            assert_eq!(given.list_hints(&schema), expected, "{words:?}");
+        }
+    }
 }

@@ -66,10 +66,24 @@ async fn ask(remote: &Remote, options: &CallOptions, given: &Given) -> anyhow::R
         }
     };
     Ok(match answered {
-        Ok(answer) if options.dry_run => rehearsed(options, &answer),
-        Ok(answer) => envelope(&options.tool, &answer),
+        Ok(answer) => {
+            let exit = match options.dry_run {
+                true => rehearsed(options, &answer),
+                false => envelope(&options.tool, &answer),
+            };
+            if is_invalid(&answer.body) {
+                given.tell_of_lists(&schema);
+            }
+            exit
+        }
         Err(trouble) => unanswered(&options.tool, trouble),
     })
+}
+
+/// True if the arguments of a call, or of a rehearsal, were refused.
+fn is_invalid(answer: &Value) -> bool {
+    let kind = answer["error_kind"].as_str();
+    answer["valid"] == false || kind == Some(ErrorKind::InvalidArguments.as_str())
 }
 
 /// What the tool's arguments look like; nothing for one that is not there, which the call itself will say.

@@ -22,10 +22,10 @@ use crate::cli::{CallOptions, Global};
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::journal::Record;
-use crate::say;
-use crate::servers::{self, Admitted, Fleet};
+use crate::servers::{self, Admitted, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
+use crate::{patterns, say};
 use arguments::Given;
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
@@ -65,6 +65,7 @@ impl Request<'_> {
         }
         let tools = wiring::tools(config);
         wiring::warn_about(config, &tools);
+        patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
         let approver = TerminalApprover {
             agreed: self.yes,
@@ -84,7 +85,10 @@ impl Request<'_> {
         };
         let runtime = runtime().context("cannot start")?;
         let exit = runtime.block_on(async {
-            let fleet = admitted.map(|them| Fleet::start(config, &tools, them, Some(&job.spinner)));
+            let fleet = admitted.map(|them| {
+                let spinner = Some(&job.spinner);
+                Fleet::start(config, &tools, them, Start::WhenNeeded, spinner)
+            });
             let exit = job.run(fleet.as_ref()).await;
             if let Some(fleet) = &fleet {
                 fleet.stop().await;
@@ -132,7 +136,12 @@ impl Job<'_> {
             call = call.timeout(timeout);
         }
         if self.request.dry_run {
-            return Ok(rehearse(&self.executor, &call));
+            let refused = rehearse(&self.executor, &call).err();
+            self.help_with(refused.as_ref().map(ToolError::kind));
+            return Ok(match refused {
+                None => Exit::Success,
+                Some(_) => Exit::Failure,
+            });
         }
         if let Some(again) = &self.request.again
             && !again.agreed(&self.executor, &call, &self.spinner).await?
@@ -152,6 +161,7 @@ impl Job<'_> {
             _ = tokio::task::spawn_blocking(move || print(&outcome)) => exit,
             () = exit::interrupted() => Exit::Interrupted,
         };
+        self.help_with(kind);
         if let (Some(ErrorKind::NotFound), Some(fleet)) = (kind, fleet) {
             fleet.tell_missing();
         }
@@ -164,49 +174,62 @@ impl Job<'_> {
             fleet.servers.settled().await;
         } else {
             fleet.servers.settled_for(self.request.tool).await;
+            // Here rather than within the call, whose limit is the tool's own.
+            if !self.request.dry_run && self.executor.find(self.request.tool).is_ok() {
+                fleet.servers.connected_for(self.request.tool).await;
+            }
         }
     }
 
     fn call(&self) -> anyhow::Result<ToolCall> {
-        let tool = self.executor.find(self.request.tool);
-        let schema = tool
-            .as_ref()
-            .map_or(&Value::Null, |tool| tool.definition().parameters());
-        let asked = self.request.given.asked(schema)?;
+        let asked = self.request.given.asked(&self.schema())?;
         Ok(asked.call(self.request.tool))
+    }
+
+    /// Nothing for a tool that is not there.
+    fn schema(&self) -> Value {
+        let tool = self.executor.find(self.request.tool);
+        tool.map_or(Value::Null, |tool| tool.definition().parameters().clone())
+    }
+
+    fn help_with(&self, kind: Option<ErrorKind>) {
+        if kind == Some(ErrorKind::InvalidArguments) {
+            self.request.given.tell_of_lists(&self.schema());
+        }
     }
 }
 
-/// A parameter the tool does not know is ignored, as agreed; a person who mistyped it should hear of that.
+/// A parameter the tool does not know is left out, or passed on to a server that may ignore it; a person who mistyped it
+/// should hear of that.
 fn warn_about_unknown(executor: &ToolExecutor, call: &ToolCall) {
     let Ok(rehearsal) = executor.rehearse(call) else {
         return;
     };
-    let declared = rehearsal
-        .tool
-        .definition()
-        .parameters()
-        .get("properties")
-        .and_then(Value::as_object);
+    let parameters = rehearsal.tool.definition().parameters();
+    let declared = parameters.get("properties").and_then(Value::as_object);
     let known: Vec<&str> = declared
         .into_iter()
         .flat_map(Map::keys)
         .map(String::as_str)
         .collect();
-    for name in rehearsal
-        .arguments
-        .dropped()
-        .iter()
-        .filter(|name| !known.contains(&name.as_str()))
-    {
-        let hint = nearest(name, known.iter().copied(), 1)
-            .pop()
-            .map(|name| format!("; did you mean '{name}'?"));
+    let passed_on = rehearsal.arguments.as_value().as_object();
+    let passed_on = passed_on.into_iter().flat_map(Map::keys);
+    let unknown = |name: &&String| !known.contains(&name.as_str());
+    let meant = |name: &str| nearest(name, known.iter().copied(), 1).pop();
+    for name in rehearsal.arguments.dropped().iter().filter(unknown) {
+        let hint = meant(name).map(|name| format!("; did you mean '{name}'?"));
         warn!(
             "'{}' is not a parameter of this tool and is ignored{}",
             toolgate_core::escape(name),
             hint.unwrap_or_default()
         );
+    }
+    // Other names than those that are declared are fine where the schema is open, unless one of them looks like a slip.
+    for name in passed_on.filter(unknown) {
+        if let Some(meant) = meant(name) {
+            let name = toolgate_core::escape(name);
+            warn!("'{name}' is not a declared parameter of this tool; did you mean '{meant}'?");
+        }
     }
 }
 
@@ -238,7 +261,7 @@ async fn execute(
     }
 }
 
-fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Exit {
+fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Result<(), ToolError> {
     match executor.rehearse(call) {
         Ok(rehearsal) => {
             let renamed: Map<String, Value> = rehearsal
@@ -256,11 +279,11 @@ fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Exit {
                 "needs_approval": rehearsal.decision == Decision::Ask,
             });
             say::result(&rendered(&answer));
-            Exit::Success
+            Ok(())
         }
         Err(error) => {
-            print(&ToolOutcome::refused(call, error));
-            Exit::Failure
+            print(&ToolOutcome::refused(call, error.clone()));
+            Err(error)
         }
     }
 }

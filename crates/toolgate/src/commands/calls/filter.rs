@@ -19,6 +19,7 @@ pub(super) fn read(options: &CallsOptions) -> anyhow::Result<Filter> {
     filter.tool.clone_from(&options.tool);
     filter.server.clone_from(&options.server);
     filter.origin.clone_from(&options.origin);
+    filter.caller.clone_from(&options.caller);
     filter.outcome.clone_from(&options.outcome);
     filter.search.clone_from(&options.search);
     filter.since = time("--since", &options.since)?;

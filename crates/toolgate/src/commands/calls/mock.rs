@@ -7,7 +7,7 @@ use toolgate_server::mock_entry;
 
 use crate::cli::Global;
 use crate::commands::rendered;
-use crate::config::Config;
+use crate::config::{Config, quoted};
 use crate::edit::ServerFile;
 use crate::exit::Exit;
 use crate::{say, wiring};
@@ -32,7 +32,8 @@ pub(super) fn save(
         file.save()?;
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
         say::note(&format!(
-            "'{name}' is in {file} now; 'toolgate call {name}' answers what was recorded"
+            "'{name}' is in {file} now; what was recorded is answered by: toolgate call {}",
+            quoted(&name)
         ));
     }
     say::result(&rendered(&definition));

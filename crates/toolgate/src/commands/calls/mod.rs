@@ -1,6 +1,7 @@
 //! `toolgate calls`: what was called, by whom, and what came of it.
 
 mod filter;
+mod lines;
 mod mock;
 mod remote;
 mod show;
@@ -19,7 +20,7 @@ use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::remote::Remote;
 use crate::{journal, say, wiring};
-use show::Lines;
+use lines::{Lines, More};
 use source::Pages;
 pub(super) use source::{Unread, call_at};
 
@@ -91,7 +92,7 @@ async fn look(
             }
             say::result(&match options.json {
                 true => rendered(&call),
-                false => show::detail(&call),
+                false => show::detail(&call, say::width()),
             });
             return Ok(Exit::Success);
         }
@@ -106,7 +107,7 @@ async fn list(pages: &Pages, filter: Filter, as_json: bool) -> Result<Exit, Unre
     if calls.is_empty() && !as_json {
         say::note("no call is like that; 'toolgate calls' shows the last ones of all kinds");
     }
-    let mut lines = Lines::new(&calls, as_json);
+    let mut lines = Lines::new(&calls, pages, as_json, More::None);
     for call in &calls {
         lines.print(call);
     }
@@ -145,7 +146,7 @@ async fn begin(
     let mut calls = pages.newest(filter).await?;
     calls.retain(|call| call["outcome"] != "running");
     calls.reverse();
-    let mut lines = Lines::new(&calls, as_json);
+    let mut lines = Lines::new(&calls, pages, as_json, More::Later);
     calls.iter().for_each(|call| lines.print(call));
     let id = |call: &Value| Some(call["id"].as_str()?.to_owned());
     Ok((lines, calls.iter().filter_map(id).collect()))

@@ -1,7 +1,7 @@
 //! `toolgate calls --follow --at URL`: calls of a gateway, as they end.
 
 use serde_json::Value;
-use toolgate_journal::Filter;
+use toolgate_journal::{Filter, is_called_by};
 
 use super::source::{Pages, Unread};
 use crate::remote::Remote;
@@ -48,10 +48,14 @@ fn is_wanted(filter: &Filter, call: &Value) -> bool {
     let started = call["started_at"]
         .as_str()
         .and_then(|time| time.parse().ok());
+    let (caller, command) = (call["caller"].as_str(), call["command"].as_str());
+    let is_by = filter.caller.as_deref();
+    let is_by = is_by.is_none_or(|wanted| is_called_by(wanted, caller, command));
     outcome
         && is(&filter.tool, "tool")
         && is(&filter.server, "server")
         && is(&filter.origin, "origin")
+        && is_by
         && filter.since.is_none_or(|since| started >= Some(since))
         && filter.until.is_none_or(|until| started < Some(until))
         && filter
@@ -81,16 +85,18 @@ mod tests {
     #[test]
     fn calls_are_chosen_as_the_gateway_would() {
         let call = json!({
-            "id": "a", "tool": "lamp", "server": "house", "origin": "http", "outcome": "timeout", "success": false,
+            "id": "a", "tool": "lamp", "server": "house", "origin": "http", "caller": "kitchen", "outcome": "timeout", "success": false,
             "error": "Tool 'lamp' timed out", "arguments": { "room": "Küche" }, "started_at": "2026-11-16T05:00:00.000Z",
         });
         type Change = fn(&mut Filter);
-        let table: [(Change, bool); 12] = [
+        let table: [(Change, bool); 14] = [
             (|_| (), true),
             (|filter| filter.tool = Some("lamp".to_owned()), true),
             (|filter| filter.tool = Some("lam".to_owned()), false),
             (|filter| filter.server = Some("office".to_owned()), false),
             (|filter| filter.origin = Some("http".to_owned()), true),
+            (|filter| filter.caller = Some("kitchen".to_owned()), true),
+            (|filter| filter.caller = Some("serve".to_owned()), false),
             (|filter| filter.outcome = Some("failed".to_owned()), true),
             (|filter| filter.outcome = Some("success".to_owned()), false),
             (|filter| filter.search = Some("KÜCHE".to_owned()), true),
@@ -109,6 +115,13 @@ mod tests {
             let mut filter = Filter::default();
             change(&mut filter);
             assert_eq!(is_wanted(&filter, &call), wanted, "row {index}");
+        }
+        // Without a token the command says who asked.
+        let call = json!({ "tool": "lamp", "command": "toolgate serve" });
+        for (caller, wanted) in [("serve", true), ("toolgate serve", true), ("chat", false)] {
+            let mut filter = Filter::default();
+            filter.caller = Some(caller.to_owned());
+            assert_eq!(is_wanted(&filter, &call), wanted, "{caller}");
         }
     }
 }

@@ -76,6 +76,20 @@ impl Pages {
         }
     }
 
+    /// How many digits of the id of each call are enough to name it. A gateway does not tell: there, those of the list are told
+    /// apart.
+    pub(super) fn distinct_digits(&self, calls: &[Value]) -> Vec<usize> {
+        let ids: Vec<&str> = calls
+            .iter()
+            .filter_map(|call| call["id"].as_str())
+            .collect();
+        let known = match self {
+            Self::Local(reader) => reader.distinct_digits(&ids).ok(),
+            Self::Remote(_) => None,
+        };
+        known.unwrap_or_else(|| super::lines::distinct_digits(&ids))
+    }
+
     /// One call with everything that is known of it.
     pub(super) async fn call(&self, id: &str) -> Result<Option<Value>, Unread> {
         match self {
@@ -124,6 +138,7 @@ fn query(filter: &Filter) -> Vec<(&'static str, String)> {
         ("tool", filter.tool.clone()),
         ("server", filter.server.clone()),
         ("origin", filter.origin.clone()),
+        ("caller", filter.caller.clone()),
         ("outcome", filter.outcome.clone()),
         ("search", filter.search.clone()),
         ("since", filter.since.map(|time| time.to_string())),

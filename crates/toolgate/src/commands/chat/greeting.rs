@@ -29,15 +29,15 @@ impl Chat<'_> {
         let tools = self.setting.toolbox.current().tools().len();
         let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
         let noun = if tools == 1 { "tool" } else { "tools" };
+        // The reasons are a line each, and few want to know them.
+        let more = match self.chosen.passed_over.is_empty() {
+            true => "",
+            false => "; /model says more",
+        };
         say::line(&format!(
-            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}){dim:#}",
+            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}{more}){dim:#}",
             self.chosen.why
         ));
-        if self.chosen.client.provider() == toolgate_models::Provider::Intents {
-            for reason in &self.chosen.passed_over {
-                say::line(&format!("{dim}· {reason}{dim:#}"));
-            }
-        }
         say::line(&format!(
             "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
         ));

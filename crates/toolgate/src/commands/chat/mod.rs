@@ -19,14 +19,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
 
 use super::runtime;
-use crate::clean::clean;
 use crate::cli::{ChatOptions, Global};
-use crate::display::{Display, Manner};
+use crate::display::{self, Display, Manner};
 use crate::exit::{self, Exit};
 use crate::gateway::Beside;
 use crate::reload::{self, Reload};
 use crate::say;
-use crate::servers::{Admitted, Fleet};
+use crate::servers::{Admitted, Fleet, Start};
 use crate::talk::{self, Occasion, Setting};
 use crate::terminal::{self, Echo, Terminal};
 use input::{Input, Line};
@@ -81,9 +80,9 @@ pub(crate) async fn converse(
     let _terminal = Terminal::remember();
     // What is typed ahead would stand in the answer; the next prompt shows it.
     let _unseen = Echo::hidden();
-    let (fleet, choice) = setting.start(Some(admitted)).await;
+    let (fleet, choice) = setting.start(Some(admitted), Start::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| company.follows);
-    let reload = followed.map_or(Ok(None), |fleet| reload(setting, fleet));
+    let reload = followed.and_then(|fleet| reload(setting, fleet));
     let gateway = company.gateway.take();
     let running = match (gateway, &fleet) {
         (Some(gateway), Some(fleet)) => Some(gateway.start(setting, fleet)),
@@ -123,11 +122,12 @@ async fn talk_with(
 }
 
 /// Follows the file of the configuration, if there is one.
-fn reload(setting: &Setting, fleet: &Fleet) -> anyhow::Result<Option<Reload>> {
+fn reload(setting: &Setting, fleet: &Fleet) -> Option<Reload> {
     let config = Arc::clone(&setting.config);
-    let reload = Reload::new(config, &setting.tools, fleet.servers.clone())?;
+    let executor = setting.toolbox.executor().clone();
+    let reload = Reload::new(config, &setting.tools, executor, fleet.servers.clone())?;
     // '/model' goes on with another one at any time.
-    Ok(reload.map(|reload| reload.also_fixed(&["model"]).attended()))
+    Some(reload.also_fixed(&["model"]).attended())
 }
 
 /// Everything a chat goes on with.
@@ -149,6 +149,7 @@ async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> any
     let is_live = company.source.is_live();
     let manner = Manner {
         streams: say::can_stream(),
+        format: talk::answer_format(&chosen),
         progress: say::is_followed(),
         thinking: chosen.settings.keep_thinking,
     };
@@ -259,7 +260,10 @@ impl Chat<'_> {
 
     fn answered(&mut self, turn: &Turn) {
         if !self.streams && turn.error.is_none() {
-            say::result(clean(&turn.answer).trim());
+            say::result(&display::whole(
+                &turn.answer,
+                talk::answer_format(&self.chosen),
+            ));
         }
         let (exit, note) = talk::ending(turn, &self.chosen.settings, self.streams);
         match (exit, note) {

@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 use toolgate_core::{Pattern, ToolDefinition, escape, nearest};
 
 use super::Chat;
-use crate::commands::{first_sentence, table};
+use crate::commands::table;
+use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolved;
 use crate::{exit, say, talk, wiring};
 
@@ -88,23 +89,12 @@ impl Chat<'_> {
         let definitions = list.tools().iter().map(|tool| tool.definition());
         let rows: Vec<_> = like(definitions.collect(), patterns)
             .into_iter()
-            .map(|tool| {
-                [
-                    escape(tool.name()),
-                    escape(&tool.source().to_string()),
-                    escape(first_sentence(tool.description())),
-                ]
-            })
+            .map(|tool| ToolRow::new(tool.name(), &tool.source().to_string(), tool.description()))
             .collect();
         if rows.is_empty() {
             return say::note("no tools like that");
         }
-        if say::is_watched() {
-            say::result(&table(rows).trim_fmt());
-        } else {
-            let lines: Vec<String> = rows.iter().map(|row| row.join("\t")).collect();
-            say::result(&lines.join("\n"));
-        }
+        say::result(&tool_list::shown(&rows));
         let catalog = self.chosen.client.catalog(&list);
         for left_out in catalog.left_out() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
@@ -116,6 +106,9 @@ impl Chat<'_> {
         if text.is_empty() {
             let who = talk::described(&self.chosen);
             say::note(&format!("{who}: {}", self.chosen.why));
+            for reason in &self.chosen.passed_over {
+                say::note(&format!("· {reason}"));
+            }
             return Ok(());
         }
         let choosing = self.setting.rechoose(text, &self.chosen.settings);
@@ -125,6 +118,7 @@ impl Chat<'_> {
         };
         let chosen = self.setting.connect(choice)?;
         self.conversation.set_client(Arc::clone(&chosen.client));
+        self.display.set_format(talk::answer_format(&chosen));
         self.chosen = chosen;
         say::note(&format!("now {}", talk::described(&self.chosen)));
         Ok(())

@@ -1,10 +1,11 @@
 //! The broker, the house on it, and the server that offers the house.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
 use toolgate_mcp::{Connection, Program, ServerSettings};
 use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings};
+use toolgate_tools::builtin::{Sounding, VolumeState};
 use zwave::sim;
 
 /// What its server is called in listings.
@@ -22,7 +23,7 @@ impl Demonstration {
         let broker = Broker::start(BrokerSettings::default()).await?;
         let options = sim::Options {
             life,
-            ..sim::Options::default()
+            ..sim::Options::demo()
         };
         let mut settings = Settings::new(&broker.url()).context("the broker has no address")?;
         settings.client_id = ClientId::Exactly(options.client_id());
@@ -56,5 +57,34 @@ impl Demonstration {
     pub(super) async fn stop(self) {
         drop(self.house);
         self.broker.stop().await;
+    }
+}
+
+/// Loudspeakers that are not there either: those of the machine stay as they are.
+#[derive(Debug)]
+pub(super) struct SimulatedSpeakers(Mutex<VolumeState>);
+
+impl Default for SimulatedSpeakers {
+    fn default() -> Self {
+        Self(Mutex::new(VolumeState {
+            level: 50,
+            muted: false,
+        }))
+    }
+}
+
+impl SimulatedSpeakers {
+    fn state(&self) -> MutexGuard<'_, VolumeState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sounding for SimulatedSpeakers {
+    fn volume(&self) -> VolumeState {
+        *self.state()
+    }
+
+    fn set_volume(&self, state: VolumeState) {
+        *self.state() = state;
     }
 }

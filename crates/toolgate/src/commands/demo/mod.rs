@@ -10,6 +10,7 @@ mod view;
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
@@ -20,8 +21,21 @@ use crate::gateway::{Beside, Watch};
 use crate::say;
 use crate::servers::Admitted;
 use crate::talk::{self, Occasion, Setting};
-use house::Demonstration;
+use crate::wrap;
+use house::{Demonstration, SimulatedSpeakers};
 use view::View;
+
+/// What a first visitor may say.
+const SENTENCES: [&str; 8] = [
+    "turn on the kitchen light",
+    "how warm is the bedroom",
+    "which lights are on",
+    "dim the living room lamp to 30 percent",
+    "activate the movie night scene",
+    "lock the front door",
+    "what is 12% of 80",
+    "what time is it in Tokyo",
+];
 
 /// A longer script is none.
 const LONGEST: u64 = 1 << 20;
@@ -33,6 +47,7 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
     let mut occasion = Occasion::new("toolgate demo").resuming(resume);
     occasion.watch = Some(&watch);
     occasion.is_play = true;
+    occasion.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
     let setting = Setting::new(global, &options.model, occasion)?;
     if let Some(file) = resume {
         talk::read(file)?;
@@ -119,33 +134,54 @@ fn open(url: &str) {
     }
 }
 
+/// What there is to see and to try. Together with the prompt it fits 24 lines of 80 columns.
 fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-    let broker = demonstration.broker.url();
-    let (host, port) = (
-        demonstration.broker.addr().ip(),
-        demonstration.broker.addr().port(),
-    );
-    say::line(&format!(
-        "{bold}A simulated house{bold:#} {dim}on the MQTT broker {broker}{dim:#}"
-    ));
-    if let Some(url) = dashboard {
-        say::line(&format!(
-            "{bold}Dashboard{bold:#} {url} {dim}shows every call as it happens{dim:#}"
-        ));
-    }
-    say::line(&view.picture());
-    say::line(&format!(
-        "\
-{bold}Try{bold:#}  turn on the kitchen light · how warm is the bedroom · dim the living room lamp to 30 percent
-     activate the movie night scene · which lights are on · lock the front door
-     what is 12% of 80 · what time is it in Tokyo
-{dim}Look at the traffic:  mosquitto_sub -h {host} -p {port} -v -t 'zwave/#'
-With a real model:    toolgate demo --provider ollama (or anthropic, openai)
-With your own house:  toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- toolgate zwave-mcp-server
-                      toolgate chat{dim:#}
-"
-    ));
+    let dashboard = dashboard.map(|url| format!("; every call is shown at {url}"));
+    let dashboard = dashboard.unwrap_or_default();
+    say::line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
+    let rooms = view.rooms().into_iter().map(|(room, devices)| {
+        let devices = devices.iter().map(String::as_str);
+        (room, dotted(devices))
+    });
+    print_rows(&rooms.collect::<Vec<_>>(), 2);
+    let sentences = dotted(SENTENCES);
+    print_rows(&[(format!("{bold}Try{bold:#}"), sentences)], 0);
+    let address = demonstration.broker.addr();
+    let (host, port) = (address.ip(), address.port());
+    let more = [
+        (
+            "With a model",
+            "toolgate demo --provider ollama (or anthropic, openai)".to_owned(),
+        ),
+        (
+            "Your own house",
+            "toolgate add -e MQTT_BROKER_URL=mqtt://localhost:1883 zwave -- toolgate zwave-mcp-server"
+                .to_owned(),
+        ),
+        (
+            "MQTT traffic",
+            format!("mosquitto_sub -h {host} -p {port} -v -t 'zwave/#'"),
+        ),
+    ];
+    let more = more.map(|(title, text)| (format!("{dim}{title}{dim:#}"), text));
+    print_rows(&more, 0);
+    say::line("");
+}
+
+fn print_rows(rows: &[(String, String)], indent: usize) {
+    let lines = wrap::definition_list(rows, indent, say::side_width());
+    say::line(&lines.replace(NO_BREAK, " "));
+}
+
+/// Between words that stay in one line.
+const NO_BREAK: char = '\u{a0}';
+
+/// Things with a dot between them, each of which stays in one line.
+fn dotted<'a>(things: impl IntoIterator<Item = &'a str>) -> String {
+    let things = things.into_iter();
+    let glued = things.map(|thing| thing.replace(' ', &NO_BREAK.to_string()));
+    glued.collect::<Vec<_>>().join(&format!("{NO_BREAK}· "))
 }
 
 #[cfg(test)]

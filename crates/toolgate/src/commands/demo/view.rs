@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use toolgate_models::Turn;
-use zwave::{Device, DeviceKind, NodeId, sim};
+use zwave::{Device, DeviceKind, NodeId, NodeStatus, Reading, sim};
 
 use crate::commands::chat::Onlooker;
 use crate::say;
 
 /// A scene is over when nothing has moved for so long: the radio sends one message at a time.
-const STILL: Duration = Duration::from_millis(500);
+const STILL: Duration = Duration::from_millis(150);
 
 /// Watches the house itself, not what is told of it.
 pub(super) struct View {
@@ -26,22 +26,14 @@ impl View {
         Self { house, before }
     }
 
-    /// One line for each room.
-    pub(super) fn picture(&self) -> String {
-        let mut rooms = BTreeMap::<&str, Vec<String>>::new();
+    /// Every room, and what is in it.
+    pub(super) fn rooms(&self) -> BTreeMap<String, Vec<String>> {
+        let mut rooms = BTreeMap::<String, Vec<String>>::new();
         for device in &self.before {
-            let said = format!("{} {}", device.name, device.state);
-            rooms.entry(&device.location).or_default().push(said);
+            let said = format!("{} {}", device.name, short_state(device));
+            rooms.entry(device.location.clone()).or_default().push(said);
         }
-        let width = rooms
-            .keys()
-            .map(|room| room.chars().count())
-            .max()
-            .unwrap_or_default();
-        let lines = rooms
-            .iter()
-            .map(|(room, devices)| format!("  {room:width$}  {}", devices.join(" · ")));
-        lines.collect::<Vec<_>>().join("\n")
+        rooms
     }
 
     /// Waits for what goes on after its command was answered.
@@ -62,7 +54,7 @@ impl Onlooker for View {
                 self.still().await;
             }
             let now = self.house.snapshot();
-            for change in changes(&self.before, &now) {
+            for change in changes(&self.before, &now, &turn.answer) {
                 say::note(&change);
             }
             self.before = now;
@@ -71,8 +63,36 @@ impl Onlooker for View {
     }
 }
 
-/// `  * Kitchen Light in Kitchen: off → on`, for each device that was moved. What sensors tell changes by itself.
-fn changes(before: &[Device], now: &[Device]) -> Vec<String> {
+/// The state of a device as a person would say it. A sensor of a door or of motion is told by the device in the words of its
+/// standard: `Window/door is closed`, `idle`.
+fn short_state(device: &Device) -> String {
+    if device.status == NodeStatus::Dead {
+        return "does not answer".to_owned();
+    }
+    let door = |reading: &Reading| {
+        let state = reading.words.strip_prefix("Window/door is ")?;
+        Some(state.to_owned())
+    };
+    let motion = |reading: &Reading| {
+        let is_still = ["idle", "not detected"].contains(&reading.words.as_str());
+        let words = if is_still { "no motion" } else { "motion" };
+        reading
+            .label
+            .starts_with("Motion")
+            .then(|| words.to_owned())
+    };
+    let mut readings = device.readings.iter();
+    match device.kind {
+        DeviceKind::Sensor => readings.find_map(|reading| door(reading).or(motion(reading))),
+        _ => None,
+    }
+    .unwrap_or_else(|| device.state.clone())
+}
+
+/// `  * Kitchen Light in Kitchen: off → on`, for each device that was moved and that the answer doesn't name. What sensors tell
+/// changes by itself.
+fn changes(before: &[Device], now: &[Device], answer: &str) -> Vec<String> {
+    let answer = answer.to_lowercase();
     let old = before
         .iter()
         .map(|device| (device.node, device.state.as_str()));
@@ -81,7 +101,9 @@ fn changes(before: &[Device], now: &[Device]) -> Vec<String> {
         let before = old.get(&device.node)?;
         let moves = !matches!(device.kind, DeviceKind::Sensor | DeviceKind::Meter);
         let is_new = *before != device.state;
-        (moves && is_new).then(|| format!("  * {}: {before} → {}", device.title(), device.state))
+        let is_told = answer.contains(&device.name.to_lowercase());
+        (moves && is_new && !is_told)
+            .then(|| format!("  * {}: {before} → {}", device.title(), device.state))
     });
     moved.collect()
 }

@@ -24,13 +24,13 @@ impl Report {
                 "model.pinnedTools: no tool is called '{}' here",
                 escape(&name)
             );
-            self.add("model", &Finding::Warning(text));
+            self.add("model tools", &Finding::Warning(text));
         }
         let left_out = offer.catalog().left_out();
         for LeftOut { name, reason } in left_out {
             let (name, reason) = (escape(name), escape(reason));
             let text = format!("it can not be offered the tool '{name}': {reason}");
-            self.add("model", &Finding::Warning(text));
+            self.add("model tools", &Finding::Warning(text));
         }
         let all = toolbox.executor().manager().tools().len();
         let (finding, todo) = found(&Count {
@@ -40,7 +40,7 @@ impl Report {
             offered: offer.len(),
             why: question.why_not_all(offer),
         });
-        self.add("model", &finding);
+        self.add("model tools", &finding);
         detail("do", todo.map(str::to_owned).as_slice());
     }
 }

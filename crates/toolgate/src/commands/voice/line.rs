@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use toolgate_core::escape;
 use toolgate_voice::State;
 
-use super::wrap::wrapped;
 use crate::clean::Cleaner;
 use crate::spinner::FRAMES;
+use crate::wrap::wrapped;
 
 /// How many levels are seen side by side: two seconds, or a bit more.
 const LEVELS: usize = 16;

@@ -9,7 +9,6 @@ mod paint;
 mod settings;
 mod view;
 mod volume;
-mod wrap;
 
 use std::sync::Arc;
 
@@ -23,11 +22,11 @@ use tracing::info;
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
 use crate::reload::{self, Reload};
-use crate::servers::{Admitted, Fleet};
+use crate::servers::{Admitted, Fleet, Start, StartingServers};
 use crate::signals::Signals;
 use crate::talk::{Occasion, Setting};
 use crate::terminal::{self, Echo};
-use crate::{say, spinner};
+use crate::{say, spinner, wiring};
 use settings::Wanted;
 use view::{Manner, View};
 use volume::Voice;
@@ -77,9 +76,19 @@ async fn converse(
     let (config, tools) = (&setting.config, &setting.tools);
     let spinner = Some(&setting.spinner);
     let admitted = admitted.unwrap_or_default();
-    let fleet = Arc::new(Fleet::start(config, tools, admitted, spinner));
-    let reload = Reload::new(Arc::clone(config), tools, fleet.servers.clone());
-    let reload = reload.map(|found| found.map(|reload| reload.also_fixed(&FIXED).attended()));
+    let fleet = Arc::new(Fleet::start(
+        config,
+        tools,
+        admitted,
+        Start::AtOnce,
+        spinner,
+    ));
+    fleet.servers.watch_health(wiring::probe(config, tools));
+    let starting = StartingServers(fleet.servers.clone());
+    setting.toolbox.wait_for(Arc::new(starting));
+    let executor = setting.toolbox.executor().clone();
+    let reload = Reload::new(Arc::clone(config), tools, executor, fleet.servers.clone());
+    let reload = reload.map(|reload| reload.also_fixed(&FIXED).attended().on(signals.reload()));
     let following = tokio::spawn(reload::followed(reload));
     let parts = Parts {
         settings: wanted.settings,
@@ -160,12 +169,12 @@ fn model(setting: &Arc<Setting>, view: &View) -> FindModel {
     })
 }
 
-/// What is missing, from when all servers are there or have used their attempts.
+/// What is missing, from when all servers are there, or have used their attempts, and said whether they can do their work.
 fn reach(fleet: Arc<Fleet>) -> watch::Receiver<Reach> {
     let (tell, reach) = watch::channel(Reach::Starting);
     tokio::spawn(async move {
         let mut changed = fleet.servers.changed();
-        fleet.servers.settled().await;
+        fleet.servers.checked().await;
         match say::is_followed() {
             true => fleet.tell_missing(),
             false => fleet.warn_of_untrusted(),

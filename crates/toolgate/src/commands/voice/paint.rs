@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use tokio::time::Instant;
 
 use super::line::Line;
-use super::wrap::fitted;
 use crate::say;
 use crate::spinner::{self, Spinner, TURN};
 
@@ -29,11 +28,10 @@ pub(super) enum Said {
 
 impl Said {
     fn tell(self) {
-        let fitted = |text: &str| fitted(text, spinner::width());
         match self {
-            Self::Line(text) => say::line(&fitted(&text)),
-            Self::Result(text) if say::is_watched() => say::result(&fitted(&text)),
-            Self::Result(text) | Self::Record(text) => say::result(&text),
+            Self::Line(text) => say::line(&text),
+            Self::Result(text) => say::text(&text),
+            Self::Record(text) => say::result(&text),
             Self::Info(text) => tracing::info!("{text}"),
         }
     }

@@ -206,19 +206,19 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({}),
             json!(["*"]),
-            "ok       model          it is offered 5 of 6 tools with each question; 1 can not be offered",
+            "ok       model tools    it is offered 5 of 6 tools with each question; 1 can not be offered",
             None,
         ),
         (
             json!({ "maxTools": 2 }),
             json!(["e*", "d*", "m*"]),
-            "ok       model          it is offered 2 of 6 tools with each question, those that suit it best: model.maxTools says so; the policy hides 3",
+            "ok       model tools    it is offered 2 of 6 tools with each question, those that suit it best: model.maxTools says so; the policy hides 3",
             Some(pin),
         ),
         (
             json!({ "pinnedTools": ["echo", "nosuch"] }),
             json!(["*"]),
-            "warning  model          model.pinnedTools: no tool is called 'nosuch' here",
+            "warning  model tools    model.pinnedTools: no tool is called 'nosuch' here",
             None,
         ),
         (
@@ -236,19 +236,19 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({ "maxToolTokens": 1 }),
             json!(["*"]),
-            "warning  model          it is offered no tool: more would exceed model.maxToolTokens",
+            "warning  model tools    it is offered no tool: more would exceed model.maxToolTokens",
             Some(larger),
         ),
         (
             json!({}),
             json!(["house/*"]),
-            "warning  model          it is offered no tool: the policy hides all 6",
+            "warning  model tools    it is offered no tool: the policy hides all 6",
             Some(policy),
         ),
         (
             json!({}),
             json!(["huge"]),
-            "warning  model          it is offered no tool: the policy hides 5, and the other 1 can not be offered",
+            "warning  model tools    it is offered no tool: the policy hides 5, and the other 1 can not be offered",
             Some("do: change the parameters of those named above"),
         ),
     ] {

@@ -22,6 +22,19 @@ export async function theme(bench) {
   });
 }
 
+export async function missing(bench) {
+  await bench.step('an address that is none', async () => {
+    await bench.page.goto(`${bench.url}/#/nonsense`);
+    await bench.id('view-missing').waitFor();
+    await bench.page.getByText('Nothing is at #/nonsense').waitFor();
+    await bench.accessible('missing');
+    await bench.page.getByRole('link', { name: 'Show the calls' }).click();
+    await bench.id('view-calls').waitFor();
+    await bench.page.goto(`${bench.url}/`);
+    await bench.id('view-calls').waitFor();
+  });
+}
+
 /** On a gateway with that many calls in its journal. */
 export async function many(bench) {
   const { page } = bench;
@@ -79,6 +92,13 @@ export async function phone(bench) {
       await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
       const { over, inner } = await page.evaluate(() => ({ over: document.documentElement.scrollWidth, inner: innerWidth }));
       assert.ok(over <= inner, `${place} is ${over} wide on a screen of ${inner}`);
+      const wrapped = await page.evaluate(() => [...document.querySelectorAll('.tool-line')].filter((line) => {
+        const [name, button] = ['.tool-name', '.tool-try'].map((part) => line.querySelector(part).getBoundingClientRect());
+        return button.top >= name.bottom;
+      }).length);
+      assert.equal(wrapped, 0, 'a button stands below the name of its tool');
+      const top = await page.evaluate(() => main.getBoundingClientRect().top);
+      assert.ok(top <= (place === '#/chat' ? 60 : 120), `${place} begins ${top} below the top`);
       const name = `phone ${place.replaceAll(/[#/?=]+/g, ' ').replace(id, 'drawer').trim()}`;
       await bench.check(name);
       await bench.picture(name);

@@ -1,6 +1,7 @@
 // The cards of the servers.
 
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 
 export async function servers(bench) {
   await bench.step('a card for each server, with what it wrote and where it failed', async () => {
@@ -10,18 +11,28 @@ export async function servers(bench) {
     await bench.until('the cards', async () => (await bench.id('server-card').count()) === 3);
     assert.equal(await part('house', 'server-state').textContent(), 'Connected');
     assert.equal(await part('gone', 'server-state').textContent(), 'Failed');
+    assert.ok(!(await part('house', 'server-health').isVisible()), 'a server without a health tool says nothing of it');
     assert.match(await card('gone').textContent(), /was not found on the PATH: install it/);
     assert.equal(await bench.id('server-card').first().getAttribute('data-server'), 'gone');
     const { pid } = (await bench.get('/api/servers')).find(({ name }) => name === 'house');
     assert.equal(await part('house', 'server-transport').textContent(), `stdio, pid ${pid}`);
-    assert.equal(await part('house', 'server-era').textContent(), 'legacy');
+    assert.ok((await part('house', 'server-transport').boundingBox()).height < 30, 'on one line');
+    assert.equal(await part('house', 'server-protocol').textContent(), 'MCP 2025-11-25');
     assert.equal(await part('house', 'server-tools').textContent(), '26');
-    assert.equal(await part('house', 'server-polluted').textContent(), '1');
+    assert.equal(await part('house', 'server-polluted').textContent(), '1 line');
+    assert.equal(await part('names', 'server-polluted').textContent(), 'none');
+    assert.ok(await part('names', 'server-offered').getByRole('link', { name: 'markup' }).isVisible(), 'a few tools are listed at once');
+    assert.ok(!(await part('house', 'server-offered').getByRole('link', { name: 'echo' }).first().isVisible()), 'many are folded away');
+    await part('house', 'server-offered').locator('summary').click();
+    assert.equal(await part('house', 'server-offered').getByRole('link').count(), 26);
+    await part('house', 'server-offered').locator('summary').click();
     assert.equal(await part('house', 'server-restarts').textContent(), '0');
     await part('house', 'server-polluted_lines').locator('summary').click();
     assert.equal(await part('house', 'server-polluted_lines').locator('pre').textContent(), 'Starting up');
     await part('house', 'server-stderr').locator('summary').click();
     assert.equal(await part('house', 'server-stderr').locator('pre').textContent(), 'listening on <b>stdio</b>');
+    const [log, page] = await Promise.all([part('house', 'server-stderr').locator('pre').boundingBox(), bench.page.locator('.page').boundingBox()]);
+    assert.ok(log.width > page.width * 0.8, `stderr has ${log.width} of ${page.width}`);
     await bench.accessible('servers');
 
     await part('house', 'reconnect').click();
@@ -31,5 +42,24 @@ export async function servers(bench) {
       return now && Number(now[1]) !== pid && (await part('house', 'server-state').textContent()) === 'Connected';
     });
     assert.equal((await bench.call('house__echo', { text: 'back' })).result, 'back');
+  });
+}
+
+/** The gateway's only server, `house`, is connected and can't reach its broker. `file` is its configuration. */
+export async function degraded(bench, file) {
+  await bench.step('the card of a server that cannot do its work says why', async () => {
+    await bench.go('#/servers');
+    await bench.untilText('server-state', /^Degraded$/);
+    await bench.untilText('server-health', /^Connected, but it can't do its work: .*MQTT broker.* \(check_zwave_health\)$/);
+    await bench.untilText('strip-status', /^DEGRADED$/);
+    await bench.untilText('strip-reason', /^house: connected, but can't do its work: /);
+    await bench.accessible('degraded server');
+  });
+
+  await bench.step('an edit that needs a restart is told', async () => {
+    assert.doesNotMatch(await bench.text('strip-reason'), /Restart/);
+    const config = JSON.parse(await readFile(file, 'utf8'));
+    await writeFile(file, JSON.stringify({ ...config, serve: { rate: 1000 } }));
+    await bench.untilText('strip-reason', / · Restart the gateway to apply what changed in its file: serve\.rate$/);
   });
 }

@@ -87,6 +87,11 @@ export async function form(bench) {
     await bench.id('dialog-cancel').click();
   });
 
+  await bench.step('and that nothing is filled in', async () => {
+    await bench.go('#/tools/markup?tab=try');
+    await bench.untilText('try-status', /^Nothing filled in/);
+  });
+
   await bench.step('and runs what is right', async () => {
     await bench.go('#/tools/math_eval?tab=try');
     await bench.id('try-run').click();

@@ -183,7 +183,7 @@ async fn a_mode_comes_before_its_temperature() {
     for (arguments, told) in [
         (
             json!({ "deviceName": "Thermostat" }),
-            "Invalid parameters: 'temperature' or mode must be given",
+            "Invalid parameters: 'temperature' or 'mode' must be given",
         ),
         (
             json!({ "deviceName": "Thermostat", "mode": "party", "temperature": 20 }),

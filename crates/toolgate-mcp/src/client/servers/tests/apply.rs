@@ -1,6 +1,8 @@
 //! What the configuration says, what is waited for, and the end.
 
-use toolgate_core::{CallContext, Handler, ToolCall, ToolExecutor, ToolFuture, ValidArguments};
+use toolgate_core::{
+    CallContext, Handler, Pattern, ToolCall, ToolExecutor, ToolFuture, ValidArguments,
+};
 
 use super::*;
 
@@ -66,10 +68,12 @@ async fn a_name_is_settled_as_soon_as_it_is_decided() {
     for (name, at) in [
         ("first__anything", 5.0),
         ("second__second_tool", 0.0),
-        // The one of higher rank could have it too.
-        ("second_tool", 5.0),
+        // Whoever has it is not held up by others that could have it too.
+        ("second_tool", 0.0),
         // Only one that overrides could take it.
         ("datetime", 2.0),
+        // As soon as it is there.
+        ("first_tool", 5.0),
         ("third_tool", 8.0),
         ("nothing", 8.0),
         ("nobody__nothing", 8.0),
@@ -81,6 +85,37 @@ async fn a_name_is_settled_as_soon_as_it_is_decided() {
         house.servers.settled_for(name).await;
         assert_eq!(house.now(), at, "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_out_of_reach_once_no_starting_server_may_offer_it() {
+    let scripts: &[(&str, &[Act])] = &[
+        ("slow", &[Act::Connect(seconds(5))]),
+        ("narrow", &[Act::Hang]),
+        ("barred", &[Act::Hang]),
+    ];
+    for (name, at) in [
+        ("nothing", 5.0),
+        ("barred__nothing", 5.0),
+        ("narrow_tool", 9.0),
+        ("other", 9.0),
+        // It is there.
+        ("slow_tool", 9.0),
+    ] {
+        let house = House::new(scripts);
+        let mut narrow = server("narrow");
+        narrow.allowed_tools = vec![Pattern::new("narrow_*")];
+        let mut barred = server("barred");
+        barred.excluded_tools = vec![Pattern::new("no*")];
+        house.apply([server("slow"), narrow, barred]);
+        let out_of_reach = house.servers.out_of_reach(name);
+        let _is_over = tokio::time::timeout(seconds(9), out_of_reach).await;
+        assert_eq!(house.now(), at, "{name}");
+    }
+    let house = House::started(&[("a", &[Act::Connect(seconds(1))]), ("b", &[Act::Hang])]);
+    assert_eq!(house.servers.expected(), ["a", "b"]);
+    house.at(2.0).await;
+    assert_eq!(house.servers.expected(), ["b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,9 +174,10 @@ async fn a_status_is_plain_json() {
     let house = House::started(&[("a", &[Act::Connect(Duration::from_millis(1500))])]);
     house.servers.settled().await;
     let expected = json!({
-        "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "tools": 1, "refused": [],
+        "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "protocol": null, "tools": 1,
+        "remembered": false, "refused": [],
         "connected_in_ms": 1500.0, "attempts": 1, "restarts": 0, "polluted": 2, "polluted_lines": ["hello"],
-        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7,
+        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null,
     });
     assert_eq!(serde_json::to_value(house.status("a")).unwrap(), expected);
 }
@@ -187,9 +223,10 @@ async fn im6_server_health_says_how_every_server_is() {
         .execute(ToolCall::new("server_health", json!({})))
         .await;
     let expected = json!({ "servers": [
-        { "name": "good", "state": "connected", "era": "legacy", "tools": 1, "restarts": 0, "polluted": 2, "error": null },
+        { "name": "good", "state": "connected", "era": "legacy", "tools": 1, "restarts": 0, "polluted": 2, "error": null,
+          "health": null },
         { "name": "bad", "state": "failed", "era": null, "tools": 0, "restarts": 0, "polluted": 2,
-          "error": "it stopped during the handshake ([REDACTED])" },
+          "error": "it stopped during the handshake ([REDACTED])", "health": null },
     ] });
     assert_eq!(outcome.to_envelope()["result"], expected);
 }

@@ -36,7 +36,7 @@ async fn mc6_a_server_that_dies_is_restarted_at_once_and_keeps_its_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mc6_a_server_that_stays_dead_loses_its_tools_after_the_round() {
+async fn mc6_a_server_that_stays_dead_keeps_its_tools_and_says_why_they_are_unavailable() {
     let house = House::started(&[("a", &[UP, FAIL]), ("b", &[UP])]);
     house.at(100.0).await;
     house.stage.peer("a").die(exit("exit status 3"));
@@ -44,7 +44,9 @@ async fn mc6_a_server_that_stays_dead_loses_its_tools_after_the_round() {
     assert!(house.has("a_tool") && calls_wait(&house.stage.link("a")).await);
     house.at(106.5).await;
     assert_eq!(house.starts("a")[1..], [100.1, 102.1, 106.1]);
-    assert!(!house.has("a_tool") && house.has("b_tool"));
+    assert!(house.has("a_tool") && house.has("b_tool"));
+    let status = house.status("a");
+    assert_eq!((status.tools, status.remembered), (1, true));
     let error = house.stage.link("a").session("a_tool").await.err().unwrap();
     assert!(
         error.to_string().contains("its server 'a' is not running"),
@@ -229,7 +231,7 @@ async fn a_reconnect_of_a_connected_server_ends_the_old_connection_and_says_if_t
     assert_eq!(house.status("a").restarts, 0);
     assert!(!house.servers.reconnect("a").await);
     assert_eq!(house.state("a"), ServerState::Failed);
-    assert!(!house.has("a_tool"));
+    assert!(house.has("a_tool"));
 }
 
 #[tokio::test(start_paused = true)]

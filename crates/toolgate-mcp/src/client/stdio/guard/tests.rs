@@ -44,7 +44,7 @@ fn as_program() {
             .process_group(0)
             .spawn()
             .unwrap();
-        guard.add(Pid::from_child(&child));
+        guard.add(Pid::from_child(&child), None);
     }
     let watcher = guard.0.state.lock().unwrap().watcher.as_ref().unwrap().id();
     println!("ready {watcher} {}.", guard.0.token);
@@ -100,6 +100,7 @@ async fn servers_end_with_a_program_that_is_killed() {
     let family = Family {
         groups: Vec::new(),
         marker: Some(words[2].to_owned()),
+        except: Vec::new(),
     };
     let _rest = Rest(family.clone());
     until("no server has left its group", || {
@@ -133,7 +134,7 @@ async fn a_watcher_that_died_is_replaced_and_told_everything() {
         let watcher = state.watcher.as_mut().unwrap();
         (watcher.id(), watcher.try_wait().unwrap().is_some())
     };
-    guard.add(Pid::INIT);
+    guard.add(Pid::INIT, None);
     let (first, _) = watcher(&guard);
     rustix::process::kill_process(
         Pid::from_raw(first.try_into().unwrap()).unwrap(),
@@ -154,16 +155,33 @@ async fn a_watcher_that_died_is_replaced_and_told_everything() {
 
 #[tokio::test]
 async fn the_watcher_knows_what_it_was_told() {
-    let told: &[u8] = b"=token\n+5\n+6\nnonsense\n+x\n\n-5\n+7\n-9";
+    let told: &[u8] = b"=token\n+5\n+6\nnonsense\n+x\n\n-5\n+7\n-9\n+8 token.3.\n+9 token.4.\n+9\n+10 token.5.\n-10\n+11 token.6.\n+11 token.6. asked";
+    let groups = |numbers: &[i32]| numbers.iter().filter_map(|n| Pid::from_raw(*n)).collect();
+    let installing = Family {
+        groups: groups(&[8]),
+        marker: Some("token.3.".to_owned()),
+        except: Vec::new(),
+    };
+    let cleaning_up = Family {
+        groups: groups(&[11]),
+        marker: Some("token.6.".to_owned()),
+        except: Vec::new(),
+    };
+    let usual = Family {
+        groups: groups(&[6, 7, 9]),
+        marker: Some("token.".to_owned()),
+        except: vec!["token.3.".to_owned(), "token.6.".to_owned()],
+    };
     assert_eq!(
         listen(told).await,
-        Family {
-            groups: vec![Pid::from_raw(6).unwrap(), Pid::from_raw(7).unwrap()],
-            marker: Some("token.".to_owned()),
-        }
+        [
+            (installing, Ending::INSTALLING),
+            (cleaning_up, Ending::CLEANING_UP),
+            (usual, Ending::USUAL)
+        ]
     );
     // A pipe that ends before the token came leaves nobody to be looked for.
-    assert_eq!(listen(&b""[..]).await.marker, None);
+    assert_eq!(listen(&b""[..]).await, [(Family::default(), Ending::USUAL)]);
 }
 
 #[test]

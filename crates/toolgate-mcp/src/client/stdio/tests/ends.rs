@@ -88,6 +88,95 @@ async fn a4_grandchildren_that_outlive_an_orderly_server_are_ended() {
     }
 }
 
+/// A program called npx: what it gets of signals is written to `told`.
+fn npx(folder: &std::path::Path, then: &str) -> Program {
+    use std::os::unix::fs::PermissionsExt;
+    let file = folder.join("npx");
+    let told = folder.join("told").display().to_string();
+    let script = format!(
+        "#!/bin/sh\ntrap 'echo INT >> {told}' INT\ntrap 'echo TERM >> {told}' TERM\n{then}\n"
+    );
+    std::fs::write(&file, script).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Program {
+        command: file.display().to_string(),
+        ..Program::default()
+    }
+}
+
+/// A program that ignores SIGINT hands that on to its children, and a script in the background of a shell ignores it. A
+/// handler, which `toolgate` has too, is not handed on.
+fn handle_interrupts() {
+    use tokio::signal::unix::{SignalKind, signal};
+    drop(signal(SignalKind::interrupt()).unwrap());
+}
+
+/// Takes three seconds to take back what it did, which is more than any other server gets.
+const INSTALLS: &str = "while ! [ -s $(dirname $0)/told ]; do sleep 0.1; done; sleep 3; echo done >> $(dirname $0)/told; exit 1";
+
+fn told(folder: &std::path::Path) -> String {
+    std::fs::read_to_string(folder.join("told")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_package_runner_is_asked_once_and_given_time_to_clean_up() {
+    handle_interrupts();
+    let folder = tempfile::tempdir().unwrap();
+    let program = npx(folder.path(), &says("ready", INSTALLS));
+    let mut server = Server::start(&program, |_| {});
+    assert_eq!(server.told().await, "ready");
+    server.close().await;
+    assert_eq!(told(folder.path()), "INT\ndone\n");
+}
+
+#[tokio::test]
+async fn a_package_runner_that_is_dropped_is_given_the_same_time() {
+    handle_interrupts();
+    let folder = tempfile::tempdir().unwrap();
+    let program = npx(folder.path(), &says("ready", INSTALLS));
+    let mut server = Server::start(&program, |_| {});
+    assert_eq!(server.told().await, "ready");
+    let (gone, group) = (server.stdio.gone(), Arc::clone(&server.stdio.group));
+    drop(server);
+    timeout(HANG, gone.cancelled()).await.unwrap();
+    assert!(!group.lives());
+    assert_eq!(told(folder.path()), "INT\ndone\n");
+}
+
+#[tokio::test]
+async fn a_package_runner_that_has_connected_ends_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = npx(folder.path(), &says("ready", INSTALLS));
+    let mut server = Server::start(&program, |_| {});
+    assert_eq!(server.told().await, "ready");
+    server.stdio.installed();
+    server.close().await;
+    assert_eq!(told(folder.path()), "TERM\n");
+}
+
+#[test]
+fn a_package_runner_is_not_killed_without_a_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = npx(folder.path(), &says("ready", INSTALLS));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut server = runtime.block_on(async {
+        handle_interrupts();
+        let mut server = Server::start(&program, |_| {});
+        assert_eq!(server.told().await, "ready");
+        server
+    });
+    let group = Arc::clone(&server.stdio.group);
+    runtime.shutdown_background();
+    server.events.close();
+    drop(server);
+    let begun = Instant::now();
+    while group.lives() {
+        assert!(begun.elapsed() < HANG, "processes are left");
+        std::thread::yield_now();
+    }
+    assert_eq!(told(folder.path()), "INT\ndone\n");
+}
+
 #[test]
 fn a_dropped_server_is_killed_without_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -97,9 +186,9 @@ fn a_dropped_server_is_killed_without_a_runtime() {
         server
     });
     let group = Arc::clone(&server.stdio.group);
+    assert!(group.lives());
     runtime.shutdown_background();
     server.events.close();
-    assert!(group.lives());
     drop(server);
     let begun = Instant::now();
     while group.lives() {

@@ -32,7 +32,7 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
         .map(|name| name.display().to_string())
         .filter(|name| name != "PWD")
         .collect();
-    expected.insert(processes::MARKER.to_owned());
+    expected.extend([processes::MARKER, chain::VARIABLE].map(str::to_owned));
     assert_eq!(names, expected);
     assert!(expected.contains("GIVEN") && !expected.contains("CARGO_PKG_NAME"));
     assert_eq!(read(".cwd").trim(), folder.path().display().to_string());
@@ -125,6 +125,7 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
 async fn a6_what_cannot_be_started_leaves_nothing() {
     let (sender, _events) = mpsc::unbounded_channel();
     let shared = Shared {
+        chain: String::new(),
         guard: Guard::none(),
         max_message: MAX_MESSAGE,
     };
@@ -136,7 +137,7 @@ async fn a6_what_cannot_be_started_leaves_nothing() {
     let settings = ServerSettings::new("test", Connection::Stdio(program.clone()));
     let diagnostics = Diagnostics::new("test", Redactor::default());
     let inbox = Arc::new(Channel(sender));
-    let started = Stdio::start(&settings, &program, &shared, diagnostics, inbox);
+    let started = Stdio::start(&settings, &program, &shared, diagnostics, inbox, false);
     assert_eq!(
         started.err().unwrap().to_string(),
         "command 'no-such-command' was not found on the PATH: install it, or give its full path as 'command' (the PATH is /nowhere)"

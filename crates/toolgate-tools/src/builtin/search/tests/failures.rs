@@ -48,6 +48,7 @@ fn what_is_not_configured_is_asked_for() {
             backend,
             url: url.to_owned(),
             key: key.to_owned(),
+            simulated: false,
         };
         let error = backend
             .request(&settings, &asked("x"))

@@ -21,11 +21,9 @@ impl PulseAudio {
     async fn start() -> Option<Self> {
         let real = |program| Programs::default().find(program);
         let (Some(pulseaudio), Some(pactl)) = (real("pulseaudio"), real("pactl")) else {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "install pulseaudio and pulseaudio-utils"
+            thirdparty::skip(
+                "pulseaudio and pulseaudio-utils are not there; ./test.sh installs them",
             );
-            eprintln!("skipped: pulseaudio and pulseaudio-utils are not installed");
             return None;
         };
         let machine = Machine::new(&[]);

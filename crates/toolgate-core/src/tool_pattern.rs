@@ -1,0 +1,265 @@
+//! Patterns of tools, as policies, tokens and filters write them.
+//!
+//! A name may stand for several tools: two servers may each have a `delete_all`, and a server may
+//! call its tool whatever it likes. So a list that grants reads a pattern narrowly, and a list that
+//! withholds reads it widely; a mistake on either side keeps a door shut.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::{Source, ToolDefinition, tool_name};
+
+/// What stands between a server and its tool in the name a tool is listed under.
+const LISTED: &str = "__";
+
+/// `name`, `server/name`, or `server__name` as tools are listed; `*` stands for any characters.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Pattern, Source, ToolDefinition};
+///
+/// let tool = ToolDefinition::builder("unlock", "Unlocks", json!({})).source(Source::Mcp("house".to_owned())).build()?;
+/// for text in ["unlock", "house/*", "house__unlock"] {
+///     assert!(Pattern::new(text).matches(&tool) && Pattern::new(text).grants(&tool));
+/// }
+/// # Ok::<_, toolgate_core::DefinitionError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    text: String,
+    /// Where a server ends that is named before a `/`.
+    slash: Option<usize>,
+    /// It may be `server__name`.
+    is_listed: bool,
+}
+
+impl Pattern {
+    /// Reads a pattern. What stands before the first `/` is a server.
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            slash: text.find('/'),
+            is_listed: text.contains(LISTED),
+        }
+    }
+
+    /// True if a list that withholds, such as `deny`, means this tool: by its name on its server, whoever else has that name,
+    /// or by the name it is listed under.
+    pub fn matches(&self, tool: &ToolDefinition) -> bool {
+        self.matches_name(server_of(tool), tool.original_name()) || glob(&self.text, tool.name())
+    }
+
+    /// The same for a tool with this original name; `server` is `None` for a local one.
+    pub fn matches_name(&self, server: Option<&str>, name: &str) -> bool {
+        // A tool's own name may hold a slash.
+        self.text == "*"
+            || names(&self.text, name)
+            || server.is_some_and(|server| self.is_of_server(server, name))
+    }
+
+    /// True if a list that grants, such as `allow`, means this tool: by `server/name`, or by the name it is listed under. A
+    /// bare name is thus the tool that has it, and not another server's of the same name.
+    pub fn grants(&self, tool: &ToolDefinition) -> bool {
+        self.grants_name(server_of(tool), tool.original_name(), tool.name())
+    }
+
+    /// The same for a tool with this original name that is listed under that one.
+    pub fn grants_name(&self, server: Option<&str>, original: &str, listed: &str) -> bool {
+        if self.text == "*" {
+            return true;
+        }
+        let is_bare = self.slash.is_none() && !self.is_listed;
+        match server {
+            // Never by the tool's own name: a server may call its tool `b__x` or `b/x`, and is not b.
+            Some(server) if !is_bare => self.is_of_server(server, original),
+            _ => {
+                let has_its_name = || listed == tool_name::shown(original);
+                glob(&self.text, listed) || (has_its_name() && glob(&self.text, original))
+            }
+        }
+    }
+
+    fn is_of_server(&self, server: &str, name: &str) -> bool {
+        let is_named = |slash: usize| {
+            glob(&self.text[..slash], server) && names(&self.text[slash + 1..], name)
+        };
+        let is_listed = || {
+            let server = tool_name::shown(server);
+            names(&self.text, &format!("{server}{LISTED}{name}"))
+        };
+        self.slash.is_some_and(is_named) || (self.is_listed && is_listed())
+    }
+}
+
+fn server_of(tool: &ToolDefinition) -> Option<&str> {
+    match tool.source() {
+        Source::Mcp(server) => Some(server),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::new(&text))
+    }
+}
+
+/// True if the pattern means the tool's name on its server: as it is, or as a person sees it who writes the pattern.
+fn names(pattern: &str, name: &str) -> bool {
+    glob(pattern, name)
+        || matches!(tool_name::shown(name), Cow::Owned(shown) if glob(pattern, &shown))
+}
+
+/// Linear in practice and never worse than the product of both lengths: the last `*` is the only place to go back to.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut t) = (0, 0);
+    let mut star = None;
+    while t < text.len() {
+        if pattern.get(p) == Some(&b'*') {
+            star = Some((p, t));
+            p += 1;
+        } else if pattern.get(p) == Some(&text[t]) {
+            p += 1;
+            t += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            p = at + 1;
+            t = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(source: Source, name: &str, original: &str) -> ToolDefinition {
+        ToolDefinition::builder(name, "…", json!({ "type": "object" }))
+            .source(source)
+            .original_name(original)
+            .build()
+            .unwrap()
+    }
+
+    fn of(server: &str, name: &str, original: &str) -> ToolDefinition {
+        tool(Source::Mcp(server.to_owned()), name, original)
+    }
+
+    /// Each pattern with what it withholds and what it grants.
+    fn check(tool: &ToolDefinition, expected: &[(&str, bool, bool)]) {
+        for (text, matches, grants) in expected {
+            let pattern = Pattern::new(text);
+            let found = (pattern.matches(tool), pattern.grants(tool));
+            assert_eq!(found, (*matches, *grants), "{text} {}", tool.name());
+        }
+    }
+
+    #[test]
+    fn a_tool_that_has_its_name_is_meant_by_it() {
+        check(
+            &of("house", "unlock", "unlock"),
+            &[
+                ("*", true, true),
+                ("unlock", true, true),
+                ("un*k*", true, true),
+                ("house/unlock", true, true),
+                ("house/*", true, true),
+                ("*/unlock", true, true),
+                ("house__unlock", true, true),
+                ("house__*", true, true),
+                ("other/*", false, false),
+                ("other__*", false, false),
+                ("", false, false),
+            ],
+        );
+        check(
+            &tool(Source::Builtin, "echo", "echo"),
+            &[
+                ("*", true, true),
+                ("e*o", true, true),
+                ("house/echo", false, false),
+                ("*/echo", false, false),
+                ("house__echo", false, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_bare_name_does_not_grant_the_tool_of_another() {
+        check(
+            &of("notes", "notes__datetime", "datetime"),
+            &[
+                ("datetime", true, false),
+                ("date*", true, false),
+                ("notes__datetime", true, true),
+                ("notes__*", true, true),
+                ("notes/datetime", true, true),
+                ("notes*", true, true),
+                ("*", true, true),
+            ],
+        );
+        // Not even the third of a name.
+        check(
+            &of("notes", "notes__datetime_2", "datetime"),
+            &[("datetime", true, false), ("notes/datetime", true, true)],
+        );
+    }
+
+    #[test]
+    fn a_tool_is_of_no_other_server_whatever_it_is_called() {
+        for name in ["house/lamp2", "house__lamp2"] {
+            check(
+                &of("evil", name, name),
+                &[
+                    (name, true, false),
+                    ("house/*", name.contains('/'), false),
+                    ("house__*", name.contains("__"), false),
+                    ("house/lamp2", name.contains('/'), false),
+                    (&format!("evil/{name}"), true, true),
+                    (&format!("evil__{name}"), true, true),
+                    ("evil/*", true, true),
+                    ("*", true, true),
+                ],
+            );
+        }
+        // A local tool is the user's own.
+        check(
+            &tool(Source::Builtin, "notes/read", "notes/read"),
+            &[("notes/read", true, true), ("notes/*", true, true)],
+        );
+    }
+
+    #[test]
+    fn a_name_with_something_invisible_is_meant_by_what_is_shown() {
+        check(
+            &of("house", "un\u{200b}lock", "un\u{200b}lock"),
+            &[
+                (r"un\u{200b}lock", true, true),
+                (r"house/un\u{200b}lock", true, true),
+                (r"house__un\u{200b}lock", true, true),
+                ("un\u{200b}lock", true, true),
+                ("house/un\u{200b}lock", true, true),
+                ("unlock", false, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        assert!(!glob(&"*a".repeat(1000), &"a".repeat(900)));
+    }
+}

@@ -1,0 +1,129 @@
+//! How many values a JSON text holds, counted before they take memory.
+
+use memchr::memchr2;
+
+/// Counts the values of a JSON text that arrives in pieces: objects, arrays and scalars, the outermost
+/// one included. A megabyte of tiny objects takes a hundred times as much memory once it is parsed, so
+/// whoever takes JSON from others counts first.
+///
+/// What isn't JSON is counted too, somehow; the parser refuses it later.
+///
+/// ```
+/// let mut counter = toolgate_core::ValueCounter::default();
+/// counter.feed(br#"{"a": [1, {}, "x,"#);
+/// assert_eq!(counter.feed(br#"y"]}"#), 5);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ValueCounter {
+    /// Beside the outermost one.
+    inner: usize,
+    in_string: bool,
+    is_escaped: bool,
+    /// A bracket was opened, and it isn't known yet whether there is anything in it.
+    is_opened: bool,
+}
+
+impl ValueCounter {
+    /// Takes in the next piece; returns how many values there are so far.
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            at += 1;
+            if self.is_escaped {
+                self.is_escaped = false;
+            } else if self.in_string {
+                match memchr2(b'"', b'\\', &bytes[at - 1..]) {
+                    Some(end) => {
+                        at += end;
+                        self.is_escaped = bytes[at - 1] == b'\\';
+                        self.in_string = self.is_escaped;
+                    }
+                    None => break,
+                }
+            } else {
+                self.step(*byte);
+            }
+        }
+        self.values()
+    }
+
+    /// How many values there are so far.
+    pub fn values(&self) -> usize {
+        self.inner + 1
+    }
+
+    fn step(&mut self, byte: u8) {
+        match byte {
+            b',' => self.inner += 1,
+            b']' | b'}' => self.is_opened = false,
+            b' ' | b'\n' | b'\r' | b'\t' => {}
+            _ => {
+                self.inner += usize::from(self.is_opened);
+                self.is_opened = matches!(byte, b'[' | b'{');
+                self.in_string = byte == b'"';
+            }
+        }
+    }
+}
+
+/// True if a JSON text holds more than so many values. Texts too short for that aren't looked at.
+///
+/// ```
+/// assert!(toolgate_core::has_more_values(b"[1, 2, 3]", 3));
+/// assert!(!toolgate_core::has_more_values(b"[1, 2, 3]", 4));
+/// ```
+pub fn has_more_values(bytes: &[u8], limit: usize) -> bool {
+    // Every value but the outermost takes two bytes at least: its own and a separator or bracket.
+    bytes.len() / 2 >= limit && ValueCounter::default().feed(bytes) > limit
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn counted(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(array) => array.iter().map(counted).sum(),
+            Value::Object(object) => object.values().map(counted).sum(),
+            _ => 0,
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<i32>().prop_map(Value::from),
+            "[a\\\\\",\\[\\]{}: ]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::vec(("[a\",{]{0,3}", inner), 0..6)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_is_counted_once_in_whatever_pieces(value in any_json(), piece in 1_usize..9) {
+            for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+                let mut counter = ValueCounter::default();
+                text.as_bytes().chunks(piece).for_each(|bytes| { counter.feed(bytes); });
+                prop_assert_eq!(counter.values(), counted(&value), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_short_to_hold_so_many_is_never_refused() {
+        for value in [json!(1), json!([1]), json!([[], [], 1]), json!({ "": 0 })] {
+            let (text, values) = (value.to_string(), counted(&value));
+            assert!(!has_more_values(text.as_bytes(), values), "{text}");
+            assert!(has_more_values(text.as_bytes(), values - 1), "{text}");
+        }
+    }
+}

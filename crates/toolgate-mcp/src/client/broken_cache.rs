@@ -1,0 +1,255 @@
+//! Package caches that a download left half-written, recognised by what the package manager or the server says.
+
+use std::path::{Path, PathBuf};
+
+use super::stdio;
+use crate::Program;
+
+/// npm's own words for a half-written folder, in front of nothing that would name it.
+const NPM: [&str; 2] = ["npm error Invalid Version", "npm ERR! Invalid Version"];
+/// What a missing or unfinished module comes to; the folder of npx may stand in another line.
+const MODULE: [&str; 6] = [
+    "Cannot find package",
+    "Cannot find module",
+    "ERR_MODULE_NOT_FOUND",
+    "ERR_INVALID_PACKAGE_CONFIG",
+    "Invalid package config",
+    "SyntaxError: Unexpected end of input",
+];
+/// The same of any file. Servers miss files of their own as well: the line itself must name one of npx, unless npm says it.
+const FILE: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
+/// What begins a line of npm.
+const NPM_LINE: [&str; 2] = ["npm error ", "npm ERR! "];
+/// Where npm says where its cache is, whatever `.npmrc` says.
+const NPM_LOG: &str = "can be found in: ";
+/// The same of uv.
+const UV: [&str; 3] = [
+    "failed to read from the distribution cache",
+    "Failed to deserialize cache entry",
+    "The wheel is invalid",
+];
+/// Digits of the name of a folder of npx.
+const DIGITS: usize = 16;
+
+/// What to do about the cache, if it is what keeps a server from starting.
+pub(crate) fn advice(program: &Program, stderr: &[String]) -> Option<String> {
+    if let Some(folder) = broken_npx_folder(program, stderr) {
+        let folder = quoted(&folder);
+        return Some(format!(
+            "the npx cache of this package is half-written; delete it with: rm -rf {folder}"
+        ));
+    }
+    (program.is_package_runner() && stderr.iter().any(|line| has_one(line, &UV)))
+        .then(|| "the cache of uv is broken; empty it with: uv cache clean".to_owned())
+}
+
+fn broken_npx_folder(program: &Program, stderr: &[String]) -> Option<PathBuf> {
+    let says = |words: &[&str]| stderr.iter().any(|line| has_one(line, words));
+    let named = || stderr.iter().find_map(|line| folder_in(line));
+    let usual = || program.npx_folder(&stdio::variables(program));
+    if says(&NPM) {
+        let logged = || {
+            let cache = stderr.iter().find_map(|line| cache_in(line))?;
+            Some(cache.join("_npx").join(usual()?.file_name()?))
+        };
+        return named().or_else(logged).or_else(usual);
+    }
+    let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
+    if says(&MODULE) && !stderr.iter().any(is_own) {
+        return named();
+    }
+    let is_of_npm = |line: &&String| has_one(line, &NPM_LINE);
+    if stderr
+        .iter()
+        .filter(is_of_npm)
+        .any(|line| has_one(line, &FILE))
+    {
+        return stderr
+            .iter()
+            .filter(is_of_npm)
+            .find_map(|line| folder_in(line));
+    }
+    let with_file = stderr.iter().filter(|line| has_one(line, &FILE));
+    let in_one_line = with_file.filter_map(|line| folder_in(line)).next();
+    in_one_line.or_else(|| {
+        let is_missing = stderr.iter().any(|line| is_missing_program(line));
+        usual().filter(|folder| is_missing && folder.exists())
+    })
+}
+
+fn has_one(line: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| line.contains(word))
+}
+
+/// The folder of npx that a line names: `…/_npx/<16 digits>`. A server may write what it likes, but nothing else comes of it.
+fn folder_in(line: &str) -> Option<PathBuf> {
+    let (before, after) = line.split_once("/_npx/")?;
+    let hash = after.get(..DIGITS)?;
+    let is_whole = !after[DIGITS..].starts_with(|c: char| c.is_alphanumeric());
+    if !is_whole || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    // The path begins behind what quotes or introduces it; one with blanks in it is found without them, and so not at all.
+    let start = before
+        .rfind(['\'', '"', '`', ' ', '(', '<'])
+        .map_or(0, |at| at + 1);
+    let start = before[start..]
+        .strip_prefix("file://")
+        .unwrap_or(&before[start..]);
+    start
+        .starts_with('/')
+        .then(|| Path::new(start).join("_npx").join(hash))
+}
+
+/// npm's cache, from where it keeps its logs.
+fn cache_in(line: &str) -> Option<PathBuf> {
+    let (_, log) = line.split_once(NPM_LOG)?;
+    let (cache, _) = log.split_once("/_logs/")?;
+    cache.starts_with('/').then(|| PathBuf::from(cache))
+}
+
+/// `sh: 1: context7-mcp: not found`, as dash and bash say it: the package is there, its program is not.
+fn is_missing_program(line: &str) -> bool {
+    line.starts_with("sh: ")
+        && (line.ends_with(": not found") || line.ends_with(": command not found"))
+}
+
+/// As a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    match text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn npx(package: &str) -> Program {
+        Program {
+            command: "npx".to_owned(),
+            args: vec!["-y".to_owned(), package.to_owned()],
+            env: [("npm_config_cache".to_owned(), "/cache".to_owned())].into(),
+            ..Program::default()
+        }
+    }
+
+    fn advice_on(program: &Program, stderr: &str) -> Option<String> {
+        let lines: Vec<String> = stderr.lines().map(str::to_owned).collect();
+        let advice = advice(program, &lines)?;
+        Some(advice.rsplit(": ").next().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_half_written_npx_cache_is_recognised_and_its_folder_named() {
+        let named = "rm -rf /home/ada/.npm/_npx/12b05d58670d8359";
+        let usual = "rm -rf /cache/_npx/12b05d58670d8359";
+        for (stderr, expected) in [
+            (
+                "npm error Invalid Version: \nnpm error A complete log of this run can be found in: /x",
+                Some(usual),
+            ),
+            (
+                "npm error Invalid Version: \nnpm error A complete log of this run can be found in: /other/_logs/2026-debug-0.log",
+                Some("rm -rf /other/_npx/12b05d58670d8359"),
+            ),
+            (
+                "npm error code ENOTEMPTY\nnpm error syscall rename\nnpm error path /home/ada/.npm/_npx/12b05d58670d8359/node_modules/x",
+                Some(named),
+            ),
+            (
+                "Error: ENOENT: no such file or directory, open '/home/ada/notes.json'\n    at /home/ada/.npm/_npx/12b05d58670d8359/x.js:1",
+                None,
+            ),
+            (
+                "Error: Cannot find module '/home/ada/plugin.js'\nRequire stack:\n- /home/ada/.npm/_npx/12b05d58670d8359/x.js",
+                None,
+            ),
+            (
+                "/home/ada/.npm/_npx/12b05d58670d8359/x.js:7\n}\nSyntaxError: Unexpected end of input",
+                Some(named),
+            ),
+            ("npm ERR! Invalid Version: ", Some(usual)),
+            (
+                "Error: Cannot find package '/home/ada/.npm/_npx/12b05d58670d8359/node_modules/a/index.js'",
+                Some(named),
+            ),
+            (
+                "Error: Cannot find package 'zod' imported from /home/ada/.npm/_npx/12b05d58670d8359/node_modules/a/b.js\n  code: 'ERR_MODULE_NOT_FOUND'",
+                Some(named),
+            ),
+            (
+                "node:internal/modules\n  code: 'ERR_MODULE_NOT_FOUND',\n  url: 'file:///home/ada/.npm/_npx/12b05d58670d8359/x.js'",
+                Some(named),
+            ),
+            (
+                "npm error ENOTEMPTY: directory not empty, rename '/home/ada/.npm/_npx/12b05d58670d8359/node_modules/a' -> '/b'",
+                Some(named),
+            ),
+            (
+                "npm error enoent ENOENT: no such file or directory, open '/home/ada/.npm/_npx/12b05d58670d8359/package.json'",
+                Some(named),
+            ),
+            (
+                "Error: Cannot find module 'x'\nRequire stack: /srv/server.js",
+                None,
+            ),
+            (
+                "Error: Cannot find module '/home/ada/.npm/_npx/../../x'",
+                None,
+            ),
+            (
+                "Error: Cannot find module '/home/ada/.npm/_npx/12b05d58670d8359abc/x'",
+                None,
+            ),
+            (
+                "starting in /home/ada/.npm/_npx/12b05d58670d8359/node_modules",
+                None,
+            ),
+            ("sh: 1: context7-mcp: not found", None),
+            ("", None),
+        ] {
+            let found = advice_on(&npx("firecrawl-mcp"), stderr);
+            assert_eq!(found.as_deref(), expected, "{stderr}");
+        }
+        let other = Program::default();
+        assert_eq!(advice_on(&other, "npm error Invalid Version:"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_missing_in_a_folder_that_is_there_is_a_half_written_one() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = home.path().join("its cache");
+        std::fs::create_dir_all(cache.join("_npx/12b05d58670d8359")).unwrap();
+        let mut program = npx("firecrawl-mcp");
+        let text = cache.display().to_string();
+        program
+            .env
+            .insert("npm_config_cache".to_owned(), text.clone());
+        let expected = format!("rm -rf '{text}/_npx/12b05d58670d8359'");
+        for line in [
+            "sh: 1: firecrawl-mcp: not found",
+            "sh: line 1: firecrawl-mcp: command not found",
+        ] {
+            assert_eq!(
+                advice_on(&program, line).as_ref(),
+                Some(&expected),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_broken_cache_of_uv_is_recognised() {
+        let mut program = npx("x");
+        program.command = "uvx".to_owned();
+        let stderr = "error: Failed to install: x.whl\n  Caused by: failed to read from the distribution cache";
+        assert_eq!(
+            advice_on(&program, stderr).as_deref(),
+            Some("uv cache clean")
+        );
+    }
+}

@@ -1,0 +1,336 @@
+//! The tool catalogue: what every server listed last, kept in files so that names, lists and lookups need no running server.
+//!
+//! One file per configured server, named after the server's [identity](ServerSettings::identity). Files are replaced as a whole,
+//! so any number of processes may share the folder. What can't be read counts as not remembered: the server is asked again.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use toolgate_core::escape;
+use tracing::{debug, warn};
+
+use super::listing;
+use crate::ServerSettings;
+
+/// The format of the files. A file of another version is ignored, and replaced at the next listing.
+const VERSION: u32 = 1;
+/// A listing may hold 16 MiB of definitions; their hashes and the frame come on top.
+const LARGEST_FILE: u64 = listing::BYTES as u64 + (4 << 20);
+/// Entries are forgotten when their server wasn't listed for this long.
+const KEPT_FOR: Duration = Duration::from_secs(180 * 24 * 3600);
+/// More entries than this aren't kept: the oldest go first.
+const MOST_ENTRIES: usize = 1000;
+/// A file that was never finished belongs to a process that was killed while it wrote.
+const UNFINISHED_FOR: Duration = Duration::from_secs(3600);
+/// The longest reason of a failure that is kept, in bytes.
+const LONGEST_REASON: u64 = 4 << 10;
+
+const LISTED: &str = "json";
+const FAILED: &str = "failed";
+const UNFINISHED: &str = "new";
+const LOCK: &str = "lock";
+
+/// Remembers the tools of MCP servers between runs. Cheap to clone; the default one remembers nothing.
+///
+/// ```
+/// use toolgate_mcp::{Catalogue, Connection, Program, ServerSettings};
+///
+/// let server = ServerSettings::new("house", Connection::Stdio(Program::default()));
+/// assert!(!Catalogue::default().knows(&server));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    folder: Option<Arc<Path>>,
+}
+
+/// What a server listed when it was last asked.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RememberedServer {
+    /// When it last listed its tools.
+    pub listed_at: SystemTime,
+    /// In the server's order.
+    pub tools: Vec<RememberedTool>,
+}
+
+/// One tool, as its server defined it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RememberedTool {
+    /// SHA-256 of the definition with its keys in order: equal definitions have equal hashes.
+    pub hash: String,
+    /// The entry of `tools/list`, as it was sent.
+    pub definition: Value,
+}
+
+/// A failure to connect to a server, which has not been connected since.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RememberedFailure {
+    /// When the latest attempt failed.
+    pub at: SystemTime,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// The content of a file.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    /// For people who look into the folder.
+    server: String,
+    tools: Vec<RememberedTool>,
+}
+
+/// Read first: what else a file of another version holds isn't known.
+#[derive(Deserialize)]
+struct StoredVersion {
+    version: u32,
+}
+
+/// As much of a file as its names need.
+#[derive(Deserialize)]
+struct StoredNames {
+    version: u32,
+    tools: Vec<StoredName>,
+}
+
+#[derive(Deserialize)]
+struct StoredName {
+    definition: DefinitionName,
+}
+
+#[derive(Deserialize)]
+struct DefinitionName {
+    #[serde(default)]
+    name: Value,
+}
+
+impl Catalogue {
+    /// Keeps its files in this folder, which is made when it is first needed.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: Some(folder.into().into()),
+        }
+    }
+
+    /// True if this server has listed its tools with this configuration before.
+    pub fn knows(&self, settings: &ServerSettings) -> bool {
+        self.recall(settings).is_some()
+    }
+
+    /// False if nothing is ever kept of this server.
+    pub(crate) fn remembers(&self, settings: &ServerSettings) -> bool {
+        self.file(settings, LISTED).is_some()
+    }
+
+    /// What this server listed last, if that is remembered.
+    pub fn recall(&self, settings: &ServerSettings) -> Option<RememberedServer> {
+        let path = self.file(settings, LISTED)?;
+        match read(&path) {
+            Ok(remembered) => remembered,
+            Err(error) => {
+                let (server, file) = (escape(&settings.name), escape(&path.to_string_lossy()));
+                warn!(%server, %file, "the remembered tools of an MCP server can't be used: {error}; it is asked again");
+                None
+            }
+        }
+    }
+
+    /// The names of the tools that this server listed last, if they are remembered. Much quicker than [`recall`](Self::recall),
+    /// as definitions are skipped.
+    pub fn recall_names(&self, settings: &ServerSettings) -> Option<Vec<String>> {
+        let path = self.file(settings, LISTED)?;
+        let (bytes, _) = read_bounded(&path, LARGEST_FILE).ok()??;
+        let stored: StoredNames = serde_json::from_slice(&bytes).ok()?;
+        let names = stored.tools.iter().map(|tool| &tool.definition.name);
+        let names = names.filter_map(Value::as_str).map(str::to_owned);
+        (stored.version == VERSION).then(|| names.collect())
+    }
+
+    /// Why this server couldn't be reached lately; `None` once it has listed its tools.
+    pub fn failure(&self, settings: &ServerSettings) -> Option<RememberedFailure> {
+        let path = self.file(settings, FAILED)?;
+        let (bytes, at) = read_bounded(&path, LONGEST_REASON).ok()??;
+        Some(RememberedFailure {
+            at,
+            reason: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    }
+
+    /// Remembers what a server has just listed. Blocks until it is on the disk; a list that is remembered already costs no write.
+    pub(crate) fn remember(&self, settings: &ServerSettings, listed: &[Value]) {
+        let Some(path) = self.file(settings, LISTED) else {
+            return;
+        };
+        let tools: Vec<RememberedTool> = listed.iter().map(RememberedTool::new).collect();
+        let known = read(&path).ok().flatten();
+        let is_same = known.is_some_and(|known| known.tools == tools);
+        // Another process may have forgotten the file meanwhile.
+        let is_confirmed = is_same && touch(&path).is_ok();
+        let written = match is_confirmed {
+            true => Ok(()),
+            false => write(&path, &stored(settings, tools)),
+        };
+        tell(settings, written);
+        if let Some(failed) = self.file(settings, FAILED) {
+            drop(fs::remove_file(failed));
+        }
+        if !is_same && let Some(folder) = &self.folder {
+            prune(folder, SystemTime::now());
+        }
+    }
+
+    /// Remembers that a server didn't connect. One whose tools are known keeps them.
+    pub(crate) fn remember_failure(&self, settings: &ServerSettings, reason: &str) {
+        let Some(path) = self.file(settings, FAILED) else {
+            return;
+        };
+        let end = reason.floor_char_boundary(LONGEST_REASON as usize);
+        tell(settings, write(&path, &reason.as_bytes()[..end]));
+    }
+
+    /// The file to lock while a package is installed into this folder; `None` if there is nowhere to put it.
+    pub(crate) fn install_lock(&self, package: &Path) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        make_folder(folder).ok()?;
+        let name = hash(&Value::from(package.to_string_lossy()));
+        Some(folder.join(format!("{name}.{LOCK}")))
+    }
+
+    fn file(&self, settings: &ServerSettings, extension: &str) -> Option<PathBuf> {
+        let (folder, identity) = (self.folder.as_ref()?, settings.identity.as_ref()?);
+        Some(folder.join(format!("{identity}.{extension}")))
+    }
+}
+
+impl RememberedTool {
+    fn new(definition: &Value) -> Self {
+        let mut sorted = definition.clone();
+        sorted.sort_all_objects();
+        Self {
+            hash: hash(&sorted),
+            definition: definition.clone(),
+        }
+    }
+}
+
+/// SHA-256 in hexadecimal digits.
+pub(crate) fn hash(value: &Value) -> String {
+    let hash = Sha256::digest(value.to_string());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn stored(settings: &ServerSettings, tools: Vec<RememberedTool>) -> Vec<u8> {
+    let stored = Stored {
+        version: VERSION,
+        server: settings.name.clone(),
+        tools,
+    };
+    // Maps with string keys alone can always be written.
+    serde_json::to_vec(&stored).unwrap_or_default()
+}
+
+fn tell(settings: &ServerSettings, written: io::Result<()>) {
+    if let Err(error) = written {
+        let server = escape(&settings.name);
+        warn!(%server, "the tools of an MCP server can't be remembered: {error}");
+    }
+}
+
+/// `Ok(None)` if there is nothing, or nothing for this version of the program.
+fn read(path: &Path) -> Result<Option<RememberedServer>, String> {
+    let found = read_bounded(path, LARGEST_FILE).map_err(|error| error.to_string())?;
+    let Some((bytes, listed_at)) = found else {
+        return Ok(None);
+    };
+    let broken = |error: serde_json::Error| format!("it isn't what was written ({error})");
+    let StoredVersion { version } = serde_json::from_slice(&bytes).map_err(broken)?;
+    if version != VERSION {
+        debug!(file_version = version, file = %path.display(), "remembered tools of another version of this program");
+        return Ok(None);
+    }
+    let Stored { tools, .. } = serde_json::from_slice(&bytes).map_err(broken)?;
+    if tools.len() > listing::TOOLS {
+        return Err(format!("it holds more than {} tools", listing::TOOLS));
+    }
+    Ok(Some(RememberedServer { listed_at, tools }))
+}
+
+/// The bytes of a file and when it was last written or confirmed; `None` if there is no such file.
+fn read_bounded(path: &Path, most: u64) -> io::Result<Option<(Vec<u8>, SystemTime)>> {
+    let about = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        about => about?,
+    };
+    // Whatever else has the name, such as a pipe, could block for ever.
+    if !about.is_file() || about.len() > most {
+        return Err(io::Error::other("it is no file of ours, or too large"));
+    }
+    let mut bytes = Vec::with_capacity(about.len() as usize);
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(Some((bytes, about.modified()?)))
+}
+
+/// Says that what the file holds is still so.
+fn touch(path: &Path) -> io::Result<()> {
+    let file = File::options().append(true).open(path)?;
+    file.set_modified(SystemTime::now())
+}
+
+/// Replaces the file as a whole: whoever reads sees the old content or the new one. Only its owner may read it.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(io::Error::other("they are too large"));
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    make_folder(folder)?;
+    let suffix = format!(".{UNFINISHED}");
+    let mut file = tempfile::Builder::new()
+        .suffix(&suffix)
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)
+}
+
+/// Forgets what nobody has used for long, and what processes that were killed left behind.
+fn prune(folder: &Path, now: SystemTime) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<(Duration, PathBuf)> = entries
+        .filter_map(|entry| {
+            let written = entry.metadata().ok()?.modified().ok()?;
+            let age = now.duration_since(written).unwrap_or_default();
+            Some((age, entry.path()))
+        })
+        .collect();
+    files.sort();
+    for (place, (age, path)) in files.into_iter().enumerate() {
+        let longest = match path.extension().and_then(|name| name.to_str()) {
+            Some(LISTED | FAILED | LOCK) => KEPT_FOR,
+            Some(UNFINISHED) => UNFINISHED_FOR,
+            // Not ours.
+            _ => continue,
+        };
+        if age > longest || place >= MOST_ENTRIES {
+            // Another process may have been faster.
+            drop(fs::remove_file(path));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Barrier;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Connection, Headers, Program};
+
+fn server(name: &str, entry: &Value) -> ServerSettings {
+    let program = Connection::Stdio(Program::default());
+    ServerSettings::new(name, program).identified(entry, Path::new("/house"))
+}
+
+fn house() -> ServerSettings {
+    server("house", &json!({ "command": "house-mcp" }))
+}
+
+fn lamp(description: &str) -> Value {
+    json!({ "name": "lamp", "description": description, "inputSchema": { "type": "object" } })
+}
+
+fn catalogue() -> (Catalogue, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("state/catalogue");
+    (Catalogue::new(inside), folder)
+}
+
+/// The one file with that extension.
+fn file(catalogue: &Catalogue, extension: &str) -> PathBuf {
+    catalogue.file(&house(), extension).unwrap()
+}
+
+fn names(catalogue: &Catalogue) -> Option<Vec<String>> {
+    let remembered = catalogue.recall(&house())?;
+    let name = |tool: &RememberedTool| tool.definition["name"].as_str().unwrap().to_owned();
+    Some(remembered.tools.iter().map(name).collect())
+}
+
+#[test]
+fn what_a_server_listed_is_recalled_as_it_was_sent() {
+    let (catalogue, _folder) = catalogue();
+    assert!(!catalogue.knows(&house()));
+    let odd = json!({ "name": "日本 a+b", "title": null, "x-own": [1.0, 1e300], "inputSchema": 5 });
+    let listed = [lamp("Switches it"), odd.clone()];
+    catalogue.remember(&house(), &listed);
+    assert_eq!(catalogue.recall_names(&house()), names(&catalogue));
+    let recalled = catalogue.recall(&house()).unwrap();
+    let definitions: Vec<_> = recalled.tools.iter().map(|tool| &tool.definition).collect();
+    assert_eq!(definitions, [&listed[0], &odd]);
+    assert!(recalled.listed_at.elapsed().unwrap() < Duration::from_secs(60));
+    assert!(catalogue.knows(&house()));
+    // A server may list nothing, and is known for that.
+    catalogue.remember(&house(), &[]);
+    assert_eq!(names(&catalogue), Some(Vec::new()));
+    assert!(!Catalogue::default().knows(&house()));
+}
+
+#[test]
+fn equal_definitions_have_equal_hashes_whatever_the_order_of_their_keys() {
+    let one = json!({ "name": "a", "inputSchema": { "type": "object", "x": 1 } });
+    let same = json!({ "inputSchema": { "x": 1, "type": "object" }, "name": "a" });
+    let other = json!({ "name": "a", "inputSchema": { "type": "object", "x": 2 } });
+    let hash = |definition: &Value| RememberedTool::new(definition).hash;
+    assert_eq!(hash(&one), hash(&same));
+    assert_ne!(hash(&one), hash(&other));
+    assert_eq!(hash(&one).len(), 64);
+}
+
+#[test]
+fn another_program_is_another_server_and_another_timeout_is_not() {
+    let entry = json!({ "command": "x", "args": ["${TOKEN}"], "env": { "A": "1", "B": "2" } });
+    let identity = |entry: &Value| server("s", entry).identity.unwrap();
+    let same = json!({ "env": { "B": "2", "A": "1" }, "command": "x", "args": ["${TOKEN}"],
+        "timeout": "5s", "allowedTools": ["a"], "disabled": true, "override": true });
+    assert_eq!(identity(&entry), identity(&same));
+    for other in [
+        json!({ "command": "y", "args": ["${TOKEN}"], "env": { "A": "1", "B": "2" } }),
+        json!({ "command": "x", "args": ["${OTHER}"], "env": { "A": "1", "B": "2" } }),
+        json!({ "command": "x", "args": ["${TOKEN}"], "env": { "A": "1", "B": "3" } }),
+    ] {
+        assert_ne!(identity(&entry), identity(&other), "{other}");
+    }
+    assert_ne!(identity(&entry), server("t", &entry).identity.unwrap());
+    // A program in another folder is another one; an address is the same from everywhere.
+    let at = |connection: &Connection, folder: &str| {
+        let settings = ServerSettings::new("s", connection.clone());
+        settings.identified(&entry, Path::new(folder)).identity
+    };
+    let program = Connection::Stdio(Program::default());
+    let http = Connection::Http {
+        url: "http://h/mcp".to_owned(),
+        headers: Headers::default(),
+    };
+    assert_ne!(at(&program, "/a"), at(&program, "/b"));
+    assert_eq!(at(&http, "/a"), at(&http, "/b"));
+}
+
+#[test]
+fn a_server_without_an_identity_is_not_remembered() {
+    let (catalogue, folder) = catalogue();
+    let nameless = ServerSettings::new("house", Connection::Stdio(Program::default()));
+    catalogue.remember(&nameless, &[lamp("x")]);
+    catalogue.remember_failure(&nameless, "x");
+    assert!(!catalogue.knows(&nameless) && catalogue.failure(&nameless).is_none());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_is_not_what_was_written_counts_for_nothing_and_is_replaced() {
+    let (catalogue, _folder) = catalogue();
+    catalogue.remember(&house(), &[lamp("x")]);
+    let path = file(&catalogue, LISTED);
+    let whole = fs::read(&path).unwrap();
+    let many = json!({ "version": 1, "server": "house", "tools": vec![json!({ "hash": "", "definition": {} }); 1001] });
+    let deep = format!(
+        r#"{{"version":1,"server":"house","tools":[{{"hash":"","definition":{}}}]}}"#,
+        "[".repeat(100_000)
+    );
+    for bytes in [
+        &whole[..whole.len() / 2],
+        b"",
+        b"\0\0\0\0",
+        b"{}",
+        br#"{"version":1}"#,
+        br#"{"version":1,"server":"house","tools":[5]}"#,
+        br#"{"version":2,"server":"house","tools":"of another kind"}"#,
+        many.to_string().as_bytes(),
+        deep.as_bytes(),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(names(&catalogue), None);
+        let has_names = catalogue
+            .recall_names(&house())
+            .is_some_and(|names| !names.is_empty());
+        assert!(!has_names);
+        catalogue.remember(&house(), &[lamp("x")]);
+        assert_eq!(names(&catalogue).unwrap(), ["lamp"]);
+    }
+    // Too large to be one of ours: not even read.
+    File::create(&path)
+        .unwrap()
+        .set_len(LARGEST_FILE + 1)
+        .unwrap();
+    assert_eq!(names(&catalogue), None);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(names(&catalogue), None);
+}
+
+#[test]
+fn files_are_for_their_owner_alone_and_nothing_is_left_beside_them() {
+    let (catalogue, _folder) = catalogue();
+    catalogue.remember(&house(), &[lamp("x")]);
+    let path = file(&catalogue, LISTED);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let folder = path.parent().unwrap();
+    assert_eq!((mode(&path), mode(folder)), (0o600, 0o700));
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+}
+
+#[test]
+fn the_same_list_again_is_only_confirmed() {
+    let (catalogue, _folder) = catalogue();
+    catalogue.remember(&house(), &[lamp("x")]);
+    let path = file(&catalogue, LISTED);
+    let long_ago = SystemTime::now() - Duration::from_secs(5000);
+    let open = File::options().append(true).open(&path).unwrap();
+    open.set_modified(long_ago).unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let before = inode(&path);
+    catalogue.remember(&house(), &[lamp("x")]);
+    assert_eq!(inode(&path), before, "it was not written again");
+    let age = catalogue.recall(&house()).unwrap().listed_at.elapsed();
+    assert!(age.unwrap() < Duration::from_secs(1000));
+    catalogue.remember(&house(), &[lamp("y")]);
+    assert_ne!(inode(&path), before);
+}
+
+#[test]
+fn readers_see_a_whole_list_while_many_write() {
+    let (catalogue, _folder) = catalogue();
+    let lists: Vec<Vec<Value>> = (1..5)
+        .map(|count| vec![lamp(&"x".repeat(50_000)); count])
+        .collect();
+    catalogue.remember(&house(), &lists[0]);
+    let begin = Barrier::new(lists.len() + 1);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = lists
+            .iter()
+            .map(|list| {
+                scope.spawn(|| {
+                    begin.wait();
+                    (0..20).for_each(|_| catalogue.remember(&house(), list));
+                })
+            })
+            .collect();
+        begin.wait();
+        while !writers
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            let count = names(&catalogue).map(|names| names.len());
+            assert!((1..5).contains(&count.unwrap()), "{count:?}");
+        }
+    });
+    let folder = file(&catalogue, LISTED).parent().unwrap().to_owned();
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failure_is_remembered_until_the_server_lists_its_tools() {
+    let (catalogue, _folder) = catalogue();
+    assert_eq!(catalogue.failure(&house()), None);
+    catalogue.remember_failure(&house(), &format!("no broker{}", "é".repeat(10_000)));
+    let failure = catalogue.failure(&house()).unwrap();
+    assert!(failure.reason.starts_with("no brokeré") && failure.reason.len() <= 4096);
+    assert!(failure.at.elapsed().unwrap() < Duration::from_secs(60));
+    assert!(!catalogue.knows(&house()));
+    catalogue.remember(&house(), &[lamp("x")]);
+    assert_eq!(catalogue.failure(&house()), None);
+    catalogue.remember_failure(&house(), "gone");
+    assert!(catalogue.knows(&house()), "its tools stay known");
+}
+
+#[test]
+fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away() {
+    let (catalogue, _folder) = catalogue();
+    catalogue.remember(&house(), &[lamp("x")]);
+    let path = file(&catalogue, LISTED);
+    let folder = path.parent().unwrap();
+    let now = SystemTime::now();
+    let put = |name: &str, age: Duration| {
+        let file = File::create(folder.join(name)).unwrap();
+        file.set_modified(now - age).unwrap();
+    };
+    let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(24 * 3600));
+    put("old.json", 181 * day);
+    put("old.failed", 181 * day);
+    put("young.json", 179 * day);
+    put("killed.new", 2 * hour);
+    put("writing.new", hour / 2);
+    put("of a person.txt", 1000 * day);
+    prune(folder, now);
+    let left = || {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .filter(|name| *name != path.file_name().unwrap().to_str().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(left(), ["of a person.txt", "writing.new", "young.json"]);
+    for number in 0..MOST_ENTRIES {
+        put(&format!("{number}.json"), Duration::ZERO);
+    }
+    prune(folder, now);
+    assert!(!left().contains(&"young.json".to_owned()));
+    assert!(left().len() <= MOST_ENTRIES + 1);
+}

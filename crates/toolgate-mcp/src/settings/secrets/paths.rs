@@ -1,0 +1,62 @@
+//! Values that say where a secret lies. A person needs to read them to find out why a server doesn't start.
+
+/// What files with secrets are called in the end.
+const EXTENSIONS: [&str; 14] = [
+    "cer", "conf", "crt", "env", "ini", "jks", "json", "key", "p12", "pem", "pfx", "toml", "txt",
+    "yaml",
+];
+
+/// True for an absolute path and for a file by its extension, but not for base64 that happens to begin with a slash.
+pub(super) fn is_path(text: &str) -> bool {
+    let has_start = ["/", "~/", "./", "../"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    let parts = text.split('/').filter(|part| !part.is_empty()).count();
+    let extension = text.rsplit_once('.').map(|(_, extension)| extension);
+    let is_file = extension.is_some_and(|it| EXTENSIONS.contains(&it));
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-~@".contains(c);
+    let has_place = (has_start && parts > 1) || is_file;
+    has_place
+        && text.chars().all(is_plain)
+        && text
+            .split(|c: char| !c.is_alphanumeric())
+            .all(is_part_of_name)
+}
+
+/// Upper case, lower case and digits all mixed are how keys look.
+fn is_part_of_name(word: &str) -> bool {
+    let has = |which: fn(char) -> bool| word.chars().any(which);
+    !(has(char::is_uppercase) && has(char::is_lowercase) && has(char::is_numeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_apart_from_keys() {
+        for text in [
+            "/x/sa.json",
+            "/etc/k.pem",
+            "/run/secrets/token",
+            "~/.ssh/id_ed25519",
+            "./key",
+            "certs/client.key",
+            "key.pem",
+            "/Users/ada/MyProject/key.json",
+        ] {
+            assert!(is_path(text), "{text}");
+        }
+        for text in [
+            "/hunter2",
+            "/wJalrXUtn3FEMI/K7MDENG9/bPxRfiCY",
+            "/abc+def/ghi=",
+            "abc/def",
+            "s3cret",
+            "two words/and.pem",
+            "",
+        ] {
+            assert!(!is_path(text), "{text}");
+        }
+    }
+}

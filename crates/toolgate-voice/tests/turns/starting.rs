@@ -1,0 +1,218 @@
+//! Requests of the first seconds, while servers of tools are still starting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
+use toolgate_journal::{TurnOutcome, VoiceTurn};
+use toolgate_models::{FastPath, IntentsClient, Pack};
+
+use crate::support::{House, Plan, Say, Text, Work, utterance};
+
+const MOMENT: &str = "One moment, I'm still starting up.";
+
+/// `list_zwave_devices`, which knows one switch.
+fn devices() -> Arc<dyn Tool> {
+    let parameters = json!({ "type": "object" });
+    let definition = ToolDefinition::builder("list_zwave_devices", "Lists", parameters);
+    let run = async |_: Value, _| {
+        let device = json!({ "name": "Switch One", "location": "Kitchen", "type": "switch" });
+        Ok::<_, ToolError>(json!({ "devices": [device] }))
+    };
+    let definition = definition.annotations(Annotations::READ_ONLY);
+    Arc::new(FunctionTool::defined(definition, run).unwrap())
+}
+
+/// The tools of the Z-Wave server, as far as they are needed here.
+fn zwave(work: &Work) -> [Arc<dyn Tool>; 2] {
+    let takes = Duration::from_millis(100);
+    let control = work.tool("control_zwave_device", takes, Annotations::default());
+    [devices(), control]
+}
+
+fn clock() -> Arc<dyn Tool> {
+    Work::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY)
+}
+
+/// Hears something; the server arrives after this time.
+async fn turn_with(house: &House, after: Duration, tools: [Arc<dyn Tool>; 2]) -> VoiceTurn {
+    let coming = Arc::clone(house.coming.as_ref().unwrap());
+    let arriving = async move {
+        sleep(after).await;
+        coming.arrive(tools);
+    };
+    tokio::join!(house.turn(), arriving).0
+}
+
+/// From the end of speech to the first word or call.
+fn thought_ms(turn: &VoiceTurn) -> f64 {
+    turn.stages.first_token_ms.unwrap() - turn.stages.transcribed_ms.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_sentence_waits_for_the_tool_that_it_needs() {
+    let work = Work::default();
+    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
+        .starting()
+        .by_sentences([clock()]);
+    let turn = turn_with(&house, Duration::from_millis(2200), zwave(&work)).await;
+    assert_eq!((turn.outcome, work.done()), (TurnOutcome::Answered, 1));
+    assert!(thought_ms(&turn) >= 2200.0, "{turn:?}");
+    // Who waits is told why, in words that are no part of the answer.
+    assert!(house.spoken().starts_with(MOMENT), "{}", house.spoken());
+    assert!(!turn.answer.contains("moment"), "{}", turn.answer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_half_that_needs_a_tool_waits_too() {
+    let work = Work::default();
+    let text = Text::Is("what time is it and turn on switch one");
+    let house = Plan::new([text], [Say::Never])
+        .starting()
+        .by_sentences([clock()]);
+    let turn = turn_with(&house, Duration::from_secs(2), zwave(&work)).await;
+    assert_eq!((turn.outcome, work.done()), (TurnOutcome::Answered, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
+    let texts = ["what time is it", "sing a song for the bear"].map(Text::Is);
+    let house = Plan::new(texts.clone(), [Say::Never])
+        .starting()
+        .by_sentences([clock()]);
+    for _ in &texts {
+        let turn = house.turn().await;
+        assert!(thought_ms(&turn) < 100.0, "{turn:?}");
+    }
+    assert!(!house.spoken().contains(MOMENT));
+
+    // The same with a model behind the sentences.
+    let mut plan = Plan::new([Text::Is("what time is it")], [Say::Never]).starting();
+    plan.client = |toolbox, model| {
+        let sentences = IntentsClient::new(toolbox.clone(), Pack::english()).unwrap();
+        Arc::new(FastPath::new(sentences, model))
+    };
+    let house = plan.with([clock()]).build();
+    let turn = house.turn().await;
+    assert!(thought_ms(&turn) < 100.0, "{turn:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_model_is_asked_once_it_can_be_offered_all_tools() {
+    let work = Work::default();
+    let says = [
+        Say::Call("", "control_zwave_device"),
+        Say::Words("It is on."),
+    ];
+    let house = Plan::new([Text::Is("make it bright in here")], says)
+        .starting()
+        .with([clock()])
+        .build();
+    let began = Instant::now();
+    let turn = turn_with(&house, Duration::from_secs(3), zwave(&work)).await;
+    assert_eq!((turn.answer.as_str(), work.done()), ("It is on.", 1));
+    let (tools, asked) = house.model.offered()[0];
+    assert_eq!((tools, (asked - began).as_secs()), (3, 3));
+    assert_eq!(house.spoken(), format!("{MOMENT} It is on."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_the_wait_for_a_model_is_bounded_and_not_repeated() {
+    let house = Plan::new([Text::Is("sing a song")], [Say::Words("La la.")])
+        .starting()
+        .with([clock()])
+        .build();
+    let waited = thought_ms(&house.turn().await);
+    assert!((5000.0..5100.0).contains(&waited), "{waited}");
+    let waited = thought_ms(&house.turn().await);
+    assert!(waited < 100.0, "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
+    let house = Plan::new([Text::Is("sing a song")], [Say::Words("La la.")])
+        .starting()
+        .with([clock()])
+        .build();
+    let coming = house.coming.as_ref().unwrap();
+    for (starting, waits) in [
+        (&["mute", "slow"][..], true),
+        (&["mute", "slow"], false),
+        (&["mute"], true),
+        (&["mute"], false),
+        (&["mute", "new"], true),
+    ] {
+        *coming.starting.lock().unwrap() = starting.iter().map(|name| (*name).to_owned()).collect();
+        let waited = thought_ms(&house.turn().await);
+        assert_eq!(waited >= 5000.0, waits, "{starting:?}: {waited}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_call_of_a_tool_that_is_not_there_yet_waits_for_it() {
+    // The list of tools was not complete in time, and the model knows the tool all the same.
+    let work = Work::default();
+    let says = [
+        Say::Call("", "control_zwave_device"),
+        Say::Words("It is on."),
+    ];
+    let house = Plan::new([Text::Is("make it bright in here")], says)
+        .starting()
+        .with([clock()])
+        .build();
+    let turn = turn_with(&house, Duration::from_secs(9), zwave(&work)).await;
+    assert_eq!((turn.answer.as_str(), work.done()), ("It is on.", 1));
+    assert_eq!(house.model.offered()[0].0, 1);
+    let told = format!("{:?}", house.model.asked()[1]);
+    assert!(!told.contains("Unknown tool"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn vo1_a_server_that_never_answers_is_not_waited_for_for_ever() {
+    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
+        .starting()
+        .by_sentences([clock()]);
+    let turn = house.turn().await;
+    let waited = thought_ms(&turn);
+    assert!((15_000.0..15_200.0).contains(&waited), "{waited}");
+    assert!(
+        turn.answer.contains("no tool for it is connected"),
+        "{}",
+        turn.answer
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_interrupted_while_it_waits_does_nothing_later() {
+    let work = Work::default();
+    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
+        .starting()
+        .by_sentences([clock()]);
+    house.ears.hear(utterance()).unwrap();
+    sleep(Duration::from_secs(2)).await;
+    house.ears.interrupt();
+    let turn = house.watch.turn(0).await;
+    assert_eq!(turn.outcome, TurnOutcome::Interrupted);
+    house.coming.as_ref().unwrap().arrive(zwave(&work));
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(work.begun(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_came_late_and_is_at_work_is_not_stopped_half_way() {
+    let work = Work::default();
+    let lock = work.tool("lock", Duration::from_secs(5), Annotations::default());
+    let says = [Say::Call("", "lock"), Say::Words("It is locked.")];
+    let house = Plan::new([Text::Is("do it")], says).starting().build();
+    house.ears.hear(utterance()).unwrap();
+    // The model is asked after five seconds, and its call waits.
+    sleep(Duration::from_secs(8)).await;
+    house.coming.as_ref().unwrap().arrive([lock]);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((work.begun(), work.done()), (1, 0));
+    house.ears.interrupt();
+    house.watch.turn(0).await;
+    assert_eq!(work.done(), 1);
+}

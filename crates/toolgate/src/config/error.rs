@@ -1,0 +1,95 @@
+//! What is wrong with a configuration file, and where.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toolgate_core::escape;
+
+/// Counted from 1, columns in characters: as editors show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Position {
+    /// The end of a text.
+    pub(super) fn after(text: &str) -> Self {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        Self {
+            line: 1 + text.matches('\n').count(),
+            column: 1 + last.chars().count(),
+        }
+    }
+}
+
+/// Something wrong with the file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) struct ConfigError {
+    file: PathBuf,
+    position: Option<Position>,
+    text: String,
+}
+
+impl ConfigError {
+    pub(super) fn file(file: &Path, text: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            position: None,
+            text: text.into(),
+        }
+    }
+
+    pub(super) fn at(file: &Path, position: Position, text: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            position: Some(position),
+            text: text.into(),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Names and values come from the file: none may forge a line or drive a terminal.
+        let file = escape(&self.file.to_string_lossy());
+        let text = escape(&self.text);
+        match self.position {
+            Some(Position { line, column }) => write!(f, "{file}:{line}:{column}: {text}"),
+            None => write!(f, "{file}: {text}"),
+        }
+    }
+}
+
+/// Everything that is wrong with a file, in its order; never nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) struct ConfigErrors(Vec<ConfigError>);
+
+impl ConfigErrors {
+    /// An error if there are any.
+    pub(super) fn none_of(mut errors: Vec<ConfigError>) -> Result<(), Self> {
+        errors.sort_by_key(|error| error.position);
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Self(errors)),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
+/// In one line, for a log.
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&texts.join("; "))
+    }
+}

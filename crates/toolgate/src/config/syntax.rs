@@ -1,0 +1,207 @@
+//! What is wrong with a text that should be JSON, for somebody who has not written much of it.
+
+use jsonc_parser::ParseStringErrorKind;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+
+use super::error::Position;
+
+/// What the parser found, or that the whole file is something else.
+pub(super) fn describe(text: &str, error: &ParseError) -> (Position, std::string::String) {
+    use ParseErrorKind::{
+        BareDecimalPointNumbersNotAllowed, ExpectedColonAfterObjectKey, ExpectedComma,
+        ExpectedDigit, ExpectedDigitFollowingNegativeSign, ExpectedObjectValue,
+        ExpectedPlusMinusOrDigitInNumberLiteral, ExpectedStringObjectProperty,
+        HexadecimalNumbersNotAllowed, MultipleRootJsonValues, NestingDepthExceeded,
+        NonFiniteNumbersNotAllowed, SingleQuotedStringsNotAllowed, String,
+        UnaryPlusNumbersNotAllowed, UnexpectedCloseBrace, UnexpectedCloseBracket, UnexpectedColon,
+        UnexpectedComma, UnexpectedToken, UnexpectedTokenInObject, UnexpectedWord,
+        UnterminatedArray, UnterminatedCommentBlock, UnterminatedObject,
+    };
+    if let Some(other) = other_format(text) {
+        let text = format!(
+            "is not JSON{other}; a configuration is an object such as {{ \"mcpServers\": {{}} }}"
+        );
+        return (Position { line: 1, column: 1 }, text);
+    }
+    let told = match error.kind() {
+        ExpectedColonAfterObjectKey => "a ':' is missing after this key",
+        ExpectedObjectValue => "a value is missing after the ':'",
+        ExpectedStringObjectProperty | UnexpectedTokenInObject => {
+            "here must be a key in double quotes, such as \"tools\""
+        }
+        ExpectedComma => "a ',' is missing here",
+        MultipleRootJsonValues => "the JSON object has ended before this; what follows is too much",
+        SingleQuotedStringsNotAllowed => "single quotes are not JSON; write \"…\"",
+        UnexpectedCloseBrace => "here must be something else than a '}'",
+        UnexpectedCloseBracket => "here must be something else than a ']'",
+        UnexpectedColon => "here must be no ':'",
+        UnexpectedComma => "here must be no ','",
+        UnexpectedWord => "a word must be in double quotes, unless it is true, false or null",
+        UnexpectedToken => "here must be no such character",
+        UnterminatedArray => "the list that begins here is not closed; a ']' is missing",
+        UnterminatedObject => "the object that begins here is not closed; a '}' is missing",
+        UnterminatedCommentBlock => "the comment that begins here is not closed; '*/' is missing",
+        NestingDepthExceeded => "is nested too deeply",
+        BareDecimalPointNumbersNotAllowed
+        | ExpectedDigit
+        | ExpectedDigitFollowingNegativeSign
+        | ExpectedPlusMinusOrDigitInNumberLiteral
+        | HexadecimalNumbersNotAllowed
+        | NonFiniteNumbersNotAllowed
+        | UnaryPlusNumbersNotAllowed => "this is not a number as JSON writes it, such as 5 or -2.5",
+        String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+            "the string that begins here is not closed; a '\"' is missing"
+        }
+        String(_) => "this escape is unknown; a backslash itself is written as \\\\",
+        _ => "this is not JSON",
+    };
+    let position = Position {
+        line: error.line_display(),
+        column: error.column_display(),
+    };
+    (position, told.to_owned())
+}
+
+/// How it looks, where the file does not even begin like JSON.
+fn other_format(text: &str) -> Option<&'static str> {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']))?;
+    let is_json = first.starts_with(['{', '[', '"', '/']);
+    let is_section = first.starts_with('[') && first.ends_with(']') && first.len() > 2 && {
+        let name = &first[1..first.len() - 1];
+        let is_part = |c: char| c.is_alphanumeric() || "._-[]".contains(c);
+        name.chars().all(is_part) && name.contains(char::is_alphabetic)
+    };
+    if first.starts_with('<') {
+        Some(" (it looks like XML or HTML)")
+    } else if is_section || !is_json && first.contains(" = ") {
+        Some(" (it looks like TOML)")
+    } else if is_json {
+        None
+    } else if first.starts_with("---") || first.ends_with(':') || first.contains(": ") {
+        Some(" (it looks like YAML)")
+    } else {
+        Some("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Document;
+
+    #[test]
+    fn what_is_not_json_is_said_in_plain_words_with_its_place() {
+        let other = |what: &str| {
+            format!(
+                "is not JSON{what}; a configuration is an object such as {{ \"mcpServers\": {{}} }}"
+            )
+        };
+        let mut wrong = Vec::new();
+        for (text, expected) in [
+            (
+                "hello: world",
+                format!("1:1: {}", other(" (it looks like YAML)")),
+            ),
+            (
+                "---\ntools: []",
+                format!("1:1: {}", other(" (it looks like YAML)")),
+            ),
+            (
+                "# mine\nlimits:\n  timeout: 5s",
+                format!("1:1: {}", other(" (it looks like YAML)")),
+            ),
+            (
+                "[serve]\nbind = \"x\"",
+                format!("1:1: {}", other(" (it looks like TOML)")),
+            ),
+            (
+                "timeout = 5",
+                format!("1:1: {}", other(" (it looks like TOML)")),
+            ),
+            (
+                "<html>",
+                format!("1:1: {}", other(" (it looks like XML or HTML)")),
+            ),
+            ("nothing", format!("1:1: {}", other(""))),
+            (
+                "{\n  \"a\": 1\n  \"b\": 2\n}",
+                "2:9: a ',' is missing here".to_owned(),
+            ),
+            (
+                "{\n  a: 1\n}",
+                "2:3: here must be a key in double quotes, such as \"tools\"".to_owned(),
+            ),
+            (
+                "{ \"a\": 'x' }",
+                "1:8: single quotes are not JSON; write \"…\"".to_owned(),
+            ),
+            (
+                "{ \"a\": yes }",
+                "1:8: a word must be in double quotes, unless it is true, false or null".to_owned(),
+            ),
+            (
+                "{ \"a\" 1 }",
+                "1:7: a ':' is missing after this key".to_owned(),
+            ),
+            (
+                "{ \"a\": }",
+                "1:8: here must be something else than a '}'".to_owned(),
+            ),
+            (
+                "{",
+                "1:1: the object that begins here is not closed; a '}' is missing".to_owned(),
+            ),
+            (
+                "{ \"a\": [1, 2",
+                "1:8: the list that begins here is not closed; a ']' is missing".to_owned(),
+            ),
+            (
+                "{} {}",
+                "1:4: the JSON object has ended before this; what follows is too much".to_owned(),
+            ),
+            (
+                "{ \"a\": .5 }",
+                "1:8: this is not a number as JSON writes it, such as 5 or -2.5".to_owned(),
+            ),
+            (
+                "{ \"a\": 0x5 }",
+                "1:8: this is not a number as JSON writes it, such as 5 or -2.5".to_owned(),
+            ),
+            (
+                "{ /* x",
+                "1:3: the comment that begins here is not closed; '*/' is missing".to_owned(),
+            ),
+            (
+                "{ \"a\": \"x\n }",
+                "1:8: the string that begins here is not closed; a '\"' is missing".to_owned(),
+            ),
+            (
+                "{ \"a\": \"\\q\" }",
+                "1:9: this escape is unknown; a backslash itself is written as \\\\".to_owned(),
+            ),
+            (
+                "{ ]",
+                "1:3: here must be a key in double quotes, such as \"tools\"".to_owned(),
+            ),
+            (
+                "{ \"a\": 1,, }",
+                "1:10: here must be a key in double quotes, such as \"tools\"".to_owned(),
+            ),
+        ] {
+            let error = Document::parse(Path::new("t.json"), text.as_bytes()).unwrap_err();
+            let expected = format!("t.json:{expected}");
+            if error.to_string() != expected {
+                wrong.push(format!("{text}: {error}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let deep = Document::parse(Path::new("t.json"), "[".repeat(100_000).as_bytes());
+        assert!(
+            deep.unwrap_err()
+                .to_string()
+                .ends_with("is nested too deeply")
+        );
+    }
+}

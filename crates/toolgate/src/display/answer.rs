@@ -1,0 +1,322 @@
+//! The words of an answer on their way to the terminal: what is complete is printed for good, the rest is only drawn.
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
+
+use super::markdown::{OPTIONS, rendered};
+use crate::say;
+use crate::wrap::fitted;
+
+/// A block that is longer is printed in pieces.
+const LONGEST_BLOCK: usize = 8 << 10;
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AnswerFormat {
+    /// As it stands, such as that to a matched sentence: `2*3*4` has no emphasis in it.
+    #[default]
+    Plain,
+    Markdown,
+}
+
+/// How an answer is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AnswerStyle {
+    format: AnswerFormat,
+    width: usize,
+    colours: bool,
+}
+
+impl AnswerStyle {
+    /// For the terminal that stdout is.
+    pub(super) fn new(format: AnswerFormat) -> Self {
+        Self {
+            format,
+            // One column stays free, so that what is only drawn has the same lines.
+            width: say::width().unwrap_or(80).saturating_sub(1).max(1),
+            colours: say::result_colours(),
+        }
+    }
+
+    pub(super) fn shown(self, text: &str) -> String {
+        match self.format {
+            AnswerFormat::Plain => fitted(text.strip_suffix('\n').unwrap_or(text), self.width),
+            AnswerFormat::Markdown => rendered(text, self.width, self.colours),
+        }
+    }
+}
+
+/// What has come and is not printed yet.
+#[derive(Debug, Default)]
+pub(super) struct AnswerStream {
+    pending: String,
+    /// Something was printed.
+    has_begun: bool,
+    /// What was printed last goes on: an item of the same list follows, or a line of the same code.
+    goes_on: bool,
+}
+
+/// Where a text can be cut without a change to what it means.
+struct Cut {
+    end: usize,
+    goes_on: bool,
+    /// The line that opens the code, which has to stand before the rest of it as well.
+    fence: Option<String>,
+}
+
+impl AnswerStream {
+    /// Takes words, and gives what can be printed now.
+    pub(super) fn push(&mut self, text: &str, style: AnswerStyle) -> Option<String> {
+        let text = match self.pending.is_empty() && !self.has_begun {
+            // Nothing but white space is no beginning.
+            true => text.trim_start_matches(['\n', ' ', '\t']),
+            false => text,
+        };
+        self.pending.push_str(text);
+        if !text.contains('\n') && self.pending.len() <= LONGEST_BLOCK {
+            return None;
+        }
+        let cut = match style.format {
+            AnswerFormat::Plain => plain_cut(&self.pending),
+            AnswerFormat::Markdown => markdown_cut(&self.pending),
+        };
+        let cut = match cut.end {
+            0 if self.pending.len() > LONGEST_BLOCK => forced_cut(&self.pending),
+            _ => cut,
+        };
+        if cut.end == 0 {
+            return None;
+        }
+        let rest = self.pending.split_off(cut.end);
+        let done = std::mem::replace(&mut self.pending, cut.fence.unwrap_or_default() + &rest);
+        self.print(&done, cut.goes_on, style)
+    }
+
+    /// The rest: nothing more comes.
+    pub(super) fn finish(&mut self, style: AnswerStyle) -> Option<String> {
+        let rest = std::mem::take(&mut self.pending);
+        let printed = self.print(rest.trim_end(), false, style);
+        *self = Self::default();
+        printed
+    }
+
+    /// How the rest looks so far; empty if there is none.
+    pub(super) fn preview(&self, style: AnswerStyle) -> String {
+        self.set_apart(style.shown(self.pending.trim_end()), style)
+    }
+
+    /// True if there is anything that was not printed.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.trim().is_empty()
+    }
+
+    fn print(&mut self, text: &str, goes_on: bool, style: AnswerStyle) -> Option<String> {
+        let shown = style.shown(text);
+        // The end of code has no line of its own.
+        let printed = (!shown.trim().is_empty()).then(|| self.set_apart(shown, style));
+        self.has_begun |= printed.is_some();
+        self.goes_on = goes_on;
+        printed
+    }
+
+    /// Between two blocks there is an empty line.
+    fn set_apart(&self, shown: String, style: AnswerStyle) -> String {
+        match style.format == AnswerFormat::Markdown && self.has_begun && !self.goes_on {
+            true => format!("\n{shown}"),
+            false => shown,
+        }
+    }
+}
+
+/// Whole lines. Empty ones at the end may be followed by nothing.
+fn plain_cut(text: &str) -> Cut {
+    Cut {
+        end: text.trim_end().rfind('\n').map_or(0, |at| at + 1),
+        goes_on: true,
+        fence: None,
+    }
+}
+
+/// Whole blocks: one is complete once another has begun, or at an empty line. Of a list whole items, and of code whole lines. A
+/// line that has not ended may still become anything.
+fn markdown_cut(text: &str) -> Cut {
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    let text = text.get(..whole).unwrap_or_default();
+    let (mut depth, mut start, mut last_item) = (0_usize, 0, None);
+    let mut block = None;
+    for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 {
+                    (start, last_item) = (range.start, None);
+                    block = Some(tag);
+                } else if depth == 1 && matches!(tag, Tag::Item) {
+                    last_item = Some(range.start);
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ if depth == 0 => (start, block, last_item) = (range.start, None, None),
+            _ => {}
+        }
+    }
+    let has_ended = text
+        .strip_suffix('\n')
+        .is_some_and(|text| text.trim_end_matches(' ').ends_with('\n'));
+    let is_apart = |end| Cut {
+        end,
+        goes_on: false,
+        fence: None,
+    };
+    match (block, last_item) {
+        (_, Some(item)) if item > start => Cut {
+            goes_on: true,
+            ..is_apart(item)
+        },
+        (Some(Tag::CodeBlock(CodeBlockKind::Fenced(_))), _) => code_cut(text, start),
+        (Some(Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_) | Tag::BlockQuote(_)), _)
+            if has_ended =>
+        {
+            is_apart(whole)
+        }
+        _ => is_apart(start),
+    }
+}
+
+/// The lines of code that are complete, up to the end of the code if that has come.
+fn code_cut(text: &str, start: usize) -> Cut {
+    let block = text.get(start..).unwrap_or_default();
+    let mut lines = block.split_inclusive('\n');
+    let opening = lines.next().unwrap_or_default();
+    let mark: String = opening
+        .trim_start()
+        .chars()
+        .take_while(|c| matches!(c, '`' | '~'))
+        .collect();
+    let closes = |line: &str| {
+        let line = line.trim();
+        line.starts_with(&mark) && line.chars().all(|c| mark.starts_with(c))
+    };
+    let is_closed = !mark.is_empty() && lines.any(closes);
+    let has_lines = block.len() > opening.len();
+    Cut {
+        end: if has_lines { text.len() } else { start },
+        goes_on: has_lines && !is_closed,
+        fence: (has_lines && !is_closed).then(|| opening.to_owned()),
+    }
+}
+
+/// Somewhere between two words, or anywhere.
+fn forced_cut(text: &str) -> Cut {
+    let near = text.floor_char_boundary(LONGEST_BLOCK);
+    let before = text.get(..near).unwrap_or(text);
+    Cut {
+        end: before.rfind(['\n', ' ']).map_or(near, |at| at + 1),
+        goes_on: true,
+        fence: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn narrow(format: AnswerFormat) -> AnswerStyle {
+        AnswerStyle {
+            format,
+            width: 20,
+            colours: false,
+        }
+    }
+
+    /// What is printed after each piece, and at the end.
+    fn printed(pieces: &[&str], format: AnswerFormat) -> Vec<String> {
+        let style = narrow(format);
+        let mut answer = AnswerStream::default();
+        let mut printed: Vec<String> = pieces
+            .iter()
+            .filter_map(|piece| answer.push(piece, style))
+            .collect();
+        printed.extend(answer.finish(style));
+        printed
+    }
+
+    #[test]
+    fn blocks_are_printed_as_soon_as_they_are_complete() {
+        for (pieces, expected) in [
+            (&["one ", "two"][..], &["one two"][..]),
+            (&["\n ", "one\n\n", "two"], &["one", "\ntwo"]),
+            (&["# T\n", "text\n"], &["# T", "\ntext"]),
+            (&["- a\n", "- b\n", "- c"], &["• a", "• b\n• c"]),
+            (&["1. a\n", "2. b\n", "\nend"], &["1. a", "2. b\n\nend"]),
+            (
+                &["```sh\n", "ls\n", "cd", " /\n", "```\n", "end"],
+                &["  ls", "  cd /", "\nend"],
+            ),
+            (&["```\n", "x\n", "```\n", "\nend\n"], &["  x", "\nend"]),
+            (
+                &["a\n\n```\n", "x\n\ny\n", "```", "\nend"],
+                &["a", "\n  x\n\n  y", "\nend"],
+            ),
+        ] {
+            assert_eq!(
+                printed(pieces, AnswerFormat::Markdown),
+                expected,
+                "{pieces:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_table_waits_for_all_of_its_rows() {
+        let pieces = ["| a | b |\n", "|---|---|\n", "| 1 | 2 |\n", "\n", "end"];
+        let printed = printed(&pieces, AnswerFormat::Markdown);
+        assert_eq!(printed.len(), 2, "{printed:?}");
+        assert!(
+            printed[0].contains('1') && printed[1] == "\nend",
+            "{printed:?}"
+        );
+    }
+
+    #[test]
+    fn plain_words_stay_as_they_are() {
+        for (pieces, expected) in [
+            (&["2*3*4 is 24"][..], &["2*3*4 is 24"][..]),
+            (
+                &["one\n", "two\n\n", "three\n\n"],
+                &["one", "two\n", "three"],
+            ),
+            (&["a line that is too long"], &["a line that is too\nlong"]),
+        ] {
+            assert_eq!(printed(pieces, AnswerFormat::Plain), expected, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn however_it_is_cut_all_of_it_is_printed_once_and_in_order() {
+        let text = "# Title\n\nSome *words* and `code`.\n\n1. one\n   - nested\n2. two\n\n```rust\nfn main() {}\n\n// end\n```\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end.";
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = words(&rendered(text, 20, false));
+        for size in 1..=text.chars().count() {
+            let characters: Vec<char> = text.chars().collect();
+            let pieces: Vec<String> = characters
+                .chunks(size)
+                .map(|piece| piece.iter().collect())
+                .collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let printed = printed(&pieces, AnswerFormat::Markdown).join("\n");
+            assert_eq!(words(&printed), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_printed_in_pieces() {
+        let mut answer = AnswerStream::default();
+        let mut count = 0;
+        for _ in 0..10_000 {
+            let piece = answer.push("word |", narrow(AnswerFormat::Markdown));
+            count += usize::from(piece.is_some());
+            assert!(answer.pending.len() <= LONGEST_BLOCK + 10);
+        }
+        assert!(count > 5, "{count}");
+    }
+}

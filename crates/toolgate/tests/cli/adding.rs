@@ -1,0 +1,204 @@
+//! `add` and the first start of what it adds.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::children::{signal, wait_until};
+use crate::run::{Done, Run};
+use crate::terminal::Terminal;
+
+const USER: &str = ".config/toolgate/toolgate.json";
+
+fn run(folder: &TempDir, arguments: &[&str]) -> Done {
+    Run::new([]).args(arguments).within(folder.path()).done()
+}
+
+fn fake() -> &'static str {
+    fakemcp::program().to_str().unwrap()
+}
+
+fn servers(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join(USER)).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["mcpServers"].take()
+}
+
+/// A server that says why, and ends.
+const FAILS: &str = "echo 'the key is wrong' >&2; exit 3";
+
+#[test]
+fn add_starts_the_server_once_and_tells_how_many_tools_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(&folder, &["add", "fake", "--", fake()]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let listed = run(&folder, &["list"]).stdout;
+    let tools = listed.lines().filter(|line| line.contains("\tmcp:fake\t"));
+    let expected = format!("added fake: {} tools\n", tools.count());
+    assert!(
+        done.stderr.ends_with(&expected),
+        "{expected}{done:?}\n{listed}"
+    );
+    assert!(done.stderr.contains("'fake' is in "), "{done:?}");
+}
+
+#[test]
+fn a_server_that_does_not_start_is_told_with_its_stderr_and_stays_where_nobody_can_be_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(&folder, &["add", "bad", "--", "sh", "-c", FAILS]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    for expected in [
+        "error: server 'bad' did not start: ",
+        "Its stderr: the key is wrong\n",
+        "Check: 'sh' installed and on the PATH, settings of 'bad' in ",
+        "'bad' stays in ",
+        "'toolgate remove bad' takes it out",
+    ] {
+        assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
+    }
+    // Told once, by the command itself.
+    assert_eq!(
+        done.stderr.matches("the key is wrong").count(),
+        1,
+        "{done:?}"
+    );
+    assert!(!done.stderr.contains("Continuing"), "{done:?}");
+    assert!(servers(folder.path())["bad"].is_object());
+}
+
+#[test]
+fn drop_takes_out_what_does_not_start_and_puts_the_former_entry_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(&folder, &["add", "x", "--drop", "--", "sh", "-c", FAILS]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stderr.ends_with("'x' is not in ") || done.stderr.contains("'x' is not in "));
+    assert_eq!(servers(folder.path()).as_object().unwrap().len(), 0);
+    assert_eq!(
+        run(&folder, &["add", "x", "--no-start", "--", "sh"]).code,
+        Some(0)
+    );
+    let done = run(
+        &folder,
+        &["add", "x", "--force", "--drop", "--", "sh", "-c", FAILS],
+    );
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stderr.contains("the former 'x' is in "), "{done:?}");
+    assert_eq!(
+        servers(folder.path())["x"],
+        serde_json::json!({ "command": "sh" })
+    );
+    let done = run(
+        &folder,
+        &["add", "y", "https://127.0.0.1:9/", "-H", "K: ${NOT_SET}"],
+    );
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.stderr.contains("the variable NOT_SET is not set"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_program_that_is_not_there_and_a_name_with_blanks_are_refused() {
+    for (arguments, expected) in [
+        (
+            &["add", "x", "--", "nosuchprogram-zz"][..],
+            "error: server 'x': command 'nosuchprogram-zz' was not found on the PATH: ",
+        ),
+        (&["add", "x", "--", "./none"], "none does not exist: "),
+        (
+            &["add", "my server", "--", "sh"],
+            "error: server 'my server': its name can't have blanks, since it is part of names that are typed; 'my-server' would do\n",
+        ),
+        (
+            &["add", "x"],
+            "error: what is 'x'? Give a command after two dashes, or an address: ",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let done = run(&folder, arguments);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
+        assert!(!folder.path().join(USER).exists());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(&folder, &["add", "x", "--force", "--", "nosuchprogram-zz"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stderr
+            .contains("it is not started: command 'nosuchprogram-zz' was not found")
+    );
+    assert_eq!(servers(folder.path())["x"]["command"], "nosuchprogram-zz");
+}
+
+#[test]
+fn the_usage_of_add_has_both_forms_and_asks_for_a_name() {
+    let done = Run::new(["add"]).done();
+    assert_eq!(done.code, Some(2));
+    let text = &done.stderr;
+    assert!(
+        text.contains("  <NAME>\n") && !text.contains("  <URL"),
+        "{text}"
+    );
+    assert!(
+        text.contains("toolgate add [OPTIONS] <NAME> -- <COMMAND>...\n       toolgate add [OPTIONS] <NAME> <URL>"),
+        "{text}"
+    );
+}
+
+/// A package runner that downloads until it is asked to stop, and then takes a while to clean up.
+fn slow_npx(folder: &Path, seconds: u32) -> String {
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let told = folder.join("told").display().to_string();
+    let script = format!(
+        "#!/bin/sh\ntrap 'echo INT >> {told}' INT\ntrap 'echo TERM >> {told}' TERM\necho started >> {told}\necho 'fetching 3 of 9' >&2\nwhile ! grep -q INT {told}; do sleep 0.1; done\nsleep {seconds}\necho cleaned >> {told}\n"
+    );
+    let file = bin.join("npx");
+    std::fs::write(&file, script).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    told
+}
+
+#[test]
+fn a_download_that_is_stopped_is_asked_once_and_may_clean_up_also_if_the_program_is_killed() {
+    // The program itself waits for ten seconds; then it is up to its guard.
+    for (name, code, seconds) in [
+        ("-INT", Some(130), 12),
+        ("-TERM", Some(143), 3),
+        ("-KILL", None, 3),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let told = slow_npx(folder.path(), seconds);
+        let path = format!("{}/bin:/usr/bin:/bin", folder.path().display());
+        let run = Run::new(["add", "docs", "--", "npx", "-y", "docs-mcp"])
+            .within(folder.path())
+            .env("PATH", &path);
+        let (mut child, _folder) = run.start();
+        let text = || std::fs::read_to_string(&told).unwrap_or_default();
+        wait_until("the download has begun", || text().contains("started"));
+        signal(name, &child);
+        assert_eq!(child.wait().unwrap().code(), code, "{name}");
+        wait_until("it has cleaned up", || text().contains("cleaned"));
+        assert_eq!(text(), "started\nINT\ncleaned\n", "{name}");
+        assert!(servers(folder.path())["docs"].is_object());
+    }
+}
+
+#[test]
+fn on_a_terminal_the_last_line_of_stderr_is_shown_and_a_person_is_asked() {
+    let command = "add slow -- sh -c 'echo fetching 3 of 9 >&2; sleep 2; echo no key >&2; exit 3'";
+    let Some(terminal) = Terminal::open("{}", "", command) else {
+        return;
+    };
+    terminal.shows(" s fetching 3 of 9");
+    let screen = terminal.shows("Take 'slow' out of toolgate.json again? [y/N]");
+    assert!(
+        screen.contains("error: server 'slow' did not start"),
+        "{screen}"
+    );
+    terminal.line("y");
+    terminal.shows("'slow' is not in toolgate.json any more");
+    terminal.shows("left with 1");
+}

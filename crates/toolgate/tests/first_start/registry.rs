@@ -1,0 +1,203 @@
+//! A package registry on loopback that is as slow as asked: it fetches from the one that this machine is set up for.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+
+/// What is sent at a time.
+const CHUNK: usize = 8 * 1024;
+/// Where files of other hosts are: behind it stand scheme and host.
+const ELSEWHERE: &str = "/~/";
+/// Headers of a request that decide about its answer. Not its encoding: what is compressed could not be rewritten.
+const ASKED: [&str; 2] = ["accept", "range"];
+/// Headers of an answer that a package manager needs.
+const ANSWERED: [&str; 4] = ["content-type", "content-range", "accept-ranges", "etag"];
+
+/// Runs until it is dropped.
+pub(crate) struct Registry {
+    shared: Arc<Shared>,
+    path: String,
+    _runtime: Runtime,
+}
+
+struct Shared {
+    client: reqwest::Client,
+    /// Scheme and host of the registry behind it.
+    origin: String,
+    /// Scheme and host of this one.
+    own: String,
+    /// Bytes a second for all together.
+    rate: u64,
+    sent: AtomicU64,
+    free_at: Mutex<Instant>,
+    /// What was fetched before: only the line to the package manager is slow.
+    known: Mutex<HashMap<String, Arc<Answer>>>,
+}
+
+struct Answer {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Registry {
+    /// In front of `upstream`, sending so many bytes a second; none if that cannot be reached.
+    pub(crate) fn start(upstream: &str, rate: u64) -> Option<Self> {
+        toolgate_tls::provide();
+        let runtime = Runtime::new().unwrap();
+        let upstream = reqwest::Url::parse(upstream).unwrap();
+        let client = reqwest::Client::new();
+        let there = client
+            .head(upstream.clone())
+            .timeout(Duration::from_secs(30));
+        runtime.block_on(async { there.send().await }).ok()?;
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let shared = Arc::new(Shared {
+            client,
+            origin: upstream.origin().ascii_serialization(),
+            own: format!("http://{}", listener.local_addr().unwrap()),
+            rate,
+            sent: AtomicU64::new(0),
+            free_at: Mutex::new(Instant::now()),
+            known: Mutex::default(),
+        });
+        runtime.spawn(listen(listener, Arc::clone(&shared)));
+        Some(Self {
+            shared,
+            path: upstream.path().to_owned(),
+            _runtime: runtime,
+        })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}{}", self.shared.own, self.path)
+    }
+
+    /// How many bytes were sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::Relaxed)
+    }
+}
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        // Whoever breaks off is none of our business.
+        tokio::spawn(async move { serve(stream, &shared).await.ok() });
+    }
+}
+
+/// One request after the other, each a GET without a body.
+async fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    while let Some(request) = lines.next_line().await? {
+        let mut headers = Vec::new();
+        while let Some(line) = lines.next_line().await?.filter(|line| !line.is_empty()) {
+            let (name, value) = line.split_once(':').unwrap_or_default();
+            let name = name.to_ascii_lowercase();
+            if ASKED.contains(&name.as_str()) {
+                headers.push((name, value.trim().to_owned()));
+            }
+        }
+        let mut words = request.split(' ');
+        let (method, path) = (words.next(), words.next().unwrap_or("/"));
+        let answer = match method {
+            Some("GET" | "HEAD") => shared.fetch(path, headers).await,
+            _ => Arc::new(Answer::empty(404)),
+        };
+        let head = format!(
+            "HTTP/1.1 {} -\r\n{}content-length: {}\r\n\r\n",
+            answer.status,
+            answer.headers,
+            answer.body.len()
+        );
+        writer.write_all(head.as_bytes()).await?;
+        if method == Some("GET") {
+            for chunk in answer.body.chunks(CHUNK) {
+                shared.wait_for(chunk.len() as u64).await;
+                writer.write_all(chunk).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Shared {
+    async fn fetch(&self, path: &str, headers: Vec<(String, String)>) -> Arc<Answer> {
+        let key = format!("{path} {headers:?}");
+        if let Some(known) = self.known.lock().unwrap().get(&key) {
+            return Arc::clone(known);
+        }
+        let url = match path
+            .strip_prefix(ELSEWHERE)
+            .and_then(|rest| rest.split_once('/'))
+        {
+            Some((scheme, rest)) => format!("{scheme}://{rest}"),
+            None => format!("{}{path}", self.origin),
+        };
+        let mut request = self.client.get(url);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let answer = match request.send().await {
+            Ok(response) => Arc::new(self.answer(response).await),
+            Err(error) => panic!("{path}: {error:?}"),
+        };
+        self.known.lock().unwrap().insert(key, Arc::clone(&answer));
+        answer
+    }
+
+    async fn answer(&self, response: reqwest::Response) -> Answer {
+        let status = response.status().as_u16();
+        let header = |name: &&str| {
+            let value = response.headers().get(*name)?.to_str().ok()?;
+            Some(format!("{name}: {value}\r\n"))
+        };
+        let headers: String = ANSWERED.iter().filter_map(header).collect();
+        let is_index = headers.contains("pypi.simple") || headers.contains("text/html");
+        let Ok(body) = response.bytes().await else {
+            return Answer::empty(502);
+        };
+        let mut body = body.to_vec();
+        if is_index && let Ok(text) = std::str::from_utf8(&body) {
+            // Its files lie on another host, and should be as slow to come.
+            let ours = |scheme: &str| format!("{}{ELSEWHERE}{scheme}/", self.own);
+            let text = text.replace("https://", &ours("https"));
+            body = text.into_bytes();
+        }
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// Waits until so many bytes more may be sent.
+    async fn wait_for(&self, bytes: u64) {
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+        let free_at = {
+            let mut free_at = self.free_at.lock().unwrap();
+            let cost = Duration::from_secs_f64(bytes as f64 / self.rate as f64);
+            *free_at = (*free_at).max(Instant::now()) + cost;
+            *free_at
+        };
+        tokio::time::sleep_until(free_at).await;
+    }
+}
+
+impl Answer {
+    fn empty(status: u16) -> Self {
+        Self {
+            status,
+            headers: String::new(),
+            body: Vec::new(),
+        }
+    }
+}
