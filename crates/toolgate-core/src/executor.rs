@@ -263,6 +263,12 @@ async fn invoke(
         warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
     }
     match answer {
+        // Whoever cancels calls often stops their server as well: which of the two this call notices first is chance.
+        Ok(Err(ToolError::ServerStopped { .. } | ToolError::Unavailable { .. }))
+            if context.cancellation().is_cancelled() =>
+        {
+            Err(ToolError::Cancelled { tool: name() })
+        }
         Ok(answer) => answer,
         Err(panic) => Err(ToolError::Panicked {
             tool: name(),

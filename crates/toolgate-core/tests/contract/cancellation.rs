@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     Approval, ApprovalRequest, Approver, CallRecord, ErrorKind, Limits, Observer, Policy, ToolCall,
-    ToolOutput,
+    ToolError, ToolOutput,
 };
 
 use crate::support::{Recorder, builder_of, echo, executor_of, hung, millis, open, scripted, secs};
@@ -59,6 +59,25 @@ async fn ex6_a_call_that_is_cancelled_before_it_starts_never_reaches_the_tool() 
     let outcome = executor
         .execute(ToolCall::new("t", json!({})).cancellation(token))
         .await;
+    assert_eq!(outcome.to_envelope()["error_kind"], "cancelled");
+}
+
+#[tokio::test]
+async fn ex5_a_cancelled_call_whose_server_stops_with_it_is_cancelled() {
+    let token = CancellationToken::new();
+    let cancelled = token.clone();
+    let executor = executor_of([scripted(open("t"), move |_, _| {
+        cancelled.cancel();
+        async {
+            Err(ToolError::ServerStopped {
+                server: "house".to_owned(),
+                status: "exit status 0".to_owned(),
+                details: None,
+            })
+        }
+    })]);
+    let call = ToolCall::new("t", json!({})).cancellation(token);
+    let outcome = executor.execute(call).await;
     assert_eq!(outcome.to_envelope()["error_kind"], "cancelled");
 }
 
