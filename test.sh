@@ -38,7 +38,7 @@ wake_pypi_alone=(wyoming-openwakeword==1.8.2)
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
     python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium espeak-ng:espeak-ng flite:flite)
 # What is fuzzed, and the longest input of each.
-fuzz_targets=(math:200 wyoming:4096)
+fuzz_targets=(math:200 wyoming:4096 json_rpc:4096 sse:4096 heads:2048 schema:2048)
 
 skipped=()
 step="starting"
@@ -120,8 +120,19 @@ dependencies() {
         # Also those of other systems: the lock file names them, and the check reads them.
         run "fetching dependencies" cargo fetch --locked
         run "dependencies" "$cache/bin/cargo-deny" --offline --locked check bans licenses sources
+        advisories
     else
         skip "dependencies" "cargo-deny can not be installed"
+    fi
+}
+
+# Known vulnerabilities of what we depend on. The database isn't in any package registry: without a way to it, that is said,
+# and nothing fails.
+advisories() {
+    if timeout 60 "$cache/bin/cargo-deny" --locked fetch db >/dev/null 2>&1; then
+        run "advisories" "$cache/bin/cargo-deny" --offline --locked check advisories
+    else
+        printf -- '-- advisories were not checked: their database cannot be fetched\n'
     fi
 }
 

@@ -9,6 +9,8 @@
 
 mod client;
 mod era;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod retry;
 mod server;
 mod settings;

@@ -15,6 +15,8 @@ mod calls;
 mod dashboard;
 mod desk;
 mod feed;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gateway;
 mod guard;
 mod history;

@@ -1,7 +1,7 @@
 //! Connections: accepted, bounded, and ended in an orderly way.
 
 mod connection;
-mod head;
+pub(crate) mod head;
 mod watch;
 
 use std::io;

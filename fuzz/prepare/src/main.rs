@@ -1,6 +1,7 @@
-//! `cargo run --manifest-path fuzz/prepare/Cargo.toml`: writes what helps the fuzzers along, a dictionary of the language's words to
-//! `fuzz/math.dict`, the expressions of the table that is compared with mathjs to `fuzz/corpus/math/`, and Wyoming's golden vectors
-//! to `fuzz/corpus/wyoming/`.
+//! `cargo run --manifest-path fuzz/prepare/Cargo.toml`: writes what helps the fuzzers along: a
+//! dictionary of the language's words to `fuzz/math.dict`, the expressions of the table that is
+//! compared with mathjs to `fuzz/corpus/math/`, Wyoming's golden vectors to `fuzz/corpus/wyoming/`,
+//! and a few inputs of the right shape for each of the others.
 
 use std::fs;
 use std::io;
@@ -54,10 +55,51 @@ const PIECES: [&str; 40] = [
     "Infinity",
 ];
 
+const JSON_RPC: [&str; 6] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,{"b":null}]},"_meta":{"progressToken":7}}}"#,
+    r#"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"r"}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\u00e4"}],"isError":false}}"#,
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m","data":{}}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","method":"ping"}"#,
+];
+
+const SSE: [&str; 3] = [
+    "\u{7}event: message\nid: 1\ndata: {\"jsonrpc\":\"2.0\"}\n\n: comment\nretry: 500\n\n",
+    "\u{1}\u{feff}data: a\r\ndata: b\r\n\r\nid\r\rdata\r\r",
+    "\u{3}data: 0123456789012345678901234567890123456789012345678901234567890123456789\n\ndata: x\n\n",
+];
+
+const HEADS: [&str; 3] = [
+    "\u{5}POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\r\n",
+    "\u{2}POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "\u{9}\r\nGET /mcp HTTP/1.1\nAuthorization: Bearer 0123456789\n\n",
+];
+
+const SCHEMAS: [&str; 4] = [
+    r##"[{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"type":"array","items":{"$ref":"#/$defs/a"}},{"type":"string","pattern":"^(a|b)*$","maxLength":9}]}}},{"a":[["ab"],"x"]}]"##,
+    r#"[{"type":"object","required":["x"],"additionalProperties":false,"patternProperties":{"^x":{"enum":[1,"a",null]}}},{"x":1,"y":2}]"#,
+    r#"[{"type":"object","allOf":[{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"not":{"required":["b"]}}}],"unevaluatedProperties":false},{"a":1}]"#,
+    r#"[{"type":"object","properties":{"n":{"type":"integer","multipleOf":3,"minimum":0},"l":{"uniqueItems":true,"contains":{"const":1},"prefixItems":[true,false]}}},{"n":4,"l":[1,1]}]"#,
+];
+
 fn main() -> io::Result<()> {
     let folder = &Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     math(folder)?;
-    wyoming(&folder.join("corpus/wyoming"))
+    wyoming(&folder.join("corpus/wyoming"))?;
+    for (target, inputs) in [
+        ("json_rpc", &JSON_RPC[..]),
+        ("sse", &SSE),
+        ("heads", &HEADS),
+        ("schema", &SCHEMAS),
+    ] {
+        let corpus = folder.join("corpus").join(target);
+        fs::create_dir_all(&corpus)?;
+        for (number, input) in inputs.iter().enumerate() {
+            fs::write(corpus.join(format!("shape-{number}")), input)?;
+        }
+    }
+    Ok(())
 }
 
 /// Each event on its own, in pieces of seven bytes.

@@ -112,6 +112,40 @@ impl Message {
     }
 }
 
+/// What was read can be written, and is read as the same again.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn expect_same_again(bytes: &[u8]) {
+    use serde_json::json;
+
+    let Ok(message) = Message::parse(bytes) else {
+        return;
+    };
+    let written = match &message {
+        Message::Request { id, method, params } => {
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        }
+        Message::Notification { method, params } => {
+            json!({ "jsonrpc": "2.0", "method": method, "params": params })
+        }
+        Message::Response { id, answer: Ok(it) } => {
+            json!({ "jsonrpc": "2.0", "id": id, "result": it })
+        }
+        Message::Response {
+            id,
+            answer: Err(error),
+        } => json!({
+            "jsonrpc": "2.0", "id": id,
+            "error": { "code": error.code, "message": error.message, "data": error.data },
+        }),
+    };
+    let written = written.to_string();
+    let again = Message::parse(written.as_bytes()).expect("a message that was read can be sent");
+    // Fractions may differ in their last digit.
+    if !written.contains(['.', 'e', 'E']) {
+        assert_eq!(again, message);
+    }
+}
+
 /// A message to a server, ready to go.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outgoing {

@@ -16,7 +16,7 @@ mod lines;
 mod listing;
 mod pipe;
 mod progress;
-mod request;
+pub(crate) mod request;
 mod service;
 mod stdio;
 mod watched;

@@ -110,6 +110,18 @@ pub(super) fn read(line: &[u8], max_values: usize) -> Incoming {
     }
 }
 
+/// The short way and the long way must agree on every line, or what is checked isn't what runs.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn expect_both_ways_agree(line: &[u8]) {
+    const MAX_VALUES: usize = 10_000;
+    if has_more_values(line, MAX_VALUES) {
+        return;
+    }
+    let either = format!("{:?}", read(line, MAX_VALUES));
+    let long = format!("{:?}", read_any(line.trim_ascii()));
+    assert_eq!(either, long);
+}
+
 fn read_any(line: &[u8]) -> Incoming {
     if line.is_empty() {
         return Incoming::Ignored("a blank line");

@@ -153,6 +153,15 @@ impl Head {
     }
 }
 
+/// What is seen of these bytes when they arrive in pieces of this size: how many heads, and whether
+/// one of them has both lengths.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn seen_in_pieces(bytes: &[u8], piece: usize) -> (u64, bool) {
+    let mut heads = Heads::default();
+    bytes.chunks(piece).for_each(|bytes| heads.read(bytes));
+    (heads.count(), heads.has_two_lengths())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,18 +200,12 @@ mod tests {
         ];
         for (head, both) in table {
             for piece in 1..head.len() {
-                let mut seen = Heads::default();
-                head.as_bytes()
-                    .chunks(piece)
-                    .for_each(|bytes| seen.read(bytes));
-                assert_eq!(
-                    seen.has_two_lengths(),
-                    both,
-                    "{head:?} in pieces of {piece}"
-                );
+                let (_, found) = seen_in_pieces(head.as_bytes(), piece);
+                assert_eq!(found, both, "{head:?} in pieces of {piece}");
             }
         }
     }
+
     #[test]
     fn every_head_is_found_until_a_body_in_chunks() {
         let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -222,15 +225,8 @@ mod tests {
             (format!("{padded}{get}"), 1, false),
         ] {
             for piece in [1, 2, 3, 7, 1000] {
-                let mut seen = Heads::default();
-                sent.as_bytes()
-                    .chunks(piece)
-                    .for_each(|bytes| seen.read(bytes));
-                assert_eq!(
-                    (seen.count(), seen.has_two_lengths()),
-                    (count, two_lengths),
-                    "{sent:?}"
-                );
+                let seen = seen_in_pieces(sent.as_bytes(), piece);
+                assert_eq!(seen, (count, two_lengths), "{sent:?}");
             }
         }
     }

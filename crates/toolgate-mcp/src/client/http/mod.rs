@@ -16,7 +16,7 @@ mod headers;
 mod oldest;
 mod outlet;
 mod response;
-mod sse;
+pub(crate) mod sse;
 mod stream;
 mod tasks;
 mod wire;

@@ -195,23 +195,43 @@ impl Parser {
     }
 }
 
+/// However a stream is cut, its events are the same.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn expect_same_events(stream: &[u8], chunks: &[&[u8]]) {
+    let (whole, parser) = read(&[stream]);
+    let (pieces, other) = read(chunks);
+    // How many bytes were seen when the limit was passed depends on the chunks, and nothing else.
+    let alike = |events: Vec<Event>| -> Vec<Option<(String, Vec<u8>)>> {
+        let alike = events.into_iter().map(|event| match event {
+            Event::Data { kind, data } => Some((kind, data)),
+            Event::TooLarge { .. } => None,
+        });
+        alike.collect()
+    };
+    assert_eq!(alike(whole), alike(pieces));
+    assert_eq!(parser.last_id(), other.last_id());
+    assert_eq!(parser.retry(), other.retry());
+}
+
+#[cfg(any(test, fuzzing))]
+const LIMIT: usize = 64;
+
+#[cfg(any(test, fuzzing))]
+fn read(chunks: &[&[u8]]) -> (Vec<Event>, Parser) {
+    let mut parser = Parser::new(LIMIT);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        parser.feed(chunk);
+        events.extend(std::iter::from_fn(|| parser.next()));
+    }
+    (events, parser)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const LIMIT: usize = 64;
-
-    fn read(chunks: &[&[u8]]) -> (Vec<Event>, Parser) {
-        let mut parser = Parser::new(LIMIT);
-        let mut events = Vec::new();
-        for chunk in chunks {
-            parser.feed(chunk);
-            events.extend(std::iter::from_fn(|| parser.next()));
-        }
-        (events, parser)
-    }
 
     fn data(kind: &str, data: &str) -> Event {
         Event::Data {
@@ -322,22 +342,11 @@ mod tests {
         ) {
             let text = lines.concat();
             let bytes = text.as_bytes();
-            let (whole, parser) = read(&[bytes]);
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
             let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
-            let (pieces, parser2) = read(&chunks);
-            // How many bytes were seen when the limit was passed depends on the chunks, and nothing else.
-            let alike = |events: Vec<Event>| -> Vec<Option<(String, Vec<u8>)>> {
-                events.into_iter().map(|event| match event {
-                    Event::Data { kind, data } => Some((kind, data)),
-                    Event::TooLarge { .. } => None,
-                }).collect()
-            };
-            prop_assert_eq!(alike(whole), alike(pieces));
-            prop_assert_eq!(parser.last_id(), parser2.last_id());
-            prop_assert_eq!(parser.retry(), parser2.retry());
+            expect_same_events(bytes, &chunks);
         }
     }
 }

@@ -1,0 +1,53 @@
+//! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the tests here with
+//! random bytes: a property that no longer compiles is noticed every day.
+
+use crate::client::{http::sse, message};
+use crate::server::request;
+
+/// A JSON-RPC message, as a server and as a client might send it.
+pub fn json_rpc(bytes: &[u8]) {
+    message::expect_same_again(bytes);
+    request::expect_both_ways_agree(bytes);
+}
+
+/// A stream of server-sent events; the first byte says how it is cut.
+pub fn sse(bytes: &[u8]) {
+    let Some((cut, stream)) = bytes.split_first() else {
+        return;
+    };
+    let chunks: Vec<&[u8]> = stream.chunks(usize::from(*cut).max(1)).collect();
+    sse::expect_same_events(stream, &chunks);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// JSON of the keys and values that messages have, and what is nearly JSON.
+    const PIECES: &str = r#"([{}\[\]:,]|"(jsonrpc|2\.0|id|method|tools/call|params|name|arguments|_meta|result|error|code|message)"|-?[0-9]{1,3}|1e999|null|true|1\.0| |\\u0000|x){0,40}"#;
+
+    proptest! {
+        #[test]
+        fn nearly_a_message_breaks_nothing(text in PIECES) {
+            json_rpc(text.as_bytes());
+        }
+
+        #[test]
+        fn a_call_is_read_the_same_either_way(
+            id in r#"(-?[0-9]{1,19}|1\.0|1e3|"[a-z]{0,4}"|null|true)"#,
+            arguments in r#"(null|\{\}|\{"a":(1|1\.50|-0|"x"|\[1,\{"b":null\}\])\}|\{"a":1,"a":2\}|\[\]|5)"#,
+        ) {
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
+            );
+            json_rpc(line.as_bytes());
+        }
+
+        #[test]
+        fn any_bytes_are_a_stream(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            sse(&bytes);
+        }
+    }
+}
