@@ -59,8 +59,9 @@ impl Observer for LogObserver {
 
 impl LogObserver {
     fn write(&self, record: &CallRecord, level: Level, slow: bool) {
+        let redactor = self.redactor.of_call(&record.asked);
         let call = record.outcome.call_id;
-        let tool = kept::name(&self.redactor, &record.outcome.tool_name);
+        let tool = kept::name(&redactor, &record.outcome.tool_name);
         let source = record
             .definition()
             .map(|definition| display(definition.source()));
@@ -68,15 +69,15 @@ impl LogObserver {
         let caller = record
             .caller
             .as_deref()
-            .map(|caller| display(kept::name(&self.redactor, caller)));
+            .map(|caller| display(kept::name(&redactor, caller)));
         let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
-        let arguments = self.redactor.json(&record.asked, PREVIEW);
+        let arguments = redactor.json(&record.asked, PREVIEW);
         let changes = self.changes(record).map(display);
         match &record.outcome.result {
             Ok(output) => {
                 let outcome = "success";
-                let result = self.redactor.json(&output.as_result(), RESULT);
+                let result = redactor.json(&output.as_result(), RESULT);
                 match level {
                     Level::WARN => {
                         warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
@@ -88,10 +89,10 @@ impl LogObserver {
             }
             Err(failure) => {
                 let outcome = failure.kind();
-                let error = self.redactor.line(&chain(failure), 2 * PREVIEW);
+                let error = redactor.line(&chain(failure), 2 * PREVIEW);
                 let details = failure
                     .details()
-                    .map(|details| display(self.redactor.line(details, 8 * PREVIEW)));
+                    .map(|details| display(redactor.line(details, 8 * PREVIEW)));
                 match level {
                     Level::ERROR => {
                         error!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, details, "tool call failed");

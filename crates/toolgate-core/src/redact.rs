@@ -1,6 +1,7 @@
 //! Text from outside, made fit for a log: secrets out, control characters escaped, length bounded.
 
 mod key_names;
+mod known;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,6 +12,7 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use self::key_names::is_secret;
+use self::known::KnownSecrets;
 use crate::arguments::Size;
 
 const HIDDEN: &str = "[REDACTED]";
@@ -30,13 +32,12 @@ const DEEPEST: usize = 512;
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that no secret leaves a part of a longer one behind.
-    secrets: Arc<ArcSwap<Vec<String>>>,
+    secrets: Arc<ArcSwap<KnownSecrets>>,
 }
 
 impl Redactor {
-    /// `secrets` are values that must never be shown, such as tokens from the configuration. Very short ones are left out:
-    /// they would blot out half of every text.
+    /// `secrets` are values that must never be shown, such as tokens from the configuration. They are found in URLs, in JSON, in
+    /// hexadecimal digits and within base64, too. Very short ones are left out: they would blot out half of every text.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let redactor = Self::default();
         redactor.learn(secrets);
@@ -45,17 +46,30 @@ impl Redactor {
 
     /// More of them. Nothing is forgotten: what was a secret once may still turn up.
     pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
-        const SHORTEST: usize = 4;
-        let new: Vec<String> = secrets
-            .into_iter()
-            .filter(|secret| secret.len() >= SHORTEST)
-            .collect();
-        self.secrets.rcu(|known| {
-            let mut all: Vec<String> = known.iter().chain(&new).cloned().collect();
-            all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-            all.dedup();
-            all
-        });
+        let new: Vec<String> = secrets.into_iter().collect();
+        self.secrets.rcu(|known| known.with(&new));
+    }
+
+    /// For what is shown of one call: also hides the secrets among its arguments, which a tool may repeat in its answer.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::Redactor;
+    ///
+    /// let redactor = Redactor::default();
+    /// let of_call = redactor.of_call(&json!({ "user": "ann", "password": "hunter2!" }));
+    /// assert_eq!(of_call.text("ann logged in with hunter2!"), "ann logged in with [REDACTED]");
+    /// ```
+    pub fn of_call(&self, arguments: &Value) -> Cow<'_, Self> {
+        let mut secrets = Vec::new();
+        collect_secrets(arguments, DEEPEST, &mut secrets);
+        if secrets.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let known = self.secrets.load().with(&secrets);
+        Cow::Owned(Self {
+            secrets: Arc::new(ArcSwap::from_pointee(known)),
+        })
     }
 
     /// A text without the known secrets, and without those that JSON inside of it names as such.
@@ -134,10 +148,7 @@ impl Redactor {
     }
 
     fn is_known(&self, text: &str) -> bool {
-        self.secrets
-            .load()
-            .iter()
-            .any(|secret| text.contains(&**secret))
+        self.secrets.load().is_in(text)
     }
 }
 
@@ -215,7 +226,7 @@ impl Preview<'_> {
 
 /// Writes compact JSON until there is enough of it, without a second tree.
 struct Kept<'a> {
-    secrets: &'a [String],
+    secrets: &'a KnownSecrets,
     out: Vec<u8>,
     longest: usize,
 }
@@ -260,7 +271,7 @@ impl Kept<'_> {
             Value::String(text) => self.text(text),
             Value::Number(number) => {
                 let number = number.to_string();
-                if self.secrets.iter().any(|secret| number.contains(&**secret)) {
+                if self.secrets.is_in(&number) {
                     self.quoted(HIDDEN);
                 } else {
                     self.out.extend(number.bytes());
@@ -282,14 +293,34 @@ impl Kept<'_> {
     }
 }
 
-fn without<'a>(secrets: &[String], text: &'a str) -> Cow<'a, str> {
-    let mut text = without_named(text);
-    for secret in secrets {
-        if text.contains(secret.as_str()) {
-            text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
+fn without<'a>(secrets: &KnownSecrets, text: &'a str) -> Cow<'a, str> {
+    secrets.hide(without_named(text))
+}
+
+/// The texts that keys name as secrets, anywhere in a value. Shorter ones than this are too common to be hidden elsewhere.
+fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
+    const SHORTEST: usize = 6;
+    match value {
+        _ if deeper == 0 => {}
+        Value::Array(array) => {
+            for value in array {
+                collect_secrets(value, deeper - 1, secrets);
+            }
         }
+        Value::Object(object) => {
+            for (name, value) in object {
+                match value {
+                    Value::String(text) => {
+                        if text.len() >= SHORTEST && is_secret(name, value) {
+                            secrets.push(text.clone());
+                        }
+                    }
+                    other => collect_secrets(other, deeper - 1, secrets),
+                }
+            }
+        }
+        _ => {}
     }
-    text
 }
 
 /// Takes out the values of secret keys in text that is JSON, was meant to be, or contains some: `"password": "…"`.

@@ -237,6 +237,7 @@ impl StartRow {
 
 impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
+        let redactor = &*redactor.of_call(&record.asked);
         let text = |text: &str| kept::text(redactor, text);
         let known = Known::of(record);
         let (start, known) = if record.executed.is_none() {

@@ -207,6 +207,7 @@ impl Call {
 
     /// A call that has ended, in a process that was started as `command`.
     pub(crate) fn finished(record: &CallRecord, redactor: &Redactor, command: &str) -> Self {
+        let redactor = &*redactor.of_call(&record.asked);
         let beginning = Beginning {
             id: record.outcome.call_id,
             tool_name: &record.outcome.tool_name,
@@ -258,6 +259,7 @@ impl CallDetail {
 
     /// A call that has ended.
     pub(crate) fn finished(record: &CallRecord, redactor: &Redactor, command: &str) -> Self {
+        let redactor = &*redactor.of_call(&record.asked);
         let arguments = |value: &Value| kept::value(redactor, value, kept::ARGUMENTS).0;
         let name = |name: &String| kept::name(redactor, name);
         let mut detail = Self {

@@ -124,3 +124,16 @@ fn nothing_can_forge_a_line_or_drive_a_terminal() {
             .contains(char::is_control)
     );
 }
+
+#[test]
+fn f28_a_tool_that_repeats_a_secret_argument_does_not_show_it() {
+    let redactor = Redactor::new(["configured-token".to_owned()]);
+    let asked = json!({ "user": "ann", "login": [{ "password": "hunter22" }], "pin": "1234" });
+    let of_call = redactor.of_call(&asked);
+    assert_eq!(
+        of_call.value(&json!({ "echo": "hunter22 for ann, 1234, configured-token" })),
+        json!({ "echo": "[REDACTED] for ann, 1234, [REDACTED]" })
+    );
+    // It is a secret of this call alone.
+    assert_eq!(redactor.text("hunter22"), "hunter22");
+}

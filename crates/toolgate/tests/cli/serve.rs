@@ -358,7 +358,9 @@ fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
         "{reason}"
     );
     assert!(gateway.get("/readyz").1.contains("stays in force"));
-    assert!(gateway.log().contains("serve.tokens[0] has 5 characters"));
+    wait_until("the log tells it too", || {
+        gateway.log().contains("serve.tokens[0] has 5 characters")
+    });
     assert_eq!(gateway.call("echo", "{}")["error_kind"], "not_found");
 
     std::fs::write(&path, "{}").unwrap();
