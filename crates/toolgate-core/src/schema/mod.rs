@@ -210,7 +210,7 @@ impl Schema {
                 "do not fit the schema, and are too large to say where",
             ));
         }
-        self.check_again(&checker.validator, arguments)
+        self.check_again(&checker.validator, &arguments)
     }
 
     /// Leaves out what counts as not given; says what is wrong if that does not help.
@@ -218,22 +218,23 @@ impl Schema {
     fn check_again(
         &self,
         validator: &Validator,
-        arguments: Arc<Value>,
+        arguments: &Arc<Value>,
     ) -> Result<ValidArguments, ToolError> {
-        let errors: Vec<_> = validator.iter_errors(&*arguments).collect();
+        let errors: Vec<_> = validator.iter_errors(&**arguments).collect();
         let spare = violation::not_given(&errors, &self.document);
         if spare.is_empty() {
-            let violations = violation::all(errors, &self.document, &arguments);
-            return Err(self.invalid(violations, &arguments));
+            let violations = violation::all(errors, &self.document, arguments);
+            return Err(self.invalid(violations, arguments));
         }
         drop(errors);
-        let (kept, dropped) = violation::without(arguments, &spare);
+        let (kept, dropped) = violation::without(Arc::clone(arguments), &spare);
         if validator.is_valid(&kept) {
             return Ok(ValidArguments::new(Arc::new(kept), dropped));
         }
         let errors = validator.iter_errors(&kept).collect();
         let violations = violation::all(errors, &self.document, &kept);
-        Err(self.invalid(violations, &kept))
+        // A misspelt name is among those left out where the schema is closed.
+        Err(self.invalid(violations, arguments))
     }
 
     fn invalid(&self, violations: Vec<Violation>, arguments: &Value) -> ToolError {
