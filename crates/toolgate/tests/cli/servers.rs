@@ -45,6 +45,33 @@ fn a_pattern_of_tools_that_is_spelt_in_another_way_is_told_the_right_one() {
 }
 
 #[test]
+fn a_name_that_always_renames_is_not_told_as_misspelt() {
+    let tools = json!([{
+        "name": "lamp", "description": "A lamp",
+        "inputSchema": { "type": "object", "properties": { "device_name": { "type": "string" } } },
+    }]);
+    let entry = json!({
+        "command": fakemcp::program(), "args": ["list=tools.json"], "normalize": "always",
+    });
+    for (word, expected) in [
+        ("device_name=a", None),
+        ("devise_name=a", Some("did you mean 'device_name'?")),
+    ] {
+        let done = Run::new(["--config", "house.json", "call", "lamp", word, "--dry-run"])
+            .file(
+                "house.json",
+                json!({ "mcpServers": { "house": entry } }).to_string(),
+            )
+            .file("tools.json", tools.to_string())
+            .done();
+        assert_eq!(done.json()["dry_run"], true, "{done:?}");
+        let hint = done.stderr.lines().find(|line| line.contains("declared"));
+        let is_told = hint.map(|line| line.contains(expected.unwrap_or_default()));
+        assert_eq!(is_told, expected.map(|_| true), "{done:?}");
+    }
+}
+
+#[test]
 fn a_server_is_inspected_with_its_tools_and_listed_alone() {
     let servers: &[(&str, &[&str])] = &[("house", &[]), ("other", &["after:initialize=exit:3"])];
     let done = run(servers, &["inspect", "house"], "inspected");
@@ -120,7 +147,8 @@ fn tm8_local_tools_are_there_when_a_server_fails_at_once() {
     // It fails before anything else could happen: whatever came later than the servers would be missing in the block.
     let servers = json!({ "dead": { "command": "false" } });
     let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
-    for command in [&["list"][..], &["ask", "-p", "intents", "what is 2 plus 2"]] {
+    let light = "turn on the kitchen light";
+    for command in [&["list"][..], &["ask", "-p", "intents", light]] {
         let done = Run::new(["--config", "house.json"])
             .args(command)
             .file("house.json", config.to_string())

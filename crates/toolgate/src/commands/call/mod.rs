@@ -136,6 +136,7 @@ impl Job<'_> {
             call = call.timeout(timeout);
         }
         if self.request.dry_run {
+            warn_about_unknown(&self.executor, &call);
             let refused = rehearse(&self.executor, &call).err();
             self.help_with(refused.as_ref().map(ToolError::kind));
             return Ok(match refused {
@@ -225,9 +226,14 @@ fn warn_about_unknown(executor: &ToolExecutor, call: &ToolCall) {
         );
     }
     // Other names than those that are declared are fine where the schema is open, unless one of them looks like a slip.
-    for name in passed_on.filter(unknown) {
-        if let Some(meant) = meant(name) {
-            let name = toolgate_core::escape(name);
+    // The name that was typed counts: with `"normalize": "always"` a declared one is sent under another.
+    let typed = |sent: &'_ String| {
+        let renamed = rehearsal.renamed.iter().find(|(_, to)| to == sent);
+        renamed.map_or(sent, |(from, _)| from).clone()
+    };
+    for name in passed_on.map(typed).filter(|name| unknown(&name)) {
+        if let Some(meant) = meant(&name) {
+            let name = toolgate_core::escape(&name);
             warn!("'{name}' is not a declared parameter of this tool; did you mean '{meant}'?");
         }
     }
