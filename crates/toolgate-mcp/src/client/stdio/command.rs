@@ -78,9 +78,15 @@ fn on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, StartErro
         Some(file) => not_executable(&file),
         None => StartError(format!(
             "command '{command}' was not found on the PATH: install it, or give its full path as 'command' (the PATH is {})",
-            path.display()
+            folders(path)
         )),
     })
+}
+
+/// One by one: a PATH is a single long word, which a terminal would break anywhere.
+fn folders(path: &OsStr) -> String {
+    let folders = std::env::split_paths(path).map(|folder| folder.display().to_string());
+    folders.collect::<Vec<_>>().join(", ")
 }
 
 enum Standing {
@@ -128,7 +134,7 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
     };
     StartError(format!(
         "command {name} cannot be started: {reason} ({error}) (the PATH is {})",
-        path.display()
+        folders(path)
     ))
 }
 
@@ -233,6 +239,13 @@ mod tests {
         ] {
             assert_eq!(find(&program, path), Err(StartError(expected)));
         }
+    }
+
+    #[test]
+    fn folders_of_the_path_are_words_of_their_own() {
+        let error = find(&program("absent", None), OsStr::new("/a b:/nowhere:/c"));
+        let text = error.unwrap_err().to_string();
+        assert!(text.ends_with("(the PATH is /a b, /nowhere, /c)"), "{text}");
     }
 
     #[test]
