@@ -17,7 +17,7 @@ impl Server {
     pub(super) fn connected(&mut self, reached: Reached, took: Duration) {
         let Reached { peer, offer } = reached;
         let (attempt, tools, era) = (self.course.used, offer.tools.len(), peer.era());
-        let (name, elapsed_ms) = (&self.settings().name, took.as_secs_f64() * 1000.0);
+        let (name, elapsed_ms) = (&self.settings().name, took.as_micros() as f64 / 1000.0);
         match attempt {
             1 => info!(server = %name, %era, tools, elapsed_ms, "MCP server connected"),
             _ => {
