@@ -88,7 +88,11 @@ pub(super) fn settings(
         );
     }
     match settings.problem() {
-        Some(problem) => bail!(problem),
+        // A key that isn't in the file came from the command line or the environment.
+        Some(problem) => match config.error_by_key(&problem) {
+            Some(error) => bail!(error),
+            None => bail!(problem),
+        },
         None => Ok(settings),
     }
 }

@@ -186,6 +186,18 @@ impl Config {
         Some(document.error_at(&[section, key], format!("{section}.{key}: {text}")))
     }
 
+    /// An error whose text begins with its key, such as `serve.tokens[1] is …`. None if the file doesn't have that key.
+    pub(crate) fn error_by_key(&self, text: &str) -> Option<ConfigError> {
+        let document = self.document.as_ref()?;
+        let key = text.split([' ', ':']).next()?;
+        let way: Vec<String> = key
+            .split(['.', '['])
+            .map(|part| part.trim_end_matches(']').to_owned())
+            .collect();
+        let is_there = document.value().pointer(&format!("/{}", way.join("/")));
+        is_there.map(|_| document.error_at(&way, text))
+    }
+
     /// A section as it stands in the file.
     pub(crate) fn section(&self, name: &str) -> &Value {
         let document = self.document.as_ref();

@@ -90,6 +90,38 @@ fn an_address_that_is_none_ends_it_before_anything_starts() {
 }
 
 #[test]
+fn settings_that_are_not_safe_are_told_with_their_place() {
+    let short = r#"{ "tokens": [{ "token": "0123456789abcdef" }, { "token": "short" }] }"#;
+    for (serve, expected) in [
+        (short, "t.json:2:56: serve.tokens[1] has 5 characters"),
+        (
+            r#"{ "hosts": ["https://a/"] }"#,
+            "t.json:2:12: serve.hosts: ",
+        ),
+        (
+            r#"{ "concurrency": 0 }"#,
+            "t.json:2:12: serve.concurrency is 0",
+        ),
+    ] {
+        let done = Run::new(["--config", "t.json", "serve"])
+            .file("t.json", format!("{{\n\"serve\": {serve}\n}}"))
+            .done();
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(expected), "{done:?}");
+    }
+    // The file has no place for what the environment says.
+    let done = Run::new(["--config", "t.json", "serve"])
+        .file("t.json", r#"{ "serve": {} }"#)
+        .env("TOOLGATE_TOKEN", "short")
+        .done();
+    assert!(
+        done.stderr
+            .contains("error: serve.token (or TOOLGATE_TOKEN) has 5 characters"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn an_unset_token_is_an_error_for_serve_alone() {
     let config = "{\n\"serve\": { \"token\": \"${NO_SUCH_TOKEN}\" }\n}";
     let done = Run::new(["serve"]).config(config).done();
