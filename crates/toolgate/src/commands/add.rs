@@ -78,8 +78,16 @@ impl Added<'_> {
     fn start(&self, options: &AddOptions) -> anyhow::Result<Exit> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
-            FirstStart::Connected { tools: 1 } => say::note(&format!("added {name}: 1 tool")),
-            FirstStart::Connected { tools } => say::note(&format!("added {name}: {tools} tools")),
+            FirstStart::Connected { tools, degraded } => {
+                let tools = match tools {
+                    1 => "1 tool".to_owned(),
+                    several => format!("{several} tools"),
+                };
+                say::note(&format!("added {name}: {tools}"));
+                if let Some(problem) = degraded {
+                    say::note(&format!("but {problem}; 'toolgate doctor' asks it again"));
+                }
+            }
             FirstStart::Failed { report } => {
                 say::error(&anyhow!(report));
                 self.keep_or_drop(options.drop || (!options.keep && self.is_unwanted()))?;

@@ -44,6 +44,30 @@ fn add_starts_the_server_once_and_tells_how_many_tools_it_has() {
 }
 
 #[test]
+fn a_server_that_is_added_and_can_not_do_its_work_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = [env!("CARGO_BIN_EXE_toolgate"), "zwave-mcp-server"];
+    // Nobody listens on this port.
+    let add = [
+        "add",
+        "-e",
+        "MQTT_BROKER_URL=mqtt://127.0.0.1:1",
+        "house",
+        "--",
+    ];
+    let done = run(&folder, &[&add[..], &house].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let told = done.stderr.split_once("added house: 6 tools\n");
+    let (_, told) = told.unwrap_or_else(|| panic!("{done:?}"));
+    assert!(
+        told.starts_with(
+            "but it can't do its work: The MQTT broker mqtt://127.0.0.1:1 is not there"
+        ),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn a_server_that_does_not_start_is_told_with_its_stderr_and_stays_where_nobody_can_be_asked() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(&folder, &["add", "bad", "--", "sh", "-c", FAILS]);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use toolgate_core::escape;
 use toolgate_mcp::{ServerSettings, ServerState, Servers, ServersOptions, what_to_check};
 
-use super::super::runtime;
+use super::super::{runtime, server};
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::spinner::{Spinner, TURN, clear_line};
@@ -19,6 +19,8 @@ use crate::{say, servers};
 pub(super) enum FirstStart {
     Connected {
         tools: usize,
+        /// Why it can't do its work all the same, by its health tool.
+        degraded: Option<String>,
     },
     Failed {
         /// What happened, the end of the server's stderr, and what to check: for a person.
@@ -55,6 +57,7 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
 async fn start(config: &Config, tools: &Tools, settings: &ServerSettings) -> FirstStart {
     let servers = Servers::new(Arc::clone(&tools.manager), options(config, tools));
     servers.apply(vec![settings.clone()]);
+    servers.watch_health(wiring::probe(config, tools));
     let name = escape(&settings.name);
     let (title, hint) = match settings.is_package_runner() {
         true => (
@@ -68,7 +71,7 @@ async fn start(config: &Config, tools: &Tools, settings: &ServerSettings) -> Fir
     }
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
-        () = servers.settled() => true,
+        () = servers.checked() => true,
         never = spinner.turn() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
         () = exit::interrupted() => false,
@@ -126,6 +129,7 @@ fn outcome(
     if status.state == ServerState::Connected {
         return FirstStart::Connected {
             tools: status.tools,
+            degraded: server::degraded(&status),
         };
     }
     let stderr = match &status.stderr[..] {
