@@ -148,6 +148,11 @@ impl Screen {
                 self.has_shown = false;
                 self.wait_for("waiting for the model");
             }
+            Event::Waiting { tool: Some(tool) } => {
+                self.wait_for(&format!("waiting for the server of {}", escape(tool)));
+            }
+            Event::Waiting { tool: None } => self.wait_for("waiting for servers that start"),
+            Event::Waited => self.stop_waiting(),
             Event::Text(text) => self.text(text),
             Event::Thinking(text) => self.thinking(text),
             Event::Void => self.take_back("the answer broke off: what came of it does not count"),

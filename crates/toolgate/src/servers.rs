@@ -1,22 +1,22 @@
 //! The MCP servers of a configuration, as one command uses them: chosen, agreed to, started, waited for, stopped.
 
 mod admission;
+mod readiness;
 mod spoken;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use futures::future::BoxFuture;
 use toolgate_core::{Pattern, ToolManager, escape};
 use toolgate_mcp::guard::Guard;
 use toolgate_mcp::{Catalogue, ServerHealth, ServerState, ServerStatus, Servers, ServersOptions};
-use toolgate_models::ToolReadiness;
 use tracing::warn;
 
 pub(crate) use admission::{
     Admitted, admit, admit_among_all, admit_unasked, tell_untrusted, warn_of_untrusted,
 };
+pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::{is_house, spoken};
 
 use crate::config::{Config, ConfiguredServer, state_folder};
@@ -52,33 +52,6 @@ pub(crate) fn needed<'c>(
     match named.is_empty() || !allows_all {
         true => all.collect(),
         false => named,
-    }
-}
-
-/// Tools of servers that are still starting, as a conversation waits for them.
-pub(crate) struct StartingServers(pub(crate) Servers);
-
-impl ToolReadiness for StartingServers {
-    fn all_offered(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.first_round_over())
-    }
-
-    fn starting(&self) -> Vec<String> {
-        self.0.expected()
-    }
-
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let callable = async {
-                self.0.settled_for(tool).await;
-                self.0.connected_for(tool).await;
-            };
-            tokio::select! {
-                biased; // It starts the servers that may have the tool.
-                () = callable => {}
-                () = self.0.out_of_reach(tool) => {}
-            }
-        })
     }
 }
 
@@ -198,7 +171,19 @@ impl Fleet {
 
     /// The same of this server alone, if one is named.
     pub(crate) fn tell_missing_of(&self, server: Option<&str>) {
-        for status in self.status_of(server) {
+        self.tell(self.status_of(server));
+    }
+
+    /// The same but for servers whose tools whoever needs them waits for.
+    pub(crate) fn tell_missing_for_good(&self) {
+        let unseen = self.servers.unseen_installed();
+        let mut all = self.servers.status();
+        all.retain(|status| !unseen.contains(&status.name));
+        self.tell(all);
+    }
+
+    fn tell(&self, statuses: Vec<ServerStatus>) {
+        for status in statuses {
             let name = escape(&status.name);
             match status.state {
                 ServerState::Connected => {
@@ -291,17 +276,6 @@ impl Fleet {
     /// Logs which servers wait for an agreement, where nobody reads remarks.
     pub(crate) fn warn_of_untrusted(&self) {
         warn_of_untrusted(&self.untrusted);
-    }
-
-    /// Logs which servers are still on their way; of those that failed there is a record already.
-    pub(crate) fn warn_of_late(&self) {
-        use ServerState::{Restarting, Starting};
-        let is_late = |status: &ServerStatus| {
-            matches!(status.state, Starting | Restarting) && !status.remembered
-        };
-        for name in self.names(is_late) {
-            warn!(server = %escape(&name), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
-        }
     }
 
     /// True if no server's tools are missing.

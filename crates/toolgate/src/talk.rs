@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
 use crate::journal::Record;
 use crate::patterns::ToolName;
-use crate::servers::{self, Admitted, Fleet, Start};
+use crate::servers::{self, Admitted, Fleet, Start, UnseenServers};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, patterns, say};
@@ -32,8 +32,8 @@ use heard::Heard;
 use wanted::{for_provider, refuse_strange, split};
 pub(crate) use wanted::{named, wanted};
 
-/// How long a question waits for servers where the tools of none are known yet.
-const FIRST_TOOLS: Duration = Duration::from_secs(5);
+/// How long `--tools` that nobody is known to have are waited for.
+const NAMED_TOOLS: Duration = Duration::from_secs(5);
 /// A demo is nothing without its house.
 const HOUSE: Duration = Duration::from_secs(15);
 
@@ -174,8 +174,8 @@ impl Setting {
         (!needed.is_empty()).then(|| servers::admit(config, &needed))
     }
 
-    /// Starts the servers and looks for a model, side by side. Tools that are remembered are offered at once, and nobody waits
-    /// for the others then. `None` if the person had enough of waiting.
+    /// Starts the servers and looks for a model, side by side. Tools that are remembered are offered at once; whoever needs
+    /// others waits for them later. `None` if the person had enough of waiting.
     pub(crate) async fn start(
         &self,
         admitted: Option<Admitted>,
@@ -193,25 +193,24 @@ impl Setting {
             return (None, choice);
         };
         let mut choice = None;
-        fleet.servers.start_unseen_installed();
-        let patience = match (self.is_play, fleet.knows_some()) {
-            (true, _) => HOUSE,
-            (false, true) => Duration::ZERO,
-            (false, false) => FIRST_TOOLS,
+        let unseen = UnseenServers::new(&fleet, &self.tools, start);
+        self.toolbox.wait_for(Arc::new(unseen));
+        let patience = match self.unmatched() {
+            _ if self.is_play => HOUSE,
+            Some(_) => NAMED_TOOLS,
+            None => Duration::ZERO,
         };
+        if !patience.is_zero() {
+            fleet.servers.start_unseen_installed();
+        }
         let settled = async {
             let waiting = tokio::time::timeout(patience, fleet.servers.tools_known());
-            let (waited, chosen) = tokio::join!(waiting, choosing);
-            if start == Start::WhenNeeded && waited.is_err() && !patience.is_zero() {
-                fleet.servers.give_up_late();
-            }
+            let (_, chosen) = tokio::join!(waiting, choosing);
             choice = Some(chosen);
         };
         let is_settled = fleet.wait(spinner, settled).await;
-        match say::is_followed() {
-            true if is_settled => fleet.tell_missing(),
-            true => {}
-            false => fleet.warn_of_late(),
+        if is_settled && say::is_followed() {
+            fleet.tell_missing_for_good();
         }
         (Some(fleet), choice)
     }

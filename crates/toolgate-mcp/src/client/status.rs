@@ -274,6 +274,12 @@ impl Board {
         self.is_coming() && !self.facts().failed_lately
     }
 
+    /// True if it isn't started, its tools aren't known, and nothing has to be downloaded first.
+    pub(crate) fn is_quick_to_ask(&self) -> bool {
+        let is_idle = self.facts().state == ServerState::Idle;
+        is_idle && self.is_worth_a_start() && !self.is_first_start()
+    }
+
     /// True if it may have a tool that nobody is known to have, and is worth waiting for.
     pub(crate) fn may_have_more(&self) -> bool {
         let facts = self.facts();

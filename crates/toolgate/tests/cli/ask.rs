@@ -314,24 +314,42 @@ fn sentences_can_go_before_the_model() {
 #[test]
 fn tools_that_are_here_are_used_without_any_server() {
     let config = r#"{ "mcpServers": { "gone": { "command": "no-such-command" } } }"#;
-    for (tools, is_started) in [("math_eval", false), ("math*", true)] {
-        let question = ["--tools", tools, "what is 6 times 7"];
-        let run = Run::new(["ask"]).args(&question).config(config);
+    let light = "turn on the kitchen light";
+    for (tools, question, answer, is_started) in [
+        ("math_eval", "what is 6 times 7", "42", false),
+        ("math*", "what is 6 times 7", "42", false),
+        ("math_eval", light, "I can't switch devices", false),
+        ("*", light, "I can't switch devices", true),
+    ] {
+        let run = Run::new(["ask", "--tools", tools, question]).config(config);
         let done = alone(run.env("TOOLGATE_CONFIG", "toolgate.json")).done();
-        assert!(done.stdout.contains("42"), "{done:?}");
+        assert!(done.stdout.contains(answer), "{done:?}");
         assert_eq!(done.stderr.contains("gone"), is_started, "{done:?}");
     }
 }
 
 #[test]
-fn a_server_that_is_late_is_named() {
-    let config = r#"{ "mcpServers": { "late": { "command": "sleep", "args": ["600"], "startTimeout": "5m" } } }"#;
-    let run = Run::new(["ask", "what is 6 times 7"]).config(config);
-    let done = alone(run.env("TOOLGATE_CONFIG", "toolgate.json")).done();
-    assert!(done.stdout.contains("42"), "{done:?}");
-    let expected = "MCP server has not answered yet: its tools are not offered";
-    assert!(
-        done.stderr.contains(expected) && done.stderr.contains("late"),
-        "{done:?}"
-    );
+fn mc5_a_late_server_is_waited_for_and_named_only_where_its_tools_may_be_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let line = format!("touch '{}'; exec sleep 600", started.display());
+    let late = json!({ "command": "sh", "args": ["-c", line], "startTimeout": "5m" });
+    let config = json!({ "mcpServers": { "late": late } }).to_string();
+    std::fs::write(folder.path().join("house.json"), config).unwrap();
+    for (question, answer, is_needed) in [
+        ("what is 6 times 7", "42", false),
+        ("turn on the kitchen light", "I can't switch devices", true),
+    ] {
+        let run = Run::new(["--config", "house.json", "ask", question]);
+        let done = alone(run.within(folder.path())).done();
+        assert!(done.stdout.contains(answer), "{done:?}");
+        let told = "MCP server has not answered yet: its tools are not offered";
+        let is_told = done.stderr.contains(told) && done.stderr.contains("server=late");
+        // It is told where the wait was in vain, and elsewhere it isn't even started.
+        assert_eq!(
+            (is_told, started.exists()),
+            (is_needed, is_needed),
+            "{done:?}"
+        );
+    }
 }

@@ -202,3 +202,15 @@ fn help_flows_to_the_width_of_the_terminal() {
     let expected = "A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP\nserver that offers them as tools,";
     assert!(screen.contains(expected), "{screen}");
 }
+
+#[test]
+fn a_server_that_nobody_needed_is_not_told_as_missing() {
+    let config = r#"{ "mcpServers": { "late": { "command": "sleep", "args": ["600"] } } }"#;
+    let variable = format!("{ALONE} TOOLGATE_CONFIG=toolgate.json");
+    let Some(terminal) = Terminal::open(config, &variable, "ask what is 6 times 7") else {
+        return;
+    };
+    let screen = terminal.shows("left with 0");
+    assert!(screen.contains("42"), "{screen}");
+    assert!(!screen.contains("'late'"), "{screen}");
+}

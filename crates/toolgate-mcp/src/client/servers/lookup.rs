@@ -29,8 +29,16 @@ impl Servers {
     /// The same, but for those that may have to be downloaded first: for whoever won't wait that long, and would only stop
     /// them in the middle of it.
     pub fn start_unseen_installed(&self) {
-        let is_quick = |board: &Board| board.is_worth_a_start() && !board.is_first_start();
-        self.inner.wake(|member| is_quick(&member.board));
+        self.inner.wake(|member| member.board.is_quick_to_ask());
+    }
+
+    /// The servers that tools nobody knows are expected of soon: they are being started, or would be by
+    /// [`start_unseen_installed`](Self::start_unseen_installed).
+    pub fn unseen_installed(&self) -> Vec<String> {
+        let members = self.inner.members();
+        let boards = members.list.iter().map(|member| &member.board);
+        let unseen = boards.filter(|board| board.is_expected() || board.is_quick_to_ask());
+        unseen.map(|board| board.settings.name.clone()).collect()
     }
 
     /// Starts this server; returns when it is connected or has failed its first round.

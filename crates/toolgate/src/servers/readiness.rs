@@ -1,0 +1,131 @@
+//! What a conversation waits for while servers are still starting.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::{Instant, timeout_at};
+use toolgate_core::{ToolManager, escape};
+use toolgate_mcp::Servers;
+use toolgate_models::ToolReadiness;
+use tracing::warn;
+
+use super::{Fleet, Start};
+use crate::wiring::Tools;
+
+/// How long questions wait for servers that have never been seen, counted from the first wait. A conversation goes on by itself
+/// after five seconds: a little less, so that the servers are named.
+const FIRST_TOOLS: Duration = Duration::from_millis(4_800);
+
+/// Tools of servers that are still starting, for a gateway that runs for long.
+pub(crate) struct StartingServers(pub(crate) Servers);
+
+impl ToolReadiness for StartingServers {
+    fn all_offered(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.first_round_over())
+    }
+
+    fn starting(&self) -> Vec<String> {
+        self.0.expected()
+    }
+
+    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let callable = async {
+                self.0.settled_for(tool).await;
+                self.0.connected_for(tool).await;
+            };
+            tokio::select! {
+                biased; // It starts the servers that may have the tool.
+                () = callable => {}
+                () = self.0.out_of_reach(tool) => {}
+            }
+        })
+    }
+}
+
+/// Tools of servers that have never been seen, for a command that a person waits for. Such servers are started once somebody
+/// waits for their tools: what local and remembered tools answer isn't delayed, not even by ending them again.
+pub(crate) struct UnseenServers {
+    servers: Servers,
+    manager: Arc<ToolManager>,
+    /// The tools of some server are known: a model has something to work with, and isn't kept waiting.
+    knows_some: bool,
+    /// Servers that are late count as tried in vain, so that the next command doesn't wait for them again.
+    gives_up: bool,
+    /// Set by the first who waits.
+    until: OnceLock<Instant>,
+    is_told: AtomicBool,
+}
+
+impl UnseenServers {
+    pub(crate) fn new(fleet: &Fleet, tools: &Tools, start: Start) -> Self {
+        Self {
+            servers: fleet.servers.clone(),
+            manager: Arc::clone(&tools.manager),
+            knows_some: fleet.knows_some(),
+            gives_up: start == Start::WhenNeeded,
+            until: OnceLock::new(),
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts them and waits, but for nobody who only looks whether there is something to wait for.
+    async fn started(&self, coming: impl Future<Output = ()>) {
+        let until = self.until.get();
+        let is_over = until.is_some_and(|until| *until <= Instant::now());
+        if is_over || self.servers.unseen_installed().is_empty() {
+            return;
+        }
+        // A look polls once.
+        tokio::task::yield_now().await;
+        self.servers.start_unseen_installed();
+        let until = self.until.get_or_init(|| Instant::now() + FIRST_TOOLS);
+        let came = timeout_at(*until, coming).await;
+        if came.is_ok() || self.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        for server in self.servers.expected() {
+            warn!(server = %escape(&server), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
+        }
+        if self.gives_up {
+            self.servers.give_up_late();
+        }
+    }
+
+    async fn found(&self, tool: &str) {
+        let mut changed = self.manager.subscribe();
+        while self.manager.find(tool).is_none() && changed.changed().await.is_ok() {}
+    }
+}
+
+impl ToolReadiness for UnseenServers {
+    fn all_offered(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.started(async move {
+            if !self.knows_some {
+                self.servers.tools_known().await;
+            }
+        }))
+    }
+
+    fn starting(&self) -> Vec<String> {
+        self.servers.expected()
+    }
+
+    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if self.manager.find(tool).is_some() {
+                return;
+            }
+            let known = self.servers.tools_known();
+            self.started(async move {
+                tokio::select! {
+                    () = self.found(tool) => {}
+                    () = known => {}
+                }
+            })
+            .await;
+        })
+    }
+}
