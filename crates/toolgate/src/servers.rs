@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::BoxFuture;
-use toolgate_core::{Pattern, ToolManager, escape};
+use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
 use toolgate_mcp::{Catalogue, ServerHealth, ServerState, ServerStatus, Servers, ServersOptions};
 use toolgate_models::ToolReadiness;
@@ -48,8 +48,7 @@ pub(crate) fn needed<'c>(
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();
     // A bare name in an allow list is the tool that has it, and who has it depends on all servers.
-    let allows_all = config.policy.allow.contains(&Pattern::new("*"));
-    match named.is_empty() || !allows_all {
+    match named.is_empty() || !config.policy.allows_all() {
         true => all.collect(),
         false => named,
     }
