@@ -211,15 +211,24 @@ mod tests {
         .into_iter()
         .map(|(value, decision)| (serde_json::from_value(value).unwrap(), decision))
         .collect();
-        let strictness = |decision: Decision| [Allow, Ask, Hide].iter().position(|one| *one == decision);
+        let strictness =
+            |decision: Decision| [Allow, Ask, Hide].iter().position(|one| *one == decision);
         for (one, by_one) in &policies {
             for (other, by_other) in &policies {
                 let both = one.clone().narrowed_by(other.clone());
                 let stricter = strictness(*by_one).max(strictness(*by_other));
-                assert_eq!(strictness(both.decide(&echo)), stricter, "{one:?} {other:?}");
+                assert_eq!(
+                    strictness(both.decide(&echo)),
+                    stricter,
+                    "{one:?} {other:?}"
+                );
                 // A third one finds all that is there.
                 let three = policies[0].0.clone().narrowed_by(both);
-                assert_eq!(strictness(three.decide(&echo)), stricter, "{one:?} {other:?}");
+                assert_eq!(
+                    strictness(three.decide(&echo)),
+                    stricter,
+                    "{one:?} {other:?}"
+                );
             }
         }
     }
