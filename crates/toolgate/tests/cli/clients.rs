@@ -47,6 +47,7 @@ impl House {
             .arg("mcp")
             .args(after)
             .current_dir(self.folder.path())
+            .env("TOOLGATE_CONFIG", "toolgate.json")
             .output()
             .unwrap();
         Done::from(output).json()
