@@ -12,8 +12,8 @@ use toolgate_mcp::ServerSettings;
 
 use crate::config::{Document, Environment, references, resolved, servers};
 
-/// Characters of one value that are shown.
-const LONGEST: usize = 400;
+/// Characters of one value that are shown: more than an honest one has.
+const LONGEST: usize = 4000;
 /// Objects in objects that are gone through; what is deeper is shown as JSON.
 const DEEPEST: usize = 8;
 
@@ -367,7 +367,7 @@ mod tests {
         let found = difference(&lines(&before), &lines(&after));
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(found[0], "- sets policy.ask: lock");
-        assert!(found[1].starts_with("~ tells the model: 'xxx"), "{found:?}");
+        assert!(found[1].starts_with("~ tells the model: xxx"), "{found:?}");
         assert_eq!(found[2], "+ sets policy.deny: lock");
         assert!(difference(&lines(&after), &lines(&after)).is_empty());
         let tool = |schema: Value| json!({ "tools": [{ "name": "t", "description": "d", "parameters": schema }] });

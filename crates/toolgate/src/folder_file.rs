@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use toolgate_mcp::Connection;
 
 use crate::config::{self, Config, ConfigErrors, Document, Environment, Place};
 use crate::effects::{self, Effect};
@@ -93,8 +94,11 @@ impl FolderFile {
 
     /// Its values, with no variable expanded.
     pub(crate) fn document(&self) -> Result<Document, ConfigErrors> {
-        let folder = self.real.parent().unwrap_or(Path::new("/"));
-        Ok(Document::parse(&self.path, &self.bytes)?.in_folder(folder))
+        Ok(Document::parse(&self.path, &self.bytes)?.in_folder(self.folder()))
+    }
+
+    fn folder(&self) -> &Path {
+        self.real.parent().unwrap_or(Path::new("/"))
     }
 
     /// Everything that so much of it would do.
@@ -128,6 +132,12 @@ impl FolderFile {
         self.check_owner()?;
         let mut config = Config::resolve(self.scoped(scope)?, environment)?;
         config.place = Place::Here;
+        for server in &mut config.servers {
+            // Else it would run, and look for its own files, beside a link.
+            if let Connection::Stdio(program) = &mut server.settings.connection {
+                program.cwd.get_or_insert_with(|| self.folder().to_owned());
+            }
+        }
         if let Some(user) =
             config::user_file(environment).filter(|path| path.symlink_metadata().is_ok())
         {

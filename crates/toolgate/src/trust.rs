@@ -22,6 +22,7 @@ use crate::{questions, say, terminal};
 const VERSION: u64 = 2;
 /// A question that does not fit on a screen is asked by `toolgate trust` alone.
 const MOST_LINES: usize = 30;
+const MOST_CHARACTERS: usize = 2000;
 
 /// The agreements are read several times, and what is wrong with them is said once.
 static TOLD: Once = Once::new();
@@ -204,7 +205,8 @@ pub(crate) fn ask(
     }
     let effects = file.effects(&Scope::Whole, environment).ok()?;
     let question = question(file, trust, &effects);
-    if question.len() > MOST_LINES {
+    let length: usize = question.iter().map(String::len).sum();
+    if question.len() > MOST_LINES || length > MOST_CHARACTERS {
         return None;
     }
     questions::forget_typed();

@@ -121,11 +121,7 @@ fn no_command_uses_anything_of_a_file_that_nobody_agreed_to() {
         ("toolgate.json", &["mcp"], &mcp_session("search")),
         (".mcp.json", &["mcp"], &mcp_session("search")),
         ("toolgate.json", &["voice", "--mic", "-"], ""),
-        (
-            "toolgate.json",
-            &["voice", "--mic", "none", "--text"],
-            "what time is it\n",
-        ),
+        ("toolgate.json", &["voice", "--mic", "none"], ""),
         ("toolgate.json", &["inspect", "echo"], ""),
         ("toolgate.json", &["calls"], ""),
         ("toolgate.json", &["replay", "last"], ""),
