@@ -202,8 +202,6 @@ impl Reload {
         if !matches!(folder_file::read(&path, &wiring::environment), Ok(Some(_))) {
             return;
         }
-        let file = escape(&path.to_string_lossy());
-        self.tell_of(&format!("{file} is agreed to now"));
         if path != self.path {
             self.watch = FileWatch::start(&path);
             self.path = path;
@@ -270,10 +268,15 @@ impl Reload {
             return Ok(Some(new));
         }
         let agreed = folder_file::read(&self.path, &wiring::environment)?;
-        self.waiting = match &agreed {
+        let waiting = match &agreed {
             Some(_) => None,
             None => Some(self.path.clone()),
         };
+        let was_waiting = std::mem::replace(&mut self.waiting, waiting).is_some();
+        if was_waiting && agreed.is_some() {
+            let file = escape(&self.path.to_string_lossy());
+            self.tell_of(&format!("{file} is agreed to now"));
+        }
         if agreed.is_none() && is_in_use {
             bail!(folder_file::changed(&self.path));
         }
