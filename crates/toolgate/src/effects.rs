@@ -221,7 +221,7 @@ pub(crate) fn described(entry: &Value) -> String {
         match (key.as_str(), &entry[key]) {
             ("command" | "args" | "type", _) => {}
             ("url" | "serverUrl" | "httpUrl", Value::String(address)) => {
-                words.push(address.clone())
+                words.push(address.clone());
             }
             (_, Value::Object(empty)) if empty.is_empty() => {}
             (key, value) => words.push(format!("({key}: {})", inside(key, value))),

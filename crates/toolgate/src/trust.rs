@@ -24,6 +24,9 @@ const VERSION: u64 = 2;
 const MOST_LINES: usize = 30;
 const MOST_CHARACTERS: usize = 2000;
 
+/// Characters that are kept of what one file does.
+const MOST_KEPT: usize = 64 << 10;
+
 /// The agreements are read several times, and what is wrong with them is said once.
 static TOLD: Once = Once::new();
 
@@ -67,7 +70,7 @@ impl Trust {
         };
         let agreed = stored(&store).unwrap_or_else(|problem| {
             TOLD.call_once(|| {
-                say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())))
+                say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
             });
             BTreeMap::new()
         });
@@ -118,6 +121,12 @@ impl Trust {
                 self.effects_before(file).unwrap_or_default().to_vec()
             }
             _ => file.effects(scope, environment)?,
+        };
+        // Of a file that does more than anybody compares, a change shows all of it.
+        let length: usize = effects.iter().map(|effect| effect.text.len()).sum();
+        let effects = match length > MOST_KEPT {
+            true => Vec::new(),
+            false => effects,
         };
         let agreement = Agreement {
             owner: file.owner(),

@@ -85,7 +85,8 @@ fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
         .flatten()
         .flat_map(|servers| servers.keys())
         .collect();
-    for name in options.servers.iter().filter(|name| !known.contains(name)) {
+    let mut wanted = options.servers.iter();
+    if let Some(name) = wanted.find(|name| !known.contains(name)) {
         let near = nearest(name, known.iter().map(|name| name.as_str()), 1).pop();
         let hint = near.map(|near| format!("; did you mean '{}'?", escape(&near)));
         let path = escape(&file.path().to_string_lossy());
