@@ -33,6 +33,10 @@ pub struct Policy {
     /// These wait for a person's approval.
     #[schemars(with = "Vec<String>")]
     pub ask: Vec<Pattern>,
+    /// The allow lists of policies that narrow this one: each has to grant a tool as well.
+    #[serde(skip)]
+    #[schemars(skip)]
+    also_allowed_by: Vec<Vec<Pattern>>,
 }
 
 /// What a policy says of a tool.
@@ -64,16 +68,56 @@ impl Default for Policy {
             allow: vec![Pattern::new("*")],
             deny: Vec::new(),
             ask: Vec::new(),
+            also_allowed_by: Vec::new(),
         }
     }
 }
 
 impl Policy {
+    /// Both policies at once: a tool needs to be allowed by each, and is denied or asked about if
+    /// either says so.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::{Decision, Policy, ToolDefinition};
+    ///
+    /// let policy = |value| serde_json::from_value::<Policy>(value).unwrap();
+    /// let both = policy(json!({ "allow": ["echo", "search"] })).narrowed_by(policy(json!({ "deny": ["search"] })));
+    /// let search = ToolDefinition::builder("search", "Searches", json!({ "type": "object" })).build()?;
+    /// assert_eq!(both.decide(&search), Decision::Hide);
+    /// # Ok::<_, toolgate_core::DefinitionError>(())
+    /// ```
+    #[must_use]
+    pub fn narrowed_by(mut self, other: Self) -> Self {
+        // Taken apart completely, so that no rule that is added later can be forgotten here.
+        let Self {
+            allow,
+            deny,
+            ask,
+            also_allowed_by,
+        } = other;
+        if allow != Self::default().allow {
+            self.also_allowed_by.push(allow);
+        }
+        self.also_allowed_by.extend(also_allowed_by);
+        self.deny.extend(deny);
+        self.ask.extend(ask);
+        self
+    }
+
+    /// True if every tool is allowed that isn't denied.
+    pub fn allows_all(&self) -> bool {
+        self.allow.contains(&Pattern::new("*")) && self.also_allowed_by.is_empty()
+    }
+
     /// Decides for one tool.
     pub fn decide(&self, tool: &ToolDefinition) -> Decision {
         let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+        let grants = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.grants(tool));
         match () {
-            () if !self.allow.iter().any(|pattern| pattern.grants(tool)) => Decision::Hide,
+            () if !grants(&self.allow) || !self.also_allowed_by.iter().all(grants) => {
+                Decision::Hide
+            }
             () if matches(&self.deny) => Decision::Hide,
             () if matches(&self.ask) => Decision::Ask,
             () => Decision::Allow,
@@ -116,6 +160,7 @@ mod tests {
                 allow: list(allow),
                 deny: list(deny),
                 ask: list(ask),
+                ..Policy::default()
             };
             assert_eq!(policy.decide(&echo), expected);
         }
@@ -130,6 +175,7 @@ mod tests {
             allow: vec![Pattern::new(allow)],
             deny: deny.iter().map(|text| Pattern::new(text)).collect(),
             ask: ask.iter().map(|text| Pattern::new(text)).collect(),
+            ..Policy::default()
         };
         use Decision::{Allow, Ask, Hide};
         for (policy, expected) in [
@@ -147,6 +193,43 @@ mod tests {
         ] {
             let found = [&first, &second].map(|tool| policy.decide(tool));
             assert_eq!(found, expected, "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn a_policy_is_only_ever_narrowed_by_another() {
+        use Decision::{Allow, Ask, Hide};
+        let echo = tool(Source::Builtin, "echo", "echo");
+        let policies: Vec<(Policy, Decision)> = [
+            (json!({}), Allow),
+            (json!({ "allow": ["echo"] }), Allow),
+            (json!({ "ask": ["e*"] }), Ask),
+            (json!({ "allow": ["search"] }), Hide),
+            (json!({ "allow": [] }), Hide),
+            (json!({ "deny": ["echo"] }), Hide),
+        ]
+        .into_iter()
+        .map(|(value, decision)| (serde_json::from_value(value).unwrap(), decision))
+        .collect();
+        let strictness =
+            |decision: Decision| [Allow, Ask, Hide].iter().position(|one| *one == decision);
+        for (one, by_one) in &policies {
+            for (other, by_other) in &policies {
+                let both = one.clone().narrowed_by(other.clone());
+                let stricter = strictness(*by_one).max(strictness(*by_other));
+                assert_eq!(
+                    strictness(both.decide(&echo)),
+                    stricter,
+                    "{one:?} {other:?}"
+                );
+                // A third one finds all that is there.
+                let three = policies[0].0.clone().narrowed_by(both);
+                assert_eq!(
+                    strictness(three.decide(&echo)),
+                    stricter,
+                    "{one:?} {other:?}"
+                );
+            }
         }
     }
 }

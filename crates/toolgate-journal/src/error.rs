@@ -37,6 +37,16 @@ pub enum JournalError {
     /// The file is an SQLite database, but of somebody else. It is left alone.
     #[error("{} is a database, but not a journal; set journal.file to another file", .0.display())]
     Foreign(PathBuf),
+    /// Something in the file that isn't ours could keep calls from being recorded.
+    #[error("the journal {} has the {kind} '{}', which this program did not make and which could hide calls; move the file away, or set journal.file to another file", .file.display(), toolgate_core::escape(.name))]
+    Tampered {
+        /// The file.
+        file: PathBuf,
+        /// A trigger, a view, a table or an index.
+        kind: String,
+        /// What it is called.
+        name: String,
+    },
     /// The file or its folder can not be made or opened.
     #[error("can not open the journal {}: {error}", .file.display())]
     Io {

@@ -34,6 +34,7 @@ mod backlog;
 mod batch;
 mod error;
 mod filter;
+mod foreign;
 mod health;
 mod identity;
 mod journal;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
-use crate::{JournalError, Sync, batch, recover, runs, turns};
+use crate::{JournalError, Sync, batch, foreign, recover, runs, turns};
 
 /// "TGjo": tells our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
@@ -170,6 +170,7 @@ fn connect_to_existing(file: &Path, sync: Sync, look: Look) -> Result<Connection
         }
         transaction.commit()?;
     } else {
+        foreign::check(&connection, file)?;
         check(&connection, file, look)?;
         renew(&mut connection, file)?;
     }

@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 use crate::place::{self, NEARBY};
 use crate::runs::{self, Entry};
 use crate::store::{self, Unusable, suffixed};
-use crate::{batch, spool, time};
+use crate::{batch, foreign, spool, time};
 
 /// What is said of a call whose process ended before it did.
 pub(crate) const INTERRUPTED: &str = "interrupted, outcome unknown";
@@ -71,6 +71,7 @@ pub(crate) fn take_over_to_read(database: &Path) {
         let mut connection = Connection::open_with_flags(database, flags)?;
         connection.busy_timeout(BUSY)?;
         if store::form(&connection, database)?.is_some() {
+            foreign::check(&connection, database)?;
             take_over(&mut connection, database)?;
         }
         Ok(())

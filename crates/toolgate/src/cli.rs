@@ -184,13 +184,16 @@ Examples:
   toolgate import cursor
   toolgate import ~/projects/house/.vscode/mcp.json")]
     Import(ImportOptions),
-    /// Agree to the MCP servers of the configuration in this folder
+    /// Show what the configuration in this folder would do, and agree to it
     #[command(after_help = "\
-Servers of a file that lies in the working folder start only once you have agreed to them. A
-server whose command, variables or address changed asks again.
+A toolgate.json or .mcp.json in the working folder may have come from anybody. Nothing of it is
+used before you have agreed to it; until then your own configuration is. Any change of the file
+asks again, and shows the difference. Your own policy always holds as well.
 
 Examples:
-  toolgate trust             shows what would be started, and agrees
+  toolgate trust             each command, address, folder, variable, rule and tool; then asks
+  toolgate trust files       only its server 'files', and nothing else of it
+  toolgate trust --yes       where nobody can be asked, such as in a script
   toolgate trust --list
   toolgate trust --revoke")]
     Trust(TrustOptions),

@@ -1,5 +1,6 @@
 //! Servers and tools put into and taken out of our own file, with its comments and its layout kept.
 
+use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,9 @@ use toolgate_core::escape;
 use crate::cli::Global;
 use crate::config::{self, Document, Environment, Place};
 use crate::file;
+use crate::folder_file::FolderFile;
+use crate::trust::{Scope, Trust};
+use crate::wiring;
 
 /// Files begin with it on some systems.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -21,6 +25,9 @@ pub(crate) struct ServerFile {
     path: PathBuf,
     place: Place,
     root: CstRootNode,
+    /// How much of a file in the working folder is agreed to, and stays so when this is saved:
+    /// whoever edits a file by a command knows what is new in it, and nothing more.
+    agreed: RefCell<Option<Scope>>,
 }
 
 /// The file that `add`, `remove` and `import` write: `--config`, `$TOOLGATE_CONFIG`, `./toolgate.json` if it is there, else
@@ -33,7 +40,7 @@ fn ours(
     if let Some(path) = config::named(global.config.as_deref(), environment) {
         return Ok((path, Place::Named));
     }
-    if here.join("toolgate.json").symlink_metadata().is_ok() {
+    if config::in_folder(here, environment).contains(&here.join("toolgate.json")) {
         return Ok(("toolgate.json".into(), Place::Here));
     }
     let user = config::user_file(environment);
@@ -57,11 +64,23 @@ impl ServerFile {
 
     /// Opens a file; one that is not there is empty.
     pub(crate) fn at(path: PathBuf, place: Place) -> anyhow::Result<Self> {
-        let text = match std::fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => "{}\n".to_owned(),
-            _ => Document::read_text(&path)?,
+        let (text, agreed) = match std::fs::symlink_metadata(&path) {
+            // What we make ourselves has nothing in it that nobody knows.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                ("{}\n".to_owned(), Some(Scope::Whole))
+            }
+            _ if place != Place::Here => (Document::read_text(&path)?, None),
+            _ => {
+                let text = Document::read_text(&path)?;
+                let file = FolderFile::open(&path)?;
+                let is_same = file.bytes() == text.as_bytes();
+                let agreed = Trust::read(&wiring::environment).scope(&file);
+                (text, agreed.filter(|_| is_same))
+            }
         };
-        Self::parse(path, place, &text)
+        let file = Self::parse(path, place, &text)?;
+        *file.agreed.borrow_mut() = agreed;
+        Ok(file)
     }
 
     fn parse(path: PathBuf, place: Place, text: &str) -> anyhow::Result<Self> {
@@ -78,7 +97,12 @@ impl ServerFile {
             &ParseOptions::default(),
         )
         .with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Self { path, place, root })
+        Ok(Self {
+            path,
+            place,
+            root,
+            agreed: RefCell::default(),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -126,6 +150,22 @@ impl ServerFile {
         servers.append(name, input(entry));
     }
 
+    /// Agrees to a server that the person has typed, and so has seen. It counts once it is saved.
+    pub(crate) fn agree_to(&self, name: &str) {
+        let mut agreed = self.agreed.borrow_mut();
+        match &mut *agreed {
+            Some(Scope::Whole) => {}
+            Some(Scope::Servers(names)) if names.iter().any(|one| one == name) => {}
+            Some(Scope::Servers(names)) => names.push(name.to_owned()),
+            none => *none = Some(Scope::Servers(vec![name.to_owned()])),
+        }
+    }
+
+    /// True if something of a file in the working folder is not in use, since nobody has agreed to it.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        self.place == Place::Here && *self.agreed.borrow() != Some(Scope::Whole)
+    }
+
     /// Takes a server out; false if there was none.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let found = self.find(name);
@@ -164,7 +204,11 @@ impl ServerFile {
         Document::parse(&self.path, text.as_bytes()).context("nothing was written")?;
         file::make_folder(&self.path)
             .and_then(|()| file::replace(&self.path, &text))
-            .with_context(|| format!("cannot write {}", self.path.display()))
+            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        match &*self.agreed.borrow() {
+            Some(scope) if self.place == Place::Here => agree(&self.path, &text, scope),
+            _ => Ok(()),
+        }
     }
 
     fn text(&self) -> String {
@@ -183,6 +227,18 @@ impl ServerFile {
             .filter_map(|key| self.servers(key));
         objects.find_map(|object| object.get(name))
     }
+}
+
+/// Agrees to a file that was just written by us.
+pub(crate) fn agree(path: &Path, text: &str, scope: &Scope) -> anyhow::Result<()> {
+    let file = FolderFile::open(path)?;
+    if file.bytes() != text.as_bytes() {
+        bail!(
+            "{} was changed by somebody else meanwhile; 'toolgate trust' shows what it does",
+            path.display()
+        );
+    }
+    Trust::read(&wiring::environment).agree(&file, scope, &wiring::environment)
 }
 
 fn input(value: &Value) -> CstInputValue {

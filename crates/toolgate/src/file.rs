@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// What we write may hold secrets.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Makes the folder of a file of ours, for its owner alone.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
@@ -17,8 +18,8 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
         .create(folder(path))
 }
 
-/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same; a new file is for
-/// its owner alone.
+/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same, but that only its
+/// owner may write it; a new file is for its owner alone.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
     let target = Target::find(path)?;
     let written = write_new(&target.new, text, target.permissions)
@@ -56,7 +57,8 @@ impl Target {
                     "it is a folder, a device or a pipe, and no file that could be replaced",
                 ));
             }
-            found => found?.permissions(),
+            // What others could write is theirs, and would be refused as a configuration.
+            found => Permissions::from_mode(found?.permissions().mode() & !OTHERS_WRITE),
         };
         let name = real.file_name().unwrap_or_default().to_string_lossy();
         let new = folder(&real).join(format!(".{name}.{}.new", std::process::id()));

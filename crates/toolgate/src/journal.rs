@@ -53,8 +53,7 @@ impl Record {
         };
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
-        let (settings, _) = config.journal_settings();
-        let opened = Journal::open(&file, &settings, redactor, command);
+        let opened = Journal::open(&file, &config.journal, redactor, command);
         let record = Self::of(opened.map_err(Into::into), config, tools, command);
         Self {
             _folder: Some(folder),
@@ -73,10 +72,10 @@ impl Record {
                 record.journal = Some(journal);
             }
             Err(error) => {
-                let (settings, _) = config.journal_settings();
+                let settings = &config.journal;
                 // The cause stands in its own words already.
                 warn!("calls are not recorded: {error}; {}", settings.require);
-                record.none = Some(NoJournal::new(&settings, error.to_string()));
+                record.none = Some(NoJournal::new(settings, error.to_string()));
             }
         }
         record
@@ -126,14 +125,8 @@ fn opened(
     if let Some(unset) = config.unset_for_journal() {
         bail!(unset.clone());
     }
-    if let Some(error) = config.misplaces_journal() {
-        warn!("{error}; calls are recorded at the usual place");
-    }
-    let (mut settings, loose) = config.journal_settings();
+    let mut settings = config.journal.clone();
     settings.patience = patience;
-    for error in loose {
-        warn!("{error}; the usual value counts");
-    }
     let redactor = tools.redactor.clone();
     Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }
@@ -141,8 +134,8 @@ fn opened(
 /// Where calls are recorded.
 pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
     match &config.journal.file {
-        Some(file) if config.misplaces_journal().is_none() => Ok(file.clone()),
-        _ => usual(),
+        Some(file) => Ok(file.clone()),
+        None => usual(),
     }
 }
 

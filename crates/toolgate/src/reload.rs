@@ -1,5 +1,5 @@
 //! The configuration file, followed while the program runs: what changed in it is applied, at once or on SIGHUP, and what is
-//! broken in it leaves the old configuration in force. So is an agreement to its servers, as long as one is missing.
+//! broken in it, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
 
 mod file_watch;
 
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use anyhow::bail;
 use file_watch::FileWatch;
 use serde_json::Value;
 use tokio::signal::unix::Signal;
@@ -18,16 +19,15 @@ use toolgate_mcp::Servers;
 use toolgate_server::ConfigurationState;
 use tracing::{error, info, warn};
 
-use crate::config::Config;
-use crate::servers::{self, Admitted};
+use crate::config::{Config, Place};
 use crate::wiring::{self, Services, Tools};
-use crate::{patterns, say, trust};
+use crate::{folder_file, patterns, say, servers, trust};
 
 /// An editor writes in several steps; this long nothing must happen.
 const QUIET: Duration = Duration::from_millis(150);
 /// A file that is written to all the time is read after this long all the same.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How often it is looked whether somebody has agreed to a server in the meantime.
+/// How often it is looked whether somebody has agreed to a file in the meantime.
 const LOOK: Duration = Duration::from_secs(2);
 /// How long servers may start before patterns are compared with the tools that are known by then. The first start of a package
 /// runner takes minutes, and meanwhile a misspelt `policy.deny` lets everything through.
@@ -42,6 +42,7 @@ type Apply = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
 /// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
+    place: Place,
     config: Arc<Config>,
     /// What the program was started with, and still uses of what is read once.
     started: Arc<Config>,
@@ -49,8 +50,8 @@ pub(crate) struct Reload {
     services: Services,
     redactor: Redactor,
     servers: Servers,
-    /// Servers of the file that nobody has agreed to.
-    untrusted: Vec<String>,
+    /// A file in the working folder that takes effect once somebody agrees to it as it is.
+    waiting: Option<PathBuf>,
     /// When the agreements were last written, as far as is known.
     agreed_at: Option<SystemTime>,
     /// An error if the file can't be watched; it is still read on SIGHUP.
@@ -95,12 +96,14 @@ impl Reload {
         servers: Servers,
     ) -> Option<Self> {
         let config = config.into();
-        let path = config.file().map(Path::to_owned)?;
+        let waiting = config.waiting.as_ref().map(|waiting| waiting.path.clone());
+        let path = config.file().map(Path::to_owned).or(waiting.clone())?;
         Some(Self {
             watch: FileWatch::start(&path),
             path,
+            place: config.place,
             agreed_at: trust::changed_at(&wiring::environment),
-            untrusted: servers::admit_unasked(&config).untrusted,
+            waiting,
             started: Arc::clone(&config),
             config,
             executor,
@@ -163,7 +166,7 @@ impl Reload {
             warn!("cannot watch {file}: {error}; {applied}");
         }
         loop {
-            let waits = !self.untrusted.is_empty();
+            let waits = self.waiting.is_some();
             let early = self.pattern_checks.early;
             let is_settled = self.pattern_checks.is_settled;
             tokio::select! {
@@ -186,23 +189,25 @@ impl Reload {
         }
     }
 
-    /// Starts the servers that somebody has agreed to, with `toolgate trust` in another window.
+    /// Takes over the file that somebody has agreed to, with `toolgate trust` in another window.
     fn look_for_agreement(&mut self) {
         let agreed_at = trust::changed_at(&wiring::environment);
         if agreed_at == self.agreed_at {
             return;
         }
         self.agreed_at = agreed_at;
-        let admitted = servers::admit_unasked(&self.config);
-        if admitted.untrusted == self.untrusted {
+        let Some(path) = self.waiting.clone() else {
+            return;
+        };
+        if !matches!(folder_file::read(&path, &wiring::environment), Ok(Some(_))) {
             return;
         }
-        let is_new = |name: &&String| !admitted.untrusted.contains(name);
-        for name in self.untrusted.iter().filter(is_new) {
-            let text = format!("server '{}' is trusted now, and starts", escape(name));
-            self.tell_of(&text);
+        if path != self.path {
+            self.watch = FileWatch::start(&path);
+            self.path = path;
         }
-        self.admit(admitted);
+        self.place = Place::Here;
+        self.apply();
     }
 
     /// Waits until the writing is over.
@@ -239,10 +244,12 @@ impl Reload {
     }
 
     /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
-    fn read(&self) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let mut new = Config::read(&self.path, &wiring::environment)?;
-        new.place = self.config.place;
-        if new.is_same_text(&self.config) {
+    fn read(&mut self) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+        let Some(new) = self.read_file()? else {
+            return Ok(None);
+        };
+        // The user's own policy holds beside that of a folder's file, and may have changed alone.
+        if new.is_same_text(&self.config) && new.policy == self.config.policy {
             return Ok(None);
         }
         let refused = match &self.also_applied {
@@ -250,6 +257,30 @@ impl Reload {
             None => Vec::new(),
         };
         Ok(Some((new, refused)))
+    }
+
+    /// Nothing if it is a file that was never in use, and still isn't agreed to.
+    fn read_file(&mut self) -> anyhow::Result<Option<Config>> {
+        let is_in_use = self.config.file().is_some();
+        if self.place != Place::Here && is_in_use {
+            let mut new = Config::read(&self.path, &wiring::environment)?;
+            new.place = self.place;
+            return Ok(Some(new));
+        }
+        let agreed = folder_file::read(&self.path, &wiring::environment)?;
+        let waiting = match &agreed {
+            Some(_) => None,
+            None => Some(self.path.clone()),
+        };
+        let was_waiting = std::mem::replace(&mut self.waiting, waiting).is_some();
+        if was_waiting && agreed.is_some() {
+            let file = escape(&self.path.to_string_lossy());
+            self.tell_of(&format!("{file} is agreed to now"));
+        }
+        if agreed.is_none() && is_in_use {
+            bail!(folder_file::changed(&self.path));
+        }
+        Ok(agreed)
     }
 
     /// Puts a new configuration in force, and tells what of it needs a restart.
@@ -318,20 +349,11 @@ impl Reload {
         }
     }
 
-    fn apply_servers(&mut self, new: &Config) {
+    fn apply_servers(&self, new: &Config) {
         wiring::warn_about_servers(new);
-        let admitted = servers::admit_unasked(new);
-        match self.is_attended {
-            true => servers::tell_untrusted(&admitted.untrusted),
-            false => servers::warn_of_untrusted(&admitted.untrusted),
-        }
-        self.admit(admitted);
-    }
-
-    fn admit(&mut self, admitted: Admitted) {
-        self.servers.apply(admitted.settings.clone());
-        admitted.tell_absent(self.executor.manager());
-        self.untrusted = admitted.untrusted;
+        let settings = servers::settings(&new.servers);
+        servers::tell_absent(&settings, self.executor.manager());
+        self.servers.apply(settings);
     }
 }
 

@@ -73,9 +73,16 @@ impl Remote {
             value.set_sensitive(true);
             anyhow::Ok(value)
         };
+        let token = token.map(header).transpose()?;
+        if token.is_some() && is_overheard(&base) {
+            say::note(&format!(
+                "the token goes to {} unencrypted, and whoever is in between can read it; use https, or a tunnel such as ssh -L",
+                escape(base.host_str().unwrap_or_default())
+            ));
+        }
         Ok(Some(Self {
             client: client(&base)?,
-            token: token.map(header).transpose()?,
+            token,
             base,
         }))
     }
@@ -247,6 +254,11 @@ fn client(base: &Url) -> anyhow::Result<Client> {
         .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
 }
 
+/// True if what is sent there goes over a network as it is.
+fn is_overheard(base: &Url) -> bool {
+    base.scheme() == "http" && !toolgate_models::is_this_machine(base.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +277,21 @@ mod tests {
         ] {
             let found = address(text).ok().map(String::from);
             assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_overheard_beyond_this_machine_unless_it_is_encrypted() {
+        for (url, expected) in [
+            ("http://127.0.0.1:7460/", false),
+            ("http://localhost:7460/", false),
+            ("http://[::1]:7460/", false),
+            ("https://gateway.example/", false),
+            ("http://gateway.example/", true),
+            ("http://192.168.1.2:7460/", true),
+            ("http://localhost.evil.example/", true),
+        ] {
+            assert_eq!(is_overheard(&url.parse().unwrap()), expected, "{url}");
         }
     }
 }

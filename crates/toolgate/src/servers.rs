@@ -1,6 +1,5 @@
-//! The MCP servers of a configuration, as one command uses them: chosen, agreed to, started, waited for, stopped.
+//! The MCP servers of a configuration, as one command uses them: chosen, started, waited for, stopped.
 
-mod admission;
 mod readiness;
 mod spoken;
 
@@ -8,14 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolgate_core::{Pattern, ToolManager, escape};
+use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
-use toolgate_mcp::{Catalogue, ServerHealth, ServerState, ServerStatus, Servers, ServersOptions};
+use toolgate_mcp::{
+    Catalogue, ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
+};
 use tracing::warn;
 
-pub(crate) use admission::{
-    Admitted, admit, admit_among_all, admit_unasked, tell_untrusted, warn_of_untrusted,
-};
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::{is_house, spoken};
 
@@ -48,10 +46,26 @@ pub(crate) fn needed<'c>(
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();
     // A bare name in an allow list is the tool that has it, and who has it depends on all servers.
-    let allows_all = config.policy.allow.contains(&Pattern::new("*"));
-    match named.is_empty() || !allows_all {
+    match named.is_empty() || !config.policy.allows_all() {
         true => all.collect(),
         false => named,
+    }
+}
+
+/// The settings of these servers.
+pub(crate) fn settings<'c>(
+    servers: impl IntoIterator<Item = &'c ConfiguredServer>,
+) -> Vec<ServerSettings> {
+    let servers = servers.into_iter();
+    servers.map(|server| server.settings.clone()).collect()
+}
+
+/// Whoever asks for a tool of a server that is disabled will be told why it isn't there.
+pub(crate) fn tell_absent(settings: &[ServerSettings], manager: &ToolManager) {
+    for settings in settings.iter().filter(|settings| settings.disabled) {
+        let name = escape(&settings.name);
+        let reason = format!("its server '{name}' is disabled in the configuration");
+        manager.set_absent(&settings.name, Some(&reason));
     }
 }
 
@@ -74,7 +88,6 @@ pub(crate) fn catalogue() -> Catalogue {
 /// The servers of a command.
 pub(crate) struct Fleet {
     pub(crate) servers: Servers,
-    untrusted: Vec<String>,
     /// Those that can't be started as they are configured.
     blocked: Vec<String>,
     /// Those that are for the house, by name.
@@ -87,7 +100,7 @@ impl Fleet {
     pub(crate) fn start(
         config: &Config,
         tools: &Tools,
-        admitted: Admitted,
+        settings: Vec<ServerSettings>,
         start: Start,
         spinner: Option<&Spinner>,
     ) -> Self {
@@ -103,16 +116,16 @@ impl Fleet {
             options.elicitor = Some(Arc::new(elicitor));
         }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
-        servers.apply(admitted.settings.clone());
-        let blocked = admitted.settings.iter();
+        tell_absent(&settings, &tools.manager);
+        let blocked = settings.iter();
         let blocked = blocked.filter(|settings| settings.blocked.is_some());
-        admitted.tell_absent(&tools.manager);
+        let blocked = blocked.map(|settings| settings.name.clone()).collect();
+        servers.apply(settings);
         let all = config.servers.iter().map(|server| &server.settings);
         let houses = all.filter(|settings| is_house(settings));
         Self {
             servers,
-            blocked: blocked.map(|settings| settings.name.clone()).collect(),
-            untrusted: admitted.untrusted,
+            blocked,
             houses: houses.map(|settings| settings.name.clone()).collect(),
         }
     }
@@ -228,7 +241,6 @@ impl Fleet {
                 }
             }
         }
-        tell_untrusted(&self.untrusted);
     }
 
     fn status_of(&self, server: Option<&str>) -> Vec<ServerStatus> {
@@ -270,12 +282,7 @@ impl Fleet {
             matches!(status.state, Failed | Stopped) || status.degraded().is_some()
         };
         let away = self.names(is_of_no_use);
-        spoken(away.iter().chain(&self.untrusted), &self.houses)
-    }
-
-    /// Logs which servers wait for an agreement, where nobody reads remarks.
-    pub(crate) fn warn_of_untrusted(&self) {
-        warn_of_untrusted(&self.untrusted);
+        spoken(away.iter(), &self.houses)
     }
 
     /// True if no server's tools are missing.
@@ -284,12 +291,7 @@ impl Fleet {
         let is_missing = |status: &ServerStatus| {
             !matches!(status.state, Connected | Disabled) && !status.remembered
         };
-        let missing = self.names(is_missing);
-        missing.is_empty() && self.untrusted.is_empty()
-    }
-
-    pub(crate) fn untrusted(&self) -> &[String] {
-        &self.untrusted
+        self.names(is_missing).is_empty()
     }
 
     /// How the server of a name is.

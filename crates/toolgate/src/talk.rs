@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use toolgate_core::{Origin, Pattern, Redactor, escape};
+use toolgate_mcp::ServerSettings;
 use toolgate_models::{
     Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
     Turn, TurnEnd,
@@ -23,13 +24,13 @@ use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
 use crate::journal::Record;
 use crate::patterns::ToolName;
-use crate::servers::{self, Admitted, Fleet, Start, UnseenServers};
+use crate::servers::{self, Fleet, Start, UnseenServers};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, patterns, say};
 
 use heard::Heard;
-use wanted::{for_provider, refuse_strange, split};
+use wanted::{for_provider, split};
 pub(crate) use wanted::{named, wanted};
 
 /// How long `--tools` that nobody is known to have are waited for.
@@ -104,10 +105,14 @@ impl Setting {
         options: &ModelOptions,
         occasion: Occasion<'_>,
     ) -> anyhow::Result<Self> {
-        let mut config = wiring::configuration(global)?;
-        if occasion.is_play {
-            config.keep_simulated();
-        }
+        let config = match occasion.is_play {
+            true => {
+                let mut config = wiring::configuration(global)?;
+                config.keep_simulated();
+                config
+            }
+            false => wiring::configuration_or_ask(global)?,
+        };
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = occasion.resume.map(read).transpose()?;
         let (mut wanted, said_by) = wanted(&config, &options.choice, saved.as_ref())?;
@@ -160,8 +165,8 @@ impl Setting {
         })
     }
 
-    /// The servers that may start; the person is asked about those nobody agreed to. None is needed for tools that are here.
-    pub(crate) fn admitted(&self) -> Option<Admitted> {
+    /// The servers to start; none is needed for tools that are here.
+    pub(crate) fn needed_servers(&self) -> Option<Vec<ServerSettings>> {
         let (config, names) = (&self.config, &self.patterns);
         let are_names = !names.is_empty() && names.iter().all(|name| !name.contains(['*', '/']));
         let of = |name: &String| servers::needed(config, &self.tools.manager, name);
@@ -171,19 +176,19 @@ impl Setting {
             !are_names || named.any(|named| named.settings.name == server.settings.name)
         };
         let needed: Vec<_> = config.servers.iter().filter(is_needed).collect();
-        (!needed.is_empty()).then(|| servers::admit(config, &needed))
+        (!needed.is_empty()).then(|| servers::settings(needed))
     }
 
     /// Starts the servers and looks for a model, side by side. Tools that are remembered are offered at once; whoever needs
     /// others waits for them later. `None` if the person had enough of waiting.
     pub(crate) async fn start(
         &self,
-        admitted: Option<Admitted>,
+        needed: Option<Vec<ServerSettings>>,
         start: Start,
     ) -> (Option<Fleet>, Option<Result<Choice, ChooseError>>) {
         let spinner = &self.spinner;
-        let fleet = admitted
-            .map(|them| Fleet::start(&self.config, &self.tools, them, start, Some(spinner)));
+        let fleet =
+            needed.map(|them| Fleet::start(&self.config, &self.tools, them, start, Some(spinner)));
         let choosing = self.choose();
         let Some(fleet) = fleet else {
             let choice = tokio::select! {
@@ -289,7 +294,6 @@ impl Setting {
             name.clone_into(&mut wanted.name);
         }
         wanted.timeout = self.wanted.timeout;
-        refuse_strange(&self.config, &wanted)?;
         Ok(toolgate_models::choice(&wanted, "you say so", &wiring::environment).await?)
     }
 }

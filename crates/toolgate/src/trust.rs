@@ -1,106 +1,194 @@
-//! Which servers of files in working folders the person has agreed to.
-//!
-//! A file that lies in a folder may have come with it, from a stranger: nothing it names is run or contacted before somebody
-//! has seen what that is. Remembered is the file's path and, of each server, a hash of what would be run; so another command
-//! asks again and another timeout does not.
+//! Which files in working folders the person has agreed to: the real path, the owner and a hash of
+//! the whole file, so that any change asks again. Beside it stands what the file did at that time,
+//! so that a change can be shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::SystemTime;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use toolgate_core::{Redactor, escape};
-use toolgate_mcp::ServerSettings;
-use tracing::warn;
+use serde_json::json;
+use toolgate_core::escape;
 
-use crate::config::{ConfiguredServer, Environment, state_folder};
-use crate::{file, questions, say, terminal};
+use crate::config::{self, ConfigErrors, Document, Environment, state_folder};
+use crate::effects::{self, Effect};
+use crate::file;
+use crate::folder_file::FolderFile;
+use crate::{questions, say, terminal};
 
-/// Hashes of what would be run, by server, by file.
-type Agreed = BTreeMap<PathBuf, BTreeMap<String, String>>;
+/// Of the file that holds the agreements. Version 1 had a hash of each server.
+const VERSION: u64 = 2;
+/// A question that does not fit on a screen is asked by `toolgate trust` alone.
+const MOST_LINES: usize = 30;
+const MOST_CHARACTERS: usize = 2000;
+
+/// Characters that are kept of what one file does.
+const MOST_KEPT: usize = 64 << 10;
+
+/// The agreements are read several times, and what is wrong with them is said once.
+static TOLD: Once = Once::new();
+
+/// How much of a file was agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Whole,
+    /// Only these servers, and nothing else of the file.
+    Servers(Vec<String>),
+}
 
 /// What was agreed to so far.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     store: Option<PathBuf>,
-    agreed: Agreed,
+    agreed: BTreeMap<PathBuf, Agreement>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
+struct Agreement {
+    owner: u32,
+    sha256: String,
+    /// `None` is the whole file; an empty list is a no, kept so that it isn't asked again.
+    servers: Option<Vec<String>>,
+    effects: Vec<Effect>,
+}
+
+#[derive(Deserialize)]
 struct Stored {
-    files: Agreed,
+    #[serde(default)]
+    version: u64,
+    #[serde(default)]
+    files: serde_json::Value,
 }
 
 impl Trust {
-    /// Reads what is remembered. What can not be read is not agreed to.
+    /// Reads what is remembered. What can't be read is not agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
         let Some(store) = store(environment) else {
             return Self::default();
         };
-        let agreed = match std::fs::read(&store) {
-            Ok(bytes) => match serde_json::from_slice::<Stored>(&bytes) {
-                Ok(stored) => stored.files,
-                Err(error) => {
-                    warn!("{}: counts for nothing: {error}", store.display());
-                    Agreed::default()
-                }
-            },
-            Err(_) => Agreed::default(),
-        };
+        let agreed = stored(&store).unwrap_or_else(|problem| {
+            TOLD.call_once(|| {
+                say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
+            });
+            BTreeMap::new()
+        });
         Self {
             store: Some(store),
             agreed,
         }
     }
 
-    /// True if this server of this file was agreed to, as it is.
-    pub(crate) fn has(&self, file: &Path, server: &ConfiguredServer) -> bool {
-        let agreed = self.agreed.get(&real(file));
-        let hash = agreed.and_then(|servers| servers.get(&server.settings.name));
-        hash == Some(&fingerprint(&server.settings.name, &server.entry))
+    /// How much of this file was agreed to, as it is now; `None` if nothing was.
+    pub(crate) fn scope(&self, file: &FolderFile) -> Option<Scope> {
+        match &self.same(file)?.servers {
+            None => Some(Scope::Whole),
+            Some(servers) if servers.is_empty() => None,
+            Some(servers) => Some(Scope::Servers(servers.clone())),
+        }
     }
 
-    /// Remembers these.
-    pub(crate) fn agree<'a>(
+    fn same(&self, file: &FolderFile) -> Option<&Agreement> {
+        let agreement = self.agreed.get(file.real())?;
+        let is_same = agreement.owner == file.owner() && agreement.sha256 == file.sha256();
+        is_same.then_some(agreement)
+    }
+
+    /// True if something else was agreed to under this path.
+    pub(crate) fn knows_other(&self, file: &FolderFile) -> bool {
+        let agreement = self.agreed.get(file.real());
+        let is_no = |agreement: &Agreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
+        agreement.is_some_and(|agreement| !is_no(agreement)) && self.same(file).is_none()
+    }
+
+    /// What the file did when something of it was agreed to.
+    pub(crate) fn effects_before(&self, file: &FolderFile) -> Option<&[Effect]> {
+        let agreement = self.agreed.get(file.real())?;
+        Some(&agreement.effects[..]).filter(|effects| !effects.is_empty())
+    }
+
+    /// Remembers that this much of a file was agreed to.
+    pub(crate) fn agree(
         &mut self,
-        file: &Path,
-        servers: impl IntoIterator<Item = (&'a str, &'a Value)>,
+        file: &FolderFile,
+        scope: &Scope,
+        environment: Environment<'_>,
     ) -> anyhow::Result<()> {
-        let agreed = self.agreed.entry(real(file)).or_default();
-        let hashed = servers
-            .into_iter()
-            .map(|(name, entry)| (name.to_owned(), fingerprint(name, entry)));
-        agreed.extend(hashed);
+        let effects = match scope {
+            // After a no, a change is still shown against what was agreed to.
+            Scope::Servers(names) if names.is_empty() => {
+                self.effects_before(file).unwrap_or_default().to_vec()
+            }
+            _ => file.effects(scope, environment)?,
+        };
+        // Of a file that does more than anybody compares, a change shows all of it.
+        let length: usize = effects.iter().map(|effect| effect.text.len()).sum();
+        let effects = match length > MOST_KEPT {
+            true => Vec::new(),
+            false => effects,
+        };
+        let agreement = Agreement {
+            owner: file.owner(),
+            sha256: file.sha256(),
+            servers: match scope {
+                Scope::Whole => None,
+                Scope::Servers(names) => Some(names.clone()),
+            },
+            effects,
+        };
+        self.agreed.insert(file.real().to_owned(), agreement);
         self.write()
     }
 
     /// Forgets a file; false if there was nothing to forget.
-    pub(crate) fn revoke(&mut self, file: &Path) -> anyhow::Result<bool> {
-        let was_there = self.agreed.remove(&real(file)).is_some();
+    pub(crate) fn revoke(&mut self, real: &Path) -> anyhow::Result<bool> {
+        let was_there = self.agreed.remove(real).is_some();
         if was_there {
             self.write()?;
         }
         Ok(was_there)
     }
 
-    /// Every file and its servers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Vec<&str>)> {
-        self.agreed.iter().map(|(file, servers)| {
-            let names = servers.keys().map(String::as_str).collect();
-            (file.as_path(), names)
+    /// Every file that something was agreed to of, and how much.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, String)> {
+        let is_yes = |agreement: &Agreement| agreement.servers != Some(Vec::new());
+        let all = self.agreed.iter().filter(move |(_, one)| is_yes(one));
+        all.map(|(file, agreement)| {
+            let shown = match &agreement.servers {
+                None => "all of it".to_owned(),
+                Some(servers) => servers.join(", "),
+            };
+            (file.as_path(), shown)
         })
     }
 
     fn write(&self) -> anyhow::Result<()> {
         let store = self.store.as_deref();
         let store = store.context("cannot remember it: neither HOME nor XDG_STATE_HOME is set")?;
-        let text = format!("{:#}\n", json!({ "files": self.agreed }));
+        let text = format!(
+            "{:#}\n",
+            json!({ "version": VERSION, "files": self.agreed })
+        );
         file::make_folder(store)
             .and_then(|()| file::replace(store, &text))
             .with_context(|| format!("cannot write {}", store.display()))
+    }
+}
+
+/// The agreements in a file; an error says why they count for nothing.
+fn stored(store: &Path) -> Result<BTreeMap<PathBuf, Agreement>, String> {
+    if store.symlink_metadata().is_err() {
+        return Ok(BTreeMap::new());
+    }
+    let told = |error: ConfigErrors| format!("counts for nothing: {error}");
+    let (bytes, found) = Document::bytes_of(store).map_err(|error| told(error.into()))?;
+    config::check_owner(store, &found).map_err(|error| told(error.into()))?;
+    let unreadable = |error: serde_json::Error| format!("counts for nothing: {error}");
+    let stored: Stored = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    match stored.version {
+        VERSION => serde_json::from_value(stored.files).map_err(unreadable),
+        _ => Err("is of another version and counts for nothing; run 'toolgate trust' again in the folders you trust".to_owned()),
     }
 }
 
@@ -114,136 +202,68 @@ fn store(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("trusted.json"))
 }
 
-/// A path that means the same from everywhere.
-fn real(file: &Path) -> PathBuf {
-    let absolute = || std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    std::fs::canonicalize(file).unwrap_or_else(|_| absolute())
-}
-
-/// A hash of what would be run.
-fn fingerprint(name: &str, entry: &Value) -> String {
-    let text = json!([name, ServerSettings::run_part(entry)]).to_string();
-    let hash = Sha256::digest(text.as_bytes());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Asks on the terminal whether these may be started; nobody there is a no.
-pub(crate) fn ask(file: &Path, servers: &[&ConfiguredServer]) -> bool {
-    if !terminal::can_ask() {
-        return false;
+/// Asks on the terminal whether a file may be used. A no is remembered, and so is a yes. Nobody
+/// there, a file that can't be used anyway, or one too long to show is a no for now.
+pub(crate) fn ask(
+    file: &FolderFile,
+    trust: &mut Trust,
+    environment: Environment<'_>,
+) -> Option<Scope> {
+    if !terminal::can_ask() || trust.same(file).is_some() || file.check_owner().is_err() {
+        return None;
+    }
+    let effects = file.effects(&Scope::Whole, environment).ok()?;
+    let question = question(file, trust, &effects);
+    let length: usize = question.iter().map(String::len).sum();
+    if question.len() > MOST_LINES || length > MOST_CHARACTERS {
+        return None;
     }
     questions::forget_typed();
-    say::line(&question(file, servers));
+    say::line(&question.join("\n"));
     say::line(
-        "Agree only if you know where this file comes from. Start them, now and from now on? [y/N]",
+        "Agree only if you know where this file comes from. Use it, now and from now on? [y/N]",
     );
-    questions::agreed()
-}
-
-/// What would be run, for a person to judge.
-pub(crate) fn question(file: &Path, servers: &[&ConfiguredServer]) -> String {
-    let file = escape(&file.to_string_lossy());
-    let mut text = format!("{file} names MCP servers that are not trusted yet:");
-    for server in servers {
-        let name = escape(&server.settings.name);
-        text.push_str(&format!("\n  {name}: {}", described(&server.entry)));
-    }
-    text
-}
-
-/// What an entry runs or contacts, as it stands in the file: a variable is shown by its name, not its value.
-pub(crate) fn described(entry: &Value) -> String {
-    let part = Redactor::default().value(&ServerSettings::run_part(entry));
-    let mut words = Vec::new();
-    for key in ["command", "args"] {
-        match &part[key] {
-            Value::Array(list) => words.extend(list.iter().map(word)),
-            Value::Null => {}
-            one => words.push(word(one)),
-        }
-    }
-    let rest = part.as_object().into_iter().flatten();
-    for (key, value) in rest.filter(|(key, _)| !["command", "args", "type"].contains(&&***key)) {
-        match (value, key.as_str()) {
-            (Value::String(address), "url" | "serverUrl" | "httpUrl") => {
-                words.push(address.clone());
-            }
-            (Value::Object(empty), _) if empty.is_empty() => {}
-            _ => words.push(format!("({key}: {})", inside(value))),
-        }
-    }
-    escape(&words.join(" "))
-}
-
-fn word(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    let is_agreed = questions::agreed();
+    let scope = match is_agreed {
+        true => Scope::Whole,
+        false => Scope::Servers(Vec::new()),
     };
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}[]~?&".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if let Err(error) = trust.agree(file, &scope, environment) {
+        // It holds for this time.
+        say::note(&format!("{error:#}"));
     }
+    is_agreed.then_some(scope)
 }
 
-fn inside(value: &Value) -> String {
-    let Value::Object(pairs) = value else {
-        return word(value);
+/// What a file would do, or what is new since it was agreed to, for a person to judge.
+pub(crate) fn question(file: &FolderFile, trust: &Trust, effects: &[Effect]) -> Vec<String> {
+    let path = escape(&file.path().to_string_lossy());
+    let real = escape(&file.real().to_string_lossy());
+    let is_link = std::fs::symlink_metadata(file.path()).is_ok_and(|found| found.is_symlink());
+    let path = match is_link {
+        true => format!("{path} (a link to {real})"),
+        false => path,
     };
-    let pairs = pairs
-        .iter()
-        .map(|(key, value)| format!("{key}={}", word(value)));
-    pairs.collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_shows_all_that_matters_and_nothing_drives_the_terminal() {
-        for (entry, expected) in [
-            (
-                json!({ "command": "npx", "args": ["-y", "a b", ""], "timeout": "5s" }),
-                "npx -y 'a b' ''",
-            ),
-            (
-                json!({ "command": ["sh", "-c", "rm -rf ~"] }),
-                "sh -c 'rm -rf ~'",
-            ),
-            (
-                json!({ "command": "x", "env": { "LD_PRELOAD": "./evil.so", "API_KEY": "s3cret" }, "cwd": "sub" }),
-                "x (env: API_KEY=[REDACTED] LD_PRELOAD=./evil.so) (cwd: sub)",
-            ),
-            (
-                json!({ "type": "http", "url": "https://h/mcp?k=${KEY}", "headers": { "X": "${TOKEN}" } }),
-                "https://h/mcp?k=${KEY} (headers: X=${TOKEN})",
-            ),
-            (json!({ "command": "a\u{1b}[2K\rls" }), "'a\\u{1b}[2K\\rls'"),
-        ] {
-            assert_eq!(described(&entry), expected, "{entry}");
+    let indented = |line: &str| format!("  {line}");
+    match trust.effects_before(file) {
+        Some(before) if trust.knows_other(file) => {
+            let lines = effects::difference(before, effects);
+            let first = match lines.is_empty() {
+                true => format!(
+                    "{path} has changed since you agreed to it, in its comments or its layout alone."
+                ),
+                false => format!("{path} has changed since you agreed to it:"),
+            };
+            let lines = lines.iter().map(|line| indented(line));
+            std::iter::once(first).chain(lines).collect()
         }
-    }
-
-    #[test]
-    fn the_order_of_variables_does_not_matter_and_their_values_do() {
-        let hash = |entry: Value| fingerprint("s", &entry);
-        let one = hash(json!({ "command": "x", "env": { "A": "1", "B": "2" } }));
-        assert_eq!(
-            one,
-            hash(json!({ "env": { "B": "2", "A": "1" }, "command": "x" }))
-        );
-        assert_ne!(
-            one,
-            hash(json!({ "command": "x", "env": { "A": "2", "B": "2" } }))
-        );
-        assert_ne!(
-            one,
-            fingerprint(
-                "t",
-                &json!({ "command": "x", "env": { "A": "1", "B": "2" } })
-            )
-        );
+        _ => {
+            let first = match effects.is_empty() {
+                true => format!("{path} is not in use yet. It does nothing."),
+                false => format!("{path} is not in use yet. It"),
+            };
+            let lines = effects.iter().map(|effect| indented(&effect.text));
+            std::iter::once(first).chain(lines).collect()
+        }
     }
 }

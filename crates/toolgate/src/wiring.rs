@@ -1,6 +1,6 @@
 //! From a configuration to an executor with all its tools.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -17,9 +17,11 @@ use toolgate_tools::internal::Documents;
 use tracing::warn;
 
 use crate::cli::Global;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Place};
+use crate::folder_file::{self, FolderFile};
 use crate::journal::Record;
 use crate::say;
+use crate::trust::{self, Scope, Trust};
 
 /// The process's environment, as the configuration sees it.
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -27,21 +29,59 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Finds and reads the configuration; none is fine.
+/// Finds and reads the configuration, and tells of a file in the working folder that isn't in use.
 pub(crate) fn configuration(global: &Global) -> anyhow::Result<Config> {
-    let here = std::env::current_dir().context("the working folder is gone")?;
-    match config::find(global.config.as_deref(), &here, &environment) {
-        Some((path, place)) => {
-            let mut config = Config::read(&shortened(&path, &here), &environment)?;
-            config.place = place;
-            Ok(config)
-        }
-        None => Ok(Config::default()),
+    told(find_configuration(global, |_, _| None)?)
+}
+
+/// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
+/// use the file in the working folder.
+pub(crate) fn configuration_or_ask(global: &Global) -> anyhow::Result<Config> {
+    told(find_configuration_or_ask(global)?)
+}
+
+/// Like [`configuration_or_ask`], for a command that tells of the file in its own way.
+pub(crate) fn find_configuration_or_ask(global: &Global) -> anyhow::Result<Config> {
+    find_configuration(global, |file, trust| trust::ask(file, trust, &environment))
+}
+
+fn told(config: Config) -> anyhow::Result<Config> {
+    if let Some(waiting) = &config.waiting {
+        say::note(&waiting.note());
     }
+    Ok(config)
+}
+
+/// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here if the person has
+/// agreed to it, else the user's; none is fine.
+pub(crate) fn find_configuration(
+    global: &Global,
+    ask: impl Fn(&FolderFile, &mut Trust) -> Option<Scope>,
+) -> anyhow::Result<Config> {
+    if let Some(path) = config::named(global.config.as_deref(), &environment) {
+        return Ok(Config::read(&path, &environment)?);
+    }
+    let here = std::env::current_dir().context("the working folder is gone")?;
+    let (agreed, waiting) = folder_file::agreed(&here, &environment, ask);
+    let user = config::user_file(&environment);
+    // Whatever has the name counts: a file that can't be read must be an error, not a policy that
+    // silently isn't there.
+    let user = user.filter(|path| path.symlink_metadata().is_ok());
+    let mut config = match (agreed, user) {
+        (Some((file, scope)), _) => file.config(&scope, &environment)?,
+        (None, Some(user)) => {
+            let mut config = Config::read(&shortened(&user, &here), &environment)?;
+            config.place = Place::User;
+            config
+        }
+        (None, None) => Config::default(),
+    };
+    config.waiting = waiting;
+    Ok(config)
 }
 
 /// As a person would type it.
-fn shortened(path: &Path, here: &Path) -> std::path::PathBuf {
+pub(crate) fn shortened(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }
 

@@ -8,8 +8,6 @@ use toolgate_server::{NotKept, Workshop};
 
 use crate::config::{Config, Place};
 use crate::edit::{ServerFile, Taken};
-use crate::trust::Trust;
-use crate::wiring;
 
 /// The file, as far as it may be written.
 pub(crate) struct FileWorkshop {
@@ -67,10 +65,8 @@ impl Workshop for FileWorkshop {
                 anyhow::bail!(Taken(taken));
             }
             file.put(name, &entry);
-            if file.place() == Place::Here {
-                // Whoever may add servers has been let in for that.
-                Trust::read(&wiring::environment).agree(file.path(), [(name, &entry)])?;
-            }
+            // Whoever may add servers has been let in for that.
+            file.agree_to(name);
             Ok(())
         });
         added.map_err(|error| not_kept(&error))

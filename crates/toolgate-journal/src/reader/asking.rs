@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::time::Instant;
 
 use super::Reader;
+use crate::foreign;
 use crate::store::{self, Unusable};
 use crate::{JournalError, takeover};
 
@@ -79,7 +80,10 @@ impl Reader {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         match store::form(&connection, &self.file)? {
-            Some(_) => Ok(connection),
+            Some(_) => {
+                foreign::check(&connection, &self.file)?;
+                Ok(connection)
+            }
             None => Err(JournalError::Missing(self.file.clone()).into()),
         }
     }

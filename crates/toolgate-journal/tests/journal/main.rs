@@ -6,6 +6,7 @@
 mod damage;
 mod disk;
 mod documented;
+mod foreign;
 mod forms;
 mod kill;
 mod opening;

@@ -368,13 +368,16 @@ pub(crate) struct ImportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustOptions {
+    /// Agree to these servers alone, and to nothing else of the file
+    #[arg(value_name = "SERVER", conflicts_with_all = ["list", "revoke"])]
+    pub(crate) servers: Vec<String>,
     /// Show what was agreed to
     #[arg(long)]
     pub(crate) list: bool,
     /// Forget the agreement to the file in this folder
     #[arg(long, conflicts_with = "list")]
     pub(crate) revoke: bool,
-    /// Agree without a question
+    /// Agree without a question; needed where nobody can be asked
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

@@ -13,6 +13,7 @@ use crate::cli::{AddOptions, Global};
 use crate::config::Place;
 use crate::edit::ServerFile;
 use crate::exit::Exit;
+use crate::folder_file::FolderFile;
 use crate::trust::Trust;
 use crate::{questions, say, terminal, wiring};
 
@@ -39,12 +40,11 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
         None => {}
     }
     file.put(name, &entry);
+    // Whoever types a command has seen it.
+    file.agree_to(name);
     file.save()?;
-    if file.place() == Place::Here {
-        // Whoever types a command has seen it.
-        Trust::read(&wiring::environment).agree(file.path(), [(name, &entry)])?;
-    }
     say::note(&format!("'{}' is in {shown} now", escape(name)));
+    word_about_trust(&file);
     word_about_secrets(&[&entry]);
     word_about_shadow(&file);
     if let Some(missing) = missing {
@@ -279,11 +279,27 @@ pub(super) fn word_about_secrets(entries: &[&Value]) {
     }
 }
 
+/// The rest of the file is somebody else's.
+pub(crate) fn word_about_trust(file: &ServerFile) {
+    if file.is_untrusted() {
+        say::note(&format!(
+            "the rest of {} is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees",
+            escape(&file.path().to_string_lossy())
+        ));
+    }
+}
+
 /// Our file is not the one that is read here.
 pub(super) fn word_about_shadow(file: &ServerFile) {
-    if file.place() == Place::User && Path::new(".mcp.json").exists() {
+    if file.place() == Place::User && is_read_here(Path::new(".mcp.json")) {
         say::note(
             "in this folder .mcp.json is read instead of it; 'toolgate init' makes a ./toolgate.json, which goes before both",
         );
     }
+}
+
+/// True if the person has agreed to a file in the working folder.
+fn is_read_here(path: &Path) -> bool {
+    let file = FolderFile::open(path).ok();
+    file.is_some_and(|file| Trust::read(&wiring::environment).scope(&file).is_some())
 }

@@ -31,10 +31,10 @@ pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit>
         talk::expect_savable(file)?;
     }
     patterns::warn_of_unmatched_policy(&setting.config, &setting.tools);
-    let admitted = setting.admitted();
+    let servers = setting.needed_servers();
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
-        let (fleet, choice) = setting.start(admitted, Start::WhenNeeded).await;
+        let (fleet, choice) = setting.start(servers, Start::WhenNeeded).await;
         let exit = match choice {
             None => Ok(Exit::Interrupted),
             Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {

@@ -81,7 +81,8 @@ fn with_names(shell: Shell, script: &str) -> String {
 
 /// One name in each line.
 fn names(global: &Global, kind: CompletedNames) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    // Nothing is said to somebody who presses Tab.
+    let config = wiring::find_configuration(global, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {
             let servers = config.servers.iter();
@@ -96,10 +97,10 @@ fn names(global: &Global, kind: CompletedNames) -> anyhow::Result<Exit> {
 
 fn tools(config: &Config) -> anyhow::Result<Vec<String>> {
     let tools = wiring::tools(config);
-    let admitted = servers::admit_unasked(config);
+    let all = servers::settings(&config.servers);
     let runtime = runtime().context("cannot start")?;
     let _inside = runtime.enter();
-    let _fleet = Fleet::start(config, &tools, admitted, Start::WhenNeeded, None);
+    let _fleet = Fleet::start(config, &tools, all, Start::WhenNeeded, None);
     let executor = wiring::probe(config, &tools);
     let all = tools.manager.tools();
     let visible = all.iter().map(|tool| tool.definition());

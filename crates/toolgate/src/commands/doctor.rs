@@ -39,7 +39,7 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::run(&remote);
     }
-    let config = match wiring::configuration(global) {
+    let config = match wiring::find_configuration_or_ask(global) {
         Ok(config) => config,
         Err(error) => {
             show_broken(&error);
@@ -47,15 +47,14 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
         }
     };
     let tools = wiring::tools(&config);
-    let wanted: Vec<_> = config.servers.iter().collect();
-    let admitted = servers::admit(&config, &wanted);
+    let all = servers::settings(&config.servers);
     let mut report = Report::default();
     report.on_configuration(&config, &tools);
     let runtime = runtime()?;
     let interrupted = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = (!wanted.is_empty())
-            .then(|| Fleet::start(&config, &tools, admitted, Start::AtOnce, Some(&spinner)));
+        let fleet = (!all.is_empty())
+            .then(|| Fleet::start(&config, &tools, all, Start::AtOnce, Some(&spinner)));
         if let Some(fleet) = &fleet {
             fleet.servers.watch_health(wiring::probe(&config, &tools));
             if !fleet.wait(&spinner, fleet.servers.checked()).await {
@@ -95,6 +94,9 @@ impl Report {
     }
 
     fn on_configuration(&mut self, config: &Config, tools: &Tools) {
+        if let Some(waiting) = &config.waiting {
+            self.add("configuration", &Finding::Warning(waiting.note()));
+        }
         self.add("configuration", &of_file(config));
         for oddity in &config.warnings {
             self.add("configuration", &Finding::Warning(oddity.to_string()));
@@ -137,10 +139,6 @@ impl Report {
                 });
                 detail("check", check.as_slice());
             }
-        }
-        for name in fleet.untrusted() {
-            let text = "not trusted, since the file lies in this folder; 'toolgate trust' shows what would be started, and agrees";
-            self.add(&escape(name), &Finding::Warning(text.to_owned()));
         }
     }
 

@@ -8,12 +8,12 @@ use toolgate_core::escape;
 use toolgate_mcp::{Places, ServerSettings};
 use tracing::warn;
 
-use super::add::{word_about_secrets, word_about_shadow};
+use super::add::{word_about_secrets, word_about_shadow, word_about_trust};
 use crate::cli::{Global, ImportOptions};
 use crate::config::{Document, servers};
 use crate::edit::ServerFile;
 use crate::exit::Exit;
-use crate::{say, trust, wiring};
+use crate::{effects, say, wiring};
 use places::Source;
 
 /// Where the text behind `take` or `skip` begins, right of those.
@@ -97,6 +97,7 @@ fn finish(
     }
     file.save()?;
     say::note(&format!("{} put into {shown}", count(taken.len())));
+    word_about_trust(file);
     let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
     word_about_secrets(&entries);
     word_about_shadow(file);
@@ -130,7 +131,7 @@ fn shown(name: &str, verdict: &Verdict) -> String {
             };
             format!(
                 "  take  {name}{renamed}: {}{without}",
-                trust::described(entry)
+                effects::described(entry)
             )
         }
     }

@@ -7,9 +7,10 @@ use serde_json::Value;
 use toolgate_core::escape;
 
 use crate::cli::{Global, InitOptions};
-use crate::config::{self, Config};
+use crate::config::{self, Document, servers};
 use crate::exit::Exit;
-use crate::{file, say, wiring};
+use crate::trust::Scope;
+use crate::{edit, file, folder_file, say, wiring};
 
 /// Every section with its defaults, and tools to copy from. A test reads it with the real reader.
 pub(crate) const TEMPLATE: &str = include_str!("init.jsonc");
@@ -23,13 +24,18 @@ pub(crate) fn run(global: &Global, options: &InitOptions) -> anyhow::Result<Exit
     if !options.force && path.symlink_metadata().is_ok() {
         bail!("{} is there already; --force overwrites it", path.display());
     }
-    let found = || config::find(global.config.as_deref(), &here, &wiring::environment);
-    let before = found().map(|(path, _)| path);
+    let before = read_here(global, &here);
     let text = TEMPLATE.replace(SCHEMA_LINE, &schema_line());
     file::make_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    let after = found().map(|(path, _)| path);
+    if path.file_name().is_some_and(|name| name == "toolgate.json")
+        && let Err(error) = edit::agree(&path, &text, &Scope::Whole)
+    {
+        // The file is there all the same.
+        say::note(&format!("{error:#}"));
+    }
+    let after = read_here(global, &here);
     let is_read = after.is_some_and(|after| is_same(&after, &path));
     let shown = escape(&path.to_string_lossy());
     let option = match is_read && global.config.is_none() {
@@ -55,6 +61,17 @@ fn place(global: &Global, options: &InitOptions) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// The file that is read in this folder.
+fn read_here(global: &Global, here: &Path) -> Option<PathBuf> {
+    let named = config::named(global.config.as_deref(), &wiring::environment);
+    let folders = || {
+        let (agreed, _) = folder_file::agreed(here, &wiring::environment, |_, _| None);
+        agreed.map(|(file, _)| file.path().to_owned())
+    };
+    let users = || config::user_file(&wiring::environment).filter(|path| path.exists());
+    named.or_else(folders).or_else(users)
+}
+
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     real(one).is_some_and(|one| real(other) == Some(one))
@@ -62,11 +79,19 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Only one file is read: whoever had servers in another one should know.
 fn tell_hidden(shown: &str, hidden: &Path) {
-    let names: Vec<String> = Config::read(hidden, &wiring::environment)
-        .map(|config| config.servers)
-        .unwrap_or_default()
-        .iter()
-        .map(|server| escape(&server.settings.name))
+    let entries = |document: &Document, key| {
+        let entries = servers::entries(document, key).ok().flatten();
+        let names = entries.into_iter().flatten().map(|(name, _)| escape(name));
+        names.collect::<Vec<_>>()
+    };
+    let document = Document::read(hidden).ok();
+    let document = document.iter();
+    let names: Vec<String> = document
+        .flat_map(|document| {
+            servers::KEYS
+                .into_iter()
+                .flat_map(|key| entries(document, key))
+        })
         .collect();
     let servers = match names.as_slice() {
         [] => String::new(),

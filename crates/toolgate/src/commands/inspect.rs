@@ -26,7 +26,7 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::inspect_at(&remote, options);
     }
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration_or_ask(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
@@ -41,11 +41,11 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
         return Ok(inspect(&config, &tools, None, options));
     }
     wiring::warn_about_servers(&config);
-    let admitted = servers::admit_among_all(&config, &wanted);
+    let all = servers::settings(&config.servers);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, Start::WhenNeeded, Some(&spinner));
+        let fleet = Fleet::start(&config, &tools, all, Start::WhenNeeded, Some(&spinner));
         let settled = async {
             let (servers, name) = (&fleet.servers, &options.tool);
             if is_server && (options.refresh || !fleet.remembers(name)) {

@@ -17,7 +17,7 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
     if let Some(remote) = Remote::of(&options.remote)? {
         return list_at(&remote, options);
     }
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration_or_ask(global)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     wiring::warn_about_servers(&config);
@@ -30,11 +30,11 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
         show(&config, &tools, None, options);
         return Ok(Exit::Success);
     }
-    let admitted = servers::admit_among_all(&config, &wanted);
+    let all = servers::settings(&config.servers);
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, admitted, Start::WhenNeeded, Some(&spinner));
+        let fleet = Fleet::start(&config, &tools, all, Start::WhenNeeded, Some(&spinner));
         let is_settled = fleet.wait(&spinner, settle(&fleet, options)).await;
         let exit = if is_settled {
             show(&config, &tools, Some(&fleet), options);

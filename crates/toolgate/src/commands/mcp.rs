@@ -45,9 +45,8 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().context("cannot listen to signals")?;
-        let admitted = servers::admit_unasked(&config);
-        let fleet = Fleet::start(&config, &tools, admitted, Start::AtOnce, None);
-        fleet.warn_of_untrusted();
+        let all = servers::settings(&config.servers);
+        let fleet = Fleet::start(&config, &tools, all, Start::AtOnce, None);
         let reload = Reload::new(config, &tools, executor, fleet.servers.clone());
         let reload = reload.map(|reload| reload.on(signals.reload()));
         server.wait_for(fleet.servers.clone());

@@ -62,9 +62,6 @@ pub(super) fn settings(
     if let Some(unset) = config.unset_for_serve() {
         bail!(unset.clone());
     }
-    if let Some(error) = config.widens() {
-        bail!(error);
-    }
     let telemetry = config.telemetry.problem();
     let telemetry = telemetry.and_then(|text| config.error_about("telemetry", "otlp", text));
     if let Some(error) = telemetry {
@@ -73,11 +70,6 @@ pub(super) fn settings(
     let mut settings = config.serve.clone();
     settings.bind = bind.unwrap_or(settings.bind);
     let is_public = !settings.bind.ip().to_canonical().is_loopback();
-    if is_public && config.stranger().is_some() {
-        // Whoever wrote the file knows its tokens: they may keep others out, and let nobody in.
-        settings.token.clear();
-        settings.tokens.clear();
-    }
     if settings.token.is_empty() && settings.tokens.is_empty() {
         settings.token = variable.unwrap_or_default();
     }
@@ -124,9 +116,8 @@ async fn serve(
         door = door.observer(traces.clone()).traced();
     }
     let executor = watch.keep(record.keep(door)).build();
-    let admitted = servers::admit_unasked(&config);
-    let fleet = Fleet::start(&config, tools, admitted, Start::AtOnce, None);
-    fleet.warn_of_untrusted();
+    let all = servers::settings(&config.servers);
+    let fleet = Fleet::start(&config, tools, all, Start::AtOnce, None);
     introduce(&config, &executor, &fleet, address, &settings, &record);
     let workshop = config
         .file()
@@ -274,37 +265,25 @@ fn introduce(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Place;
 
     const FILES: &str = "token-of-the-file-0123";
     const MINE: &str = "token-of-the-variable-0123";
 
-    fn config(place: Place) -> Config {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.json");
-        let text = format!(r#"{{ "serve": {{ "token": "{FILES}" }} }}"#);
-        std::fs::write(&path, text).unwrap();
-        let mut config = Config::read(&path, &|_| None).unwrap();
-        config.place = place;
-        config
-    }
-
     #[test]
-    fn a_token_that_a_stranger_may_know_lets_nobody_in_from_elsewhere() {
-        let (here, public) = ("127.0.0.1:0", "0.0.0.0:0");
-        for (place, bind, variable, expected) in [
-            (Place::Named, public, None, Some(FILES)),
-            (Place::User, public, Some(MINE), Some(FILES)),
-            (Place::Here, here, None, Some(FILES)),
-            (Place::Here, here, Some(MINE), Some(FILES)),
-            (Place::Here, public, None, None),
-            (Place::Here, public, Some(MINE), Some(MINE)),
-            (Place::Here, "[::ffff:127.0.0.1]:0", None, Some(FILES)),
+    fn others_get_in_only_with_a_token_and_the_files_goes_first() {
+        for (text, bind, variable, expected) in [
+            (FILES, "0.0.0.0:0", None, Some(FILES)),
+            (FILES, "0.0.0.0:0", Some(MINE), Some(FILES)),
+            (FILES, "127.0.0.1:0", None, Some(FILES)),
+            ("", "0.0.0.0:0", None, None),
+            ("", "0.0.0.0:0", Some(MINE), Some(MINE)),
+            ("", "[::ffff:127.0.0.1]:0", None, Some("")),
         ] {
-            let variable = variable.map(str::to_owned);
-            let made = settings(&config(place), bind.parse().ok(), variable);
+            let mut config = Config::default();
+            config.serve.token = text.to_owned();
+            let made = settings(&config, bind.parse().ok(), variable.map(str::to_owned));
             let token = made.ok().map(|settings| settings.token);
-            assert_eq!(token.as_deref(), expected, "{place:?} {bind}");
+            assert_eq!(token.as_deref(), expected, "{text} {bind}");
         }
     }
 }

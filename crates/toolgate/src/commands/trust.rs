@@ -1,14 +1,16 @@
-//! `toolgate trust`: agrees to the servers of the file in the working folder.
+//! `toolgate trust`: shows what the file in the working folder would do, and agrees to it.
 
-use std::io::IsTerminal;
+use std::path::PathBuf;
 
-use toolgate_core::escape;
+use anyhow::{Context, bail};
+use toolgate_core::{escape, nearest};
 
 use crate::cli::{Global, TrustOptions};
-use crate::config::{ConfiguredServer, Place};
+use crate::config;
 use crate::exit::Exit;
-use crate::trust::{self, Trust};
-use crate::{questions, say, wiring, wrap};
+use crate::folder_file::FolderFile;
+use crate::trust::{self, Scope, Trust};
+use crate::{questions, say, terminal, wiring, wrap};
 
 pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
     let mut trust = Trust::read(&wiring::environment);
@@ -16,53 +18,136 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         list(&trust);
         return Ok(Exit::Success);
     }
-    let config = wiring::configuration(global)?;
-    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
+    let Some(path) = file_here(global)? else {
         say::note(
-            "there is nothing to agree to: no file in this folder is read, and servers of other files start by themselves",
+            "there is nothing to agree to: no file in this folder is read, and every other file is yours",
         );
         return Ok(Exit::Success);
     };
-    let shown = escape(&file.to_string_lossy());
+    let shown = escape(&path.to_string_lossy());
     if options.revoke {
-        say::note(&match trust.revoke(file)? {
-            true => format!("the servers of {shown} are not trusted any more"),
-            false => format!("the servers of {shown} were not trusted"),
+        let real = std::fs::canonicalize(&path).unwrap_or(path);
+        say::note(&match trust.revoke(&real)? {
+            true => format!("{shown} is not in use any more"),
+            false => format!("{shown} was not in use"),
         });
         return Ok(Exit::Success);
     }
-    wiring::warn_about_servers(&config);
-    let new: Vec<&ConfiguredServer> = config
-        .servers
-        .iter()
-        .filter(|server| !trust.has(file, server))
-        .collect();
-    if new.is_empty() {
-        say::note(&format!("every server of {shown} is trusted"));
+    let file = FolderFile::open(&path)?;
+    file.check_owner()?;
+    let scope = scope(&file, options)?;
+    if is_agreed(trust.scope(&file).as_ref(), &scope) {
+        say::note(&format!("{} in use already", what(&shown, &scope)));
         return Ok(Exit::Success);
     }
-    say::line(&trust::question(file, &new));
-    let must_ask = !options.yes && std::io::stdin().is_terminal();
-    if must_ask {
+    let effects = file.effects(&scope, &wiring::environment)?;
+    say::line(&trust::question(&file, &trust, &effects).join("\n"));
+    if !options.yes {
+        if !terminal::can_ask() {
+            bail!(
+                "nobody is there to be asked; if you have read what stands above: toolgate trust --yes"
+            );
+        }
         questions::forget_typed();
-        say::line("Agree? [y/N]");
+        say::line("Agree only if you know where this file comes from. Agree? [y/N]");
         if !questions::agreed() {
             say::note("nothing was agreed to");
             return Ok(Exit::Failure);
         }
     }
-    let agreed = new
-        .iter()
-        .map(|server| (server.settings.name.as_str(), &server.entry));
-    trust.agree(file, agreed)?;
-    say::note("they are trusted from now on; 'toolgate trust --revoke' takes it back");
+    let scope = joined(trust.scope(&file), scope);
+    trust.agree(&file, &scope, &wiring::environment)?;
+    say::note(&format!(
+        "{} in use from now on; 'toolgate trust --revoke' takes it back",
+        what(&shown, &scope)
+    ));
     Ok(Exit::Success)
 }
 
+/// The file of this folder that would be read, if it were agreed to.
+fn file_here(global: &Global) -> anyhow::Result<Option<PathBuf>> {
+    if config::named(global.config.as_deref(), &wiring::environment).is_some() {
+        return Ok(None);
+    }
+    let here = std::env::current_dir().context("the working folder is gone")?;
+    let files = config::in_folder(&here, &wiring::environment);
+    let first = files.into_iter().next();
+    Ok(first.map(|path| wiring::shortened(&path, &here)))
+}
+
+/// What is to be agreed to: the servers that are named, else all of it.
+fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
+    // Checked before anybody agrees to what can't be used.
+    let document = file.document()?;
+    let objects = config::servers::KEYS.map(|key| document.value()[key].as_object());
+    let known: Vec<&String> = objects
+        .into_iter()
+        .flatten()
+        .flat_map(|servers| servers.keys())
+        .collect();
+    let mut wanted = options.servers.iter();
+    if let Some(name) = wanted.find(|name| !known.contains(name)) {
+        let near = nearest(name, known.iter().map(|name| name.as_str()), 1).pop();
+        let hint = near.map(|near| format!("; did you mean '{}'?", escape(&near)));
+        let path = escape(&file.path().to_string_lossy());
+        bail!(
+            "{path} has no server '{}'{}",
+            escape(name),
+            hint.unwrap_or_default()
+        );
+    }
+    Ok(match options.servers.is_empty() {
+        true => Scope::Whole,
+        false => Scope::Servers(options.servers.clone()),
+    })
+}
+
+fn is_agreed(agreed: Option<&Scope>, wanted: &Scope) -> bool {
+    match (agreed, wanted) {
+        (Some(Scope::Whole), _) => true,
+        (Some(Scope::Servers(agreed)), Scope::Servers(wanted)) => {
+            wanted.iter().all(|name| agreed.contains(name))
+        }
+        _ => false,
+    }
+}
+
+/// Servers that were agreed to one by one stay so.
+fn joined(agreed: Option<Scope>, wanted: Scope) -> Scope {
+    match (agreed, wanted) {
+        (Some(Scope::Servers(mut names)), Scope::Servers(wanted)) => {
+            let new: Vec<String> = wanted
+                .into_iter()
+                .filter(|name| !names.contains(name))
+                .collect();
+            names.extend(new);
+            Scope::Servers(names)
+        }
+        (_, wanted) => wanted,
+    }
+}
+
+fn what(file: &str, scope: &Scope) -> String {
+    match scope {
+        Scope::Whole => format!("{file} is"),
+        Scope::Servers(names) => {
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| format!("'{}'", escape(name)))
+                .collect();
+            let (noun, verb) = match names.len() {
+                1 => ("server", "is"),
+                _ => ("servers", "are"),
+            };
+            format!("of {file} only the {noun} {} {verb}", names.join(", "))
+        }
+    }
+}
+
 fn list(trust: &Trust) {
-    let files = trust.all().map(|(file, servers)| {
+    let files = trust.all().map(|(file, scope)| {
         let file = escape(&file.to_string_lossy());
-        (file, escape(&servers.join(", ")))
+        (file, escape(&scope))
     });
     let files: Vec<(String, String)> = files.collect();
     if files.is_empty() {

@@ -1,7 +1,7 @@
 //! A JSON file with comments, in which every value knows its line and column.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
 use super::error::{ConfigError, ConfigErrors, Position};
-use super::syntax;
+use super::{ownership, syntax};
 
 /// Nobody writes a configuration of this size by hand.
 const LARGEST: usize = 4 << 20;
@@ -20,6 +20,8 @@ const LARGEST: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     path: PathBuf,
+    /// Where relative paths start from.
+    folder: PathBuf,
     value: Value,
     /// Where each value stands, by JSON pointer.
     positions: HashMap<String, Position>,
@@ -27,12 +29,17 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::parse(path, &bytes_of(path)?)
+        Self::parse(path, &Self::bytes_of(path)?.0)
+    }
+
+    /// Reads a file that may say what this program does, so nobody else may be able to write it.
+    pub(crate) fn read_owned(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::parse(path, &owned_bytes(path)?)
     }
 
     /// The text of a file that is about to be changed.
     pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
-        let bytes = bytes_of(path)?;
+        let bytes = owned_bytes(path)?;
         Self::parse(path, &bytes)?;
         String::from_utf8(bytes).map_err(|error| ConfigError::file(path, error.to_string()).into())
     }
@@ -79,6 +86,7 @@ impl Document {
         };
         ConfigErrors::none_of(reader.errors)?;
         Ok(Self {
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             path: path.to_owned(),
             value,
             positions: reader.positions,
@@ -91,6 +99,47 @@ impl Document {
 
     pub(crate) fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// Where relative paths in it start from.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// With paths that start from another folder than that of the path it is shown by.
+    pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
+    /// Takes out everything but the servers of these names.
+    pub(crate) fn keep_servers(&mut self, names: &[String]) {
+        let Value::Object(root) = &mut self.value else {
+            return;
+        };
+        root.retain(|key, value| {
+            if let Value::Object(entries) = value {
+                entries.retain(|name, _| names.contains(name));
+            }
+            super::servers::KEYS.contains(&key.as_str())
+        });
+    }
+
+    /// What a file holds, if it is one and not too large, and whose it is.
+    pub(crate) fn bytes_of(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
+        let unreadable =
+            |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
+        // Asked before it is opened: opening a pipe waits for somebody to write.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(ConfigError::file(path, "is not a file"));
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        let found = file.metadata().map_err(unreadable)?;
+        file.take(LARGEST as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        Ok((bytes, found))
     }
 
     /// An error about the value at a path, or about its nearest ancestor that exists.
@@ -111,19 +160,9 @@ impl Document {
     }
 }
 
-/// What a file holds, if it is one and not too large.
-fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let unreadable =
-        |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
-    // Asked before it is opened: opening a pipe waits for somebody to write.
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(ConfigError::file(path, "is not a file"));
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+fn owned_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    let (bytes, found) = Document::bytes_of(path)?;
+    ownership::check(path, &found)?;
     Ok(bytes)
 }
 

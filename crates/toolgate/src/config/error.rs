@@ -40,6 +40,12 @@ impl ConfigError {
         }
     }
 
+    /// The same, shown by another path to the file.
+    pub(crate) fn about(mut self, file: &Path) -> Self {
+        file.clone_into(&mut self.file);
+        self
+    }
+
     pub(super) fn at(file: &Path, position: Position, text: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),

@@ -8,33 +8,25 @@ use super::Environment;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Place {
     /// By `--config` or `$TOOLGATE_CONFIG`: the person chose it.
-    Named,
-    /// It lies in the working folder, whoever put it there.
     #[default]
+    Named,
+    /// It lies in the working folder, and the person agreed to it.
     Here,
     /// In the user's own config folder.
     User,
 }
 
-/// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here, else the user's; none is fine.
-pub(crate) fn find(
-    option: Option<&Path>,
-    here: &Path,
-    environment: Environment<'_>,
-) -> Option<(PathBuf, Place)> {
-    if let Some(path) = named(option, environment) {
-        return Some((path, Place::Named));
-    }
-    let candidates = [
-        Some((here.join("toolgate.json"), Place::Here)),
-        Some((here.join(".mcp.json"), Place::Here)),
-        user_file(environment).map(|path| (path, Place::User)),
-    ];
-    // Whatever has the name counts: a file that can not be read must be an error, not a policy that silently is not there.
-    candidates
-        .into_iter()
-        .flatten()
-        .find(|(path, _)| path.symlink_metadata().is_ok())
+/// The files of a working folder that could be read there, in the order of precedence. The user's
+/// own file is none of them, even where somebody works in its folder or a link leads to it.
+pub(crate) fn in_folder(here: &Path, environment: Environment<'_>) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let users = user_file(environment).and_then(|path| real(&path));
+    let files = ["toolgate.json", ".mcp.json"].map(|name| here.join(name));
+    // Whatever has the name counts, a broken link too: it is told of.
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let is_users = |path: &PathBuf| users.is_some() && real(path) == users;
+    let files = files.into_iter().filter(is_there);
+    files.filter(|path| !is_users(path)).collect()
 }
 
 /// `--config`, else `$TOOLGATE_CONFIG`.
@@ -80,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_place_that_has_one_wins() {
+    fn a_folder_has_its_files_but_not_the_users_own() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().join("here");
         let user = folder.path().join("config/toolgate");
@@ -88,22 +80,25 @@ mod tests {
         std::fs::create_dir_all(&user).unwrap();
         let config_home = folder.path().join("config").display().to_string();
         let environment = |name: &str| (name == "XDG_CONFIG_HOME").then(|| config_home.clone());
-        let found = || find(None, &here, &environment);
-        assert_eq!(found(), None);
-        for (path, place) in [
-            (user.join("toolgate.json"), Place::User),
-            (here.join(".mcp.json"), Place::Here),
-            (here.join("toolgate.json"), Place::Here),
-        ] {
-            std::fs::write(&path, "{}").unwrap();
-            assert_eq!(found(), Some((path, place)));
-        }
+        let found = || in_folder(&here, &environment);
+        assert!(found().is_empty());
+        std::fs::write(here.join(".mcp.json"), "{}").unwrap();
+        std::fs::write(user.join("toolgate.json"), "{}").unwrap();
+        assert_eq!(found(), [here.join(".mcp.json")]);
+        assert!(in_folder(&user, &environment).is_empty());
+        let link = here.join("toolgate.json");
+        std::os::unix::fs::symlink(user.join("toolgate.json"), &link).unwrap();
+        assert_eq!(found(), [here.join(".mcp.json")]);
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert_eq!(found(), [link, here.join(".mcp.json")]);
+    }
+
+    #[test]
+    fn an_option_goes_before_the_variable() {
         let by_variable = |name: &str| (name == "TOOLGATE_CONFIG").then(|| "/x.json".to_owned());
-        assert_eq!(
-            find(None, &here, &by_variable),
-            Some(("/x.json".into(), Place::Named))
-        );
-        let by_option = find(Some(Path::new("/y.json")), &here, &by_variable);
-        assert_eq!(by_option, Some(("/y.json".into(), Place::Named)));
+        assert_eq!(named(None, &by_variable), Some("/x.json".into()));
+        let by_option = named(Some(Path::new("/y.json")), &by_variable);
+        assert_eq!(by_option, Some("/y.json".into()));
     }
 }

@@ -4,11 +4,11 @@ mod document;
 mod error;
 mod find;
 mod mqtt;
+mod ownership;
 #[cfg(test)]
 mod schema;
 mod sections;
 pub(crate) mod servers;
-mod strange;
 mod syntax;
 mod uses;
 mod variables;
@@ -27,13 +27,16 @@ use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 use toolgate_voice::VoiceSettings;
 
+use crate::folder_file::Waiting;
 use sections::Sections;
 
 pub(crate) use document::Document;
 pub(crate) use error::{ConfigError, ConfigErrors};
-pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
+pub(crate) use find::{Place, cache_folder, in_folder, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
+pub(crate) use ownership::check as check_owner;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
+pub(crate) use variables::references;
 pub(crate) use voice::{is_installed, is_wav, offers, only_serves, quoted};
 
 /// How a variable is looked up.
@@ -45,6 +48,8 @@ pub(crate) struct Config {
     document: Option<Document>,
     /// How the file was found.
     pub(crate) place: Place,
+    /// A file in the working folder that isn't in use, since nobody has agreed to it.
+    pub(crate) waiting: Option<Waiting>,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) retry: RetryPolicy,
@@ -98,10 +103,13 @@ impl Config {
 
     /// Reads and checks a file.
     pub(crate) fn read(path: &Path, environment: Environment<'_>) -> Result<Self, ConfigErrors> {
-        Self::resolve(Document::read(path)?, environment)
+        Self::resolve(Document::read_owned(path)?, environment)
     }
 
-    fn resolve(document: Document, environment: Environment<'_>) -> Result<Self, ConfigErrors> {
+    pub(crate) fn resolve(
+        document: Document,
+        environment: Environment<'_>,
+    ) -> Result<Self, ConfigErrors> {
         let Value::Object(root) = document.value() else {
             let text = "must be a JSON object, such as { \"mcpServers\": {} }";
             return Err(document.error_at::<&str>(&[], text).into());
@@ -138,7 +146,7 @@ impl Config {
         config.server_problems = read.problems;
         errors.extend(read.errors);
         ConfigErrors::none_of(errors)?;
-        let folder = document.path().parent().unwrap_or(Path::new(""));
+        let folder = document.folder();
         let paths = config.documents.folders.iter_mut();
         let paths = paths.chain(&mut config.model.intents);
         for path in paths.chain(&mut config.journal.file) {

@@ -39,11 +39,11 @@ pub(super) struct Read {
 
 /// Reads the entries of both keys.
 pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
-    let file = std::path::absolute(document.path());
-    let file = file.unwrap_or_else(|_| document.path().to_owned());
+    let inside = document.folder().join("file");
+    let inside = std::path::absolute(&inside).unwrap_or(inside);
     let home = environment("HOME");
     let places = Places {
-        folder: file.parent().unwrap_or(Path::new("/")),
+        folder: inside.parent().unwrap_or(Path::new("/")),
         home: home.as_deref().map(Path::new),
     };
     let mut read = Read::default();

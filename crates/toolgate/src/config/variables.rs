@@ -1,5 +1,7 @@
 //! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env://VAR}` in the strings of a section.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 /// A variable that has no value and no default.
@@ -37,6 +39,25 @@ pub(crate) fn find(value: &Value, text: &str) -> Option<Vec<String>> {
             .iter()
             .find_map(|(name, value)| inside(name.clone(), value)),
         _ => None,
+    }
+}
+
+/// Collects what stands in `${…}` in the strings of a value: names of variables, and whatever else
+/// is written that way.
+pub(crate) fn references(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(array) => array.iter().for_each(|value| references(value, names)),
+        Value::Object(object) => object.values().for_each(|value| references(value, names)),
+        Value::String(text) => {
+            for part in text.split("${").skip(1) {
+                let Some((inner, _)) = part.split_once('}') else {
+                    continue;
+                };
+                let name = Reference::parse(inner).map_or(inner, |reference| reference.name);
+                names.insert(name.to_owned());
+            }
+        }
+        _ => {}
     }
 }
 

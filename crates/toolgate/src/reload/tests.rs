@@ -41,7 +41,7 @@ impl Running {
         let tools = wiring::tools(&config);
         let manager = Arc::clone(&tools.manager);
         let servers = Servers::new(manager, ServersOptions::default());
-        servers.apply(servers::admit_unasked(&config).settings);
+        servers.apply(servers::settings(&config.servers));
         let executor = wiring::probe(&config, &tools);
         let reload = Reload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
         Self {

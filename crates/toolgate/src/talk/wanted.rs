@@ -8,7 +8,7 @@ use toolgate_models::{ModelSettings, Provider, Saved};
 
 use super::SAVED;
 use crate::cli::ChoiceOptions;
-use crate::config::{Config, Place};
+use crate::config::Config;
 
 /// What the configuration and the command line want; the command line goes first.
 pub(crate) fn wanted(
@@ -38,7 +38,6 @@ pub(crate) fn wanted(
     if let Some(name) = name {
         name.clone_into(&mut wanted.name);
     }
-    refuse_strange(config, &wanted)?;
     Ok((wanted, said_by))
 }
 
@@ -95,32 +94,6 @@ fn word(text: &str) -> String {
 fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
     let configured = &config.model;
     options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
-}
-
-/// A file in the working folder may have come from anybody: it must not send a person's words and keys elsewhere, nor choose
-/// which of their variables a provider is given as its key.
-pub(super) fn refuse_strange(config: &Config, wanted: &ModelSettings) -> anyhow::Result<()> {
-    let Some(file) = config.file().filter(|_| config.place == Place::Here) else {
-        return Ok(());
-    };
-    let is_elsewhere = !wanted.url.is_empty() && !toolgate_models::is_this_machine(&wanted.url);
-    let (key, what) = if is_elsewhere {
-        ("url", "send your words and your key elsewhere")
-    } else if !wanted.key.is_empty() {
-        ("key", "say what is sent as your key")
-    } else if !wanted.secrets().is_empty() {
-        ("url", "say what is sent as your login")
-    } else {
-        return Ok(());
-    };
-    let file = escape(&file.to_string_lossy());
-    let text = format!(
-        "a file that lies in the working folder must not {what}; if it is yours, say so with --config {file}"
-    );
-    match config.error_about("model", key, &text) {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
 }
 
 /// The configured settings as far as they mean this provider: another one's name, address and key are not for it.

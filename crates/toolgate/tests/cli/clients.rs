@@ -32,7 +32,9 @@ impl House {
         let url = format!("http://{}/", silent.local_addr().unwrap());
         let folder = tempfile::tempdir().unwrap();
         let config = json!({ "search": { "url": url } });
-        std::fs::write(folder.path().join("toolgate.json"), config.to_string()).unwrap();
+        let own = folder.path().join(".config/toolgate");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("toolgate.json"), config.to_string()).unwrap();
         Self {
             folder,
             _silent: silent,
@@ -47,6 +49,8 @@ impl House {
             .arg("mcp")
             .args(after)
             .current_dir(self.folder.path())
+            // The SDKs hand this variable on, and not ours.
+            .env("HOME", self.folder.path())
             .output()
             .unwrap();
         Done::from(output).json()

@@ -63,12 +63,21 @@ fn the_file_is_found_in_its_order() {
     };
     let run = || {
         Run::new(["list"])
-            .config(&named("here"))
+            .file("toolgate.json", named("here"))
             .file(".mcp.json", named("shared"))
             .file(".config/toolgate/toolgate.json", named("user"))
             .file("x.json", named("x"))
     };
-    assert!(run().done().stdout.contains("here\t"));
+    assert!(
+        run().done().stdout.contains("user\t"),
+        "nobody agreed to the others"
+    );
+    let (child, folder) = run().args(&["--quiet"]).start();
+    child.wait_with_output().unwrap();
+    let agreed = Run::new(["trust", "--yes"]).within(folder.path()).done();
+    assert_eq!(agreed.code, Some(0), "{agreed:?}");
+    let done = Run::new(["list"]).within(folder.path()).done();
+    assert!(done.stdout.contains("here\t"), "{done:?}");
     assert!(
         run()
             .env("TOOLGATE_CONFIG", "x.json")
@@ -193,14 +202,21 @@ fn i3_a_configuration_that_can_not_be_read_is_never_skipped() {
         |path: &std::path::Path| symlink("nowhere", path),
         |path: &std::path::Path| std::fs::create_dir(path),
     ] {
-        let run = Run::new(["list"]);
-        make(&run.path("toolgate.json")).unwrap();
-        let done = run.done();
-        assert!(
-            done.stderr.starts_with("error: toolgate.json: "),
-            "{done:?}"
-        );
-        assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+        for (file, is_named) in [
+            ("toolgate.json", true),
+            (".config/toolgate/toolgate.json", false),
+        ] {
+            let run = Run::new(["list"]);
+            std::fs::create_dir_all(run.path(file).parent().unwrap()).unwrap();
+            make(&run.path(file)).unwrap();
+            let done = match is_named {
+                true => run.env("TOOLGATE_CONFIG", file).done(),
+                false => run.done(),
+            };
+            let expected = format!("error: {file}: ");
+            assert!(done.stderr.starts_with(&expected), "{done:?}");
+            assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
+        }
     }
 }
 

@@ -205,6 +205,7 @@ fn force_replaces_and_a_named_file_is_the_one_that_is_written() {
 fn a_file_of_other_programs_is_never_written() {
     let shared = "{ \"mcpServers\": {} }";
     let folder = home(&[(".mcp.json", shared)]);
+    assert_eq!(run(&folder, &["trust", "--yes"]).code, Some(0));
     let done = run(&folder, &["add", "--no-start", "x", "--", "sh"]);
     assert!(
         done.stderr

@@ -31,4 +31,5 @@ mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod terminal; // the program on the screen of a terminal
 mod trust; // servers of a file in the working folder
 mod turns; // of `ask`: which tools, how they end, what is kept of them
+mod untrusted; // what a file in the working folder can do before anybody agrees to it: nothing
 mod voice; // `voice`: files, stdin, text, what it refuses, how it ends; `doctor` on its engines

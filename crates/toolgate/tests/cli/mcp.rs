@@ -202,7 +202,7 @@ fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["mcp", "-q"])
+        .args(["mcp", "-q", "--config", "toolgate.json"])
         .current_dir(folder.path())
         .env("HOME", folder.path())
         .stdin(Stdio::piped())

@@ -114,50 +114,9 @@ fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
 }
 
 #[test]
-fn a_file_in_the_working_folder_sends_nothing_elsewhere() {
+fn a_model_that_cannot_be_reached_is_told_with_what_to_do() {
     let config = r#"{ "model": { "provider": "anthropic", "url": "http://models.invalid/" } }"#;
-    for arguments in [&["ask", "x"][..], &["chat"], &["doctor"]] {
-        let done = Run::new([])
-            .args(arguments)
-            .config(config)
-            .env("ANTHROPIC_API_KEY", KEY)
-            .done();
-        let told = format!("{}{}", done.stdout, done.stderr);
-        assert!(
-            told.contains("model.url: a file that lies in the working folder must not send"),
-            "{done:?}"
-        );
-        assert!(told.contains("--config toolgate.json"), "{done:?}");
-    }
-    // Nor does it once the model is changed, nor say which secret is the key.
-    let llm = Llm::new([]);
-    let key = r#"{ "model": { "provider": "openai", "key": "${ANTHROPIC_API_KEY}" } }"#;
-    let login = r#"{ "model": { "provider": "openai", "url": "http://${ANTHROPIC_API_KEY}@127.0.0.1:1" } }"#;
-    let elsewhere = r#"{ "model": { "provider": "openai", "url": "http://models.invalid/" } }"#;
-    for (config, expected) in [
-        (key, "model.key: a file that lies in the working folder"),
-        (login, "model.url: a file that lies in the working folder"),
-        (
-            elsewhere,
-            "model.url: a file that lies in the working folder",
-        ),
-    ] {
-        let run = Run::new(["chat", "-p", "intents"])
-            .config(config)
-            .env("ANTHROPIC_API_KEY", KEY)
-            .stdin("/model openai\nhello\n");
-        let done = llm.known_to(run, "openai").done();
-        assert!(done.stderr.contains(expected), "{done:?}");
-        assert!(!format!("{done:?}").contains(KEY), "{done:?}");
-        let run = Run::new(["ask", "x"])
-            .config(config)
-            .env("ANTHROPIC_API_KEY", KEY);
-        let done = llm.known_to(run, "openai").done();
-        assert!(done.stderr.contains(expected), "{done:?}");
-        assert_eq!(done.code, Some(2), "{done:?}");
-    }
-    assert!(llm.requests().is_empty());
-    let done = Run::new(["--config", "toolgate.json", "ask", "x"])
+    let done = Run::new(["ask", "x"])
         .config(config)
         .env("ANTHROPIC_API_KEY", KEY)
         .done();

@@ -98,9 +98,11 @@ fn a_server_that_is_agreed_to_in_another_window_starts() {
         .env(fakemcp::MARK, "agreed");
     let mut chat = Chat::start(run);
     assert!(!chat.offers("arguments"), "nobody has agreed to it");
-    let agreed = Run::new(["trust"]).within(chat.folder.path()).done();
+    let agreed = Run::new(["trust", "--yes"])
+        .within(chat.folder.path())
+        .done();
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
-    chat.logged("server 'house' is trusted now, and starts");
+    chat.logged("toolgate.json is agreed to now");
     while !chat.offers("arguments") {}
     chat.end();
     assert!(fakemcp::processes("agreed").is_empty());

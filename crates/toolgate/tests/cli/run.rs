@@ -57,9 +57,10 @@ impl Run {
         self
     }
 
-    /// The configuration file that is found by itself.
+    /// The person's own configuration. One that only lies in the folder isn't used: see `untrusted`.
     pub(crate) fn config(self, text: &str) -> Self {
-        self.file("toolgate.json", text)
+        let named = self.file("toolgate.json", text);
+        named.env("TOOLGATE_CONFIG", "toolgate.json")
     }
 
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {

@@ -142,32 +142,7 @@ fn an_unset_token_is_an_error_for_serve_alone() {
 }
 
 #[test]
-fn a_file_in_the_working_folder_makes_the_gateway_narrower_never_wider() {
-    for (section, key, value) in [
-        ("serve", "bind", json!("0.0.0.0:0")),
-        ("serve", "hosts", json!(["evil.example"])),
-        ("serve", "origins", json!(["https://evil.example"])),
-        ("serve", "addServers", json!(true)),
-        ("telemetry", "otlp", json!("http://evil.example:4318")),
-    ] {
-        let config = json!({ section: { key: value } }).to_string();
-        let done = Run::new(["serve"]).config(&config).done();
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(
-            done.stderr.contains(&format!(
-                "toolgate.json:1:{}: {section}.{key}: ",
-                section.len() + 6
-            )),
-            "{done:?}"
-        );
-        assert!(done.stderr.contains("--config toolgate.json"), "{done:?}");
-    }
-    // Whoever put the file there knows its token: it opens nothing.
-    let token = json!({ "serve": { "token": "0123456789abcdef0123456789abcdef" } }).to_string();
-    let done = Run::new(["serve", "--bind", "0.0.0.0:0"])
-        .config(&token)
-        .done();
-    assert_eq!(done.code, Some(2), "{done:?}");
+fn a_named_file_may_open_the_gateway() {
     let named = json!({ "serve": { "hosts": ["tools.example"], "addServers": true } });
     let run = Run::new(["--config", "t.json", "serve"]).file("t.json", named.to_string());
     assert_eq!(Gateway::start(run).get("/healthz").0, 200);

@@ -422,23 +422,20 @@ fn servers_of_a_file_in_the_folder_wait_for_an_agreement() {
     )
     .unwrap();
     let run = |arguments: &[&str]| Run::new([]).args(arguments).within(folder.path()).done();
+    let note = "toolgate.json in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees";
     let before = run(&["list"]);
     assert!(!before.stdout.contains("mcp:house"), "{before:?}");
-    assert!(
-        before.stderr.contains("server 'house' is not trusted"),
-        "{before:?}"
-    );
-    assert!(
-        run(&["doctor"])
-            .stdout
-            .contains("warning  house          not trusted")
-    );
+    assert_eq!(before.stderr, format!("{note}\n"));
+    let doctor = run(&["doctor"]);
+    let row = format!("warning  configuration  {note}\n");
+    assert!(doctor.stdout.contains(&row), "{doctor:?}");
+    assert!(!doctor.stdout.contains("house"), "{doctor:?}");
     let call = run(&["call", "house__echo", "text=x"]);
     assert!(
-        call.stderr.contains("'toolgate trust'") && call.code == Some(1),
+        call.stderr.contains(note) && call.code == Some(1),
         "{call:?}"
     );
-    assert_eq!(run(&["trust"]).code, Some(0));
+    assert_eq!(run(&["trust", "--yes"]).code, Some(0));
     assert!(run(&["list"]).stdout.contains("mcp:house"));
 }
 

@@ -73,7 +73,7 @@ impl Terminal {
     fn command(&self, variable: &str, command: &str) -> String {
         let home = self.home().display();
         format!(
-            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 {variable} {} {command}; echo left with $?; cat",
+            "trap : INT; cd {home} && env -i HOME={home} PATH=/usr/bin:/bin TERM=$TERM LANG=C.UTF-8 TOOLGATE_CONFIG=toolgate.json {variable} {} {command}; echo left with $?; cat",
             env!("CARGO_BIN_EXE_toolgate"),
         )
     }

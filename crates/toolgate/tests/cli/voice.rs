@@ -91,24 +91,6 @@ fn wrong_usage_is_told_before_anything_starts() {
 }
 
 #[test]
-fn a_file_in_the_working_folder_sends_no_voice_elsewhere() {
-    for config in [
-        r#"{ "voice": { "asr": "tcp://voice.invalid:1" } }"#,
-        r#"{ "voice": { "tts": "touch evil" } }"#,
-        r#"{ "mqtt": { "url": "mqtt://voice.invalid" } }"#,
-    ] {
-        let run = Run::new(["voice", "--mic", "-"]).config(config);
-        let evil = run.path("evil");
-        let done = run.done();
-        let expected = "a file that lies in the working folder must not say";
-        assert!(done.stderr.contains(expected), "{done:?}");
-        assert!(done.stderr.contains("--config toolgate.json"), "{done:?}");
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(!evil.exists());
-    }
-}
-
-#[test]
 fn files_are_answered_on_stdout_and_what_happened_is_in_the_log() {
     let engines = Engines::new([SUM, "What is 2 plus 2?"]);
     let done = engines.intents(&["--wav", SPOKEN, SPOKEN]).done();

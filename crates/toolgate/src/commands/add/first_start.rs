@@ -9,7 +9,7 @@ use toolgate_core::escape;
 use toolgate_mcp::{ServerSettings, ServerState, Servers, ServersOptions, what_to_check};
 
 use super::super::{runtime, server};
-use crate::config::Config;
+use crate::config::{Config, Document};
 use crate::exit::{self, Exit};
 use crate::spinner::{Spinner, TURN, clear_line};
 use crate::wiring::{self, Tools};
@@ -31,7 +31,10 @@ pub(super) enum FirstStart {
 
 /// Starts the server of this name in this file once, and ends it again.
 pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
-    let config = Config::read(file, &wiring::environment)?;
+    // Nothing else of the file matters here, and somebody else may have written it.
+    let mut document = Document::read_owned(file)?;
+    document.keep_servers(&[name.to_owned()]);
+    let config = Config::resolve(document, &wiring::environment)?;
     let server = config
         .servers
         .iter()

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     Decision, ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, nearest,
 };
-use toolgate_mcp::ServerHealth;
+use toolgate_mcp::{ServerHealth, ServerSettings};
 use tracing::warn;
 
 use super::replay::Again;
@@ -22,14 +22,14 @@ use crate::cli::{CallOptions, Global};
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::journal::Record;
-use crate::servers::{self, Admitted, Fleet, Start};
+use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
 use crate::{patterns, say};
 use arguments::Given;
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration_or_ask(global)?;
     let given = Given::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
         return at::run(options, &given);
@@ -76,7 +76,7 @@ impl Request<'_> {
             true => Record::default(),
             false => Record::open(config, &tools, command),
         };
-        let admitted = admitted(config, &tools, self.tool);
+        let servers = needed_servers(config, &tools, self.tool);
         let job = Job {
             executor: wiring::executor(config, &tools, approver, &record),
             spinner,
@@ -85,7 +85,7 @@ impl Request<'_> {
         };
         let runtime = runtime().context("cannot start")?;
         let exit = runtime.block_on(async {
-            let fleet = admitted.map(|them| {
+            let fleet = servers.map(|them| {
                 let spinner = Some(&job.spinner);
                 Fleet::start(config, &tools, them, Start::WhenNeeded, spinner)
             });
@@ -103,12 +103,12 @@ impl Request<'_> {
 }
 
 /// The servers to start; none for most local tools.
-fn admitted(config: &Config, tools: &Tools, tool: &str) -> Option<Admitted> {
+fn needed_servers(config: &Config, tools: &Tools, tool: &str) -> Option<Vec<ServerSettings>> {
     let needed = servers::needed(config, &tools.manager, tool);
     if tools.manager.find(tool).is_none() || !needed.is_empty() {
         wiring::warn_about_servers(config);
     }
-    (!needed.is_empty()).then(|| servers::admit(config, &needed))
+    (!needed.is_empty()).then(|| servers::settings(needed))
 }
 
 /// A request, and what it needs.

@@ -6,6 +6,7 @@ use toolgate_core::{escape, is_redacted};
 use toolgate_server::mock_entry;
 
 use crate::cli::Global;
+use crate::commands::add::word_about_trust;
 use crate::commands::rendered;
 use crate::config::{Config, quoted};
 use crate::edit::ServerFile;
@@ -30,6 +31,7 @@ pub(super) fn save(
         let file = ServerFile::open(global, &wiring::environment)?;
         file.add_tool(&definition)?;
         file.save()?;
+        word_about_trust(&file);
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
         say::note(&format!(
             "'{name}' is in {file} now; what was recorded is answered by: toolgate call {}",

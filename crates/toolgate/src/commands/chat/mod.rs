@@ -16,6 +16,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use toolgate_mcp::ServerSettings;
 use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
 
 use super::runtime;
@@ -25,7 +26,7 @@ use crate::exit::{self, Exit};
 use crate::gateway::Beside;
 use crate::reload::{self, Reload};
 use crate::say;
-use crate::servers::{Admitted, Fleet, Start};
+use crate::servers::{Fleet, Start};
 use crate::talk::{self, Occasion, Setting};
 use crate::terminal::{self, Echo, Terminal};
 use input::{Input, Line};
@@ -36,7 +37,7 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
     let occasion = Occasion::new("toolgate chat").resuming(resume);
     let setting = Setting::new(global, &options.model, occasion)?;
     // One that has no servers now may be given some.
-    let admitted = setting.admitted().unwrap_or_default();
+    let servers = setting.needed_servers().unwrap_or_default();
     let runtime = runtime().context("cannot start")?;
     let company = Company {
         source: Source::stdin(),
@@ -45,7 +46,7 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
         gateway: None,
         follows: true,
     };
-    let exit = runtime.block_on(converse(&setting, admitted, company));
+    let exit = runtime.block_on(converse(&setting, servers, company));
     runtime.shutdown_background();
     exit
 }
@@ -73,14 +74,14 @@ pub(crate) trait Onlooker {
 /// Starts the servers, finds a model, and talks until the end.
 pub(crate) async fn converse(
     setting: &Setting,
-    admitted: Admitted,
+    servers: Vec<ServerSettings>,
     mut company: Company<'_>,
 ) -> anyhow::Result<Exit> {
     // A chat that is ended at its prompt must not leave it in the editor's hands.
     let _terminal = Terminal::remember();
     // What is typed ahead would stand in the answer; the next prompt shows it.
     let _unseen = Echo::hidden();
-    let (fleet, choice) = setting.start(Some(admitted), Start::AtOnce).await;
+    let (fleet, choice) = setting.start(Some(servers), Start::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| company.follows);
     let reload = followed.and_then(|fleet| reload(setting, fleet));
     let gateway = company.gateway.take();

@@ -19,7 +19,6 @@ use crate::cli::{DemoOptions, Global};
 use crate::exit::Exit;
 use crate::gateway::{Beside, Watch};
 use crate::say;
-use crate::servers::Admitted;
 use crate::talk::{self, Occasion, Setting};
 use crate::wrap;
 use house::{Demonstration, SimulatedSpeakers};
@@ -56,10 +55,7 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
     let exit = runtime.block_on(async {
         // Where nobody waits, nothing happens by itself: the same script has the same answers.
         let demonstration = Demonstration::start(script.is_none()).await?;
-        let admitted = Admitted {
-            settings: vec![demonstration.server()?],
-            untrusted: Vec::new(),
-        };
+        let servers = vec![demonstration.server()?];
         let view = View::new(demonstration.house.clone());
         // A script has no reader who could look at a page.
         let gateway = match script.is_none() {
@@ -84,7 +80,7 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
             // Its house is not in the configuration.
             follows: false,
         };
-        let exit = chat::converse(&setting, admitted, company).await;
+        let exit = chat::converse(&setting, servers, company).await;
         demonstration.stop().await;
         exit
     });

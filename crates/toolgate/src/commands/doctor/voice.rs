@@ -35,9 +35,6 @@ impl Report {
         if config.unset_for_voice().is_some() {
             return;
         }
-        if let Some(error) = config.misleads_voice(&config.voice) {
-            return self.add("voice", &Finding::Bad(error.to_string()));
-        }
         let is_wanted = config.section("voice").is_object();
         let asr = of_asr(&config.voice).await;
         if asr.found.is_err() && !is_wanted {

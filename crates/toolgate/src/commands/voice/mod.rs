@@ -16,13 +16,14 @@ use anyhow::Context;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
+use toolgate_mcp::ServerSettings;
 use toolgate_voice::{FindModel, GatewayError, Input, Loudness, Mode, Parts, Reach, Summary};
 use tracing::info;
 
 use crate::cli::{Global, VoiceOptions};
 use crate::exit::Exit;
 use crate::reload::{self, Reload};
-use crate::servers::{Admitted, Fleet, Start, StartingServers};
+use crate::servers::{Fleet, Start, StartingServers};
 use crate::signals::Signals;
 use crate::talk::{Occasion, Setting};
 use crate::terminal::{self, Echo};
@@ -48,10 +49,10 @@ pub(crate) fn run(global: &Global, options: &VoiceOptions) -> anyhow::Result<Exi
             false => info!("{remark}"),
         }
     }
-    let admitted = setting.admitted();
+    let servers = setting.needed_servers().unwrap_or_default();
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let loudness = voice.loudness.clone();
-    let exit = runtime.block_on(converse(&setting, options, wanted, admitted, loudness));
+    let exit = runtime.block_on(converse(&setting, options, wanted, servers, loudness));
     // A thread that waits for a key must not hold up the end.
     runtime.shutdown_background();
     exit
@@ -61,7 +62,7 @@ async fn converse(
     setting: &Arc<Setting>,
     options: &VoiceOptions,
     wanted: Wanted,
-    admitted: Option<Admitted>,
+    servers: Vec<ServerSettings>,
     loudness: Loudness,
 ) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen to signals")?;
@@ -75,14 +76,7 @@ async fn converse(
     let painter = view.paint();
     let (config, tools) = (&setting.config, &setting.tools);
     let spinner = Some(&setting.spinner);
-    let admitted = admitted.unwrap_or_default();
-    let fleet = Arc::new(Fleet::start(
-        config,
-        tools,
-        admitted,
-        Start::AtOnce,
-        spinner,
-    ));
+    let fleet = Arc::new(Fleet::start(config, tools, servers, Start::AtOnce, spinner));
     fleet.servers.watch_health(wiring::probe(config, tools));
     let starting = StartingServers(fleet.servers.clone());
     setting.toolbox.wait_for(Arc::new(starting));
@@ -175,9 +169,8 @@ fn reach(fleet: Arc<Fleet>) -> watch::Receiver<Reach> {
     tokio::spawn(async move {
         let mut changed = fleet.servers.changed();
         fleet.servers.checked().await;
-        match say::is_followed() {
-            true => fleet.tell_missing(),
-            false => fleet.warn_of_untrusted(),
+        if say::is_followed() {
+            fleet.tell_missing();
         }
         loop {
             changed.mark_unchanged();

@@ -33,9 +33,6 @@ impl Wanted {
             bail!(unset.clone());
         }
         let settings = merged(&config.voice, options);
-        if let Some(error) = config.misleads_voice(&settings) {
-            bail!(error);
-        }
         check_addresses(config, &settings)?;
         check_lengths(config, &settings)?;
         if let (Ok(tts), Ok(offered)) = (settings.tts.parse(), settings.serve_tts.parse())
