@@ -13,6 +13,7 @@ mod file;
 mod gateway;
 mod journal;
 mod logging;
+mod operator_key;
 mod pairs;
 mod patterns;
 mod prompt;
