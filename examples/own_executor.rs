@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, CallRecord, FunctionTool, Limits, Observer, Pattern,
-    Policy, ToolCall, ToolError, ToolExecutor, ToolManager,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, CallRecord, FunctionTool,
+    Limits, Observer, Pattern, Policy, ToolCall, ToolError, ToolExecutor, ToolManager,
 };
 
 /// Counts calls by how they ended.
@@ -40,10 +40,11 @@ struct ByDay;
 impl Approver for ByDay {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
+            let by = ApprovalBy::new(ApprovalMeans::Program).named("the clock");
             if request.arguments["hour"].as_u64() < Some(22) {
-                Approval::Granted
+                Approval::Granted(by)
             } else {
-                Approval::Refused
+                Approval::Refused(by)
             }
         })
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Violation;
+use crate::{LONGEST_APPROVABLE, Violation};
 
 /// Why a call did not succeed. Its `Display` is the sentence a person reads in the envelope's `error`.
 ///
@@ -47,6 +47,8 @@ pub enum ToolError {
         tool: String,
         /// The rest of the sentence.
         reason: String,
+        /// How a person gives the approval, where the approver knows it better than we do.
+        hint: Option<String>,
     },
     /// What the tool needs can not be reached: a network, a device, a program.
     #[error("The {tool} service is currently unavailable: {reason}")]
@@ -249,6 +251,27 @@ impl ToolError {
         }
     }
 
+    /// The policy asks for an approval that nobody gave. `reason` continues the sentence.
+    pub fn denied(tool: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Denied {
+            tool: tool.into(),
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+
+    /// Arguments that nobody could read before agreeing to them.
+    pub(crate) fn too_long_to_approve(tool: &str, bytes: u64) -> Self {
+        Self::Denied {
+            tool: tool.to_owned(),
+            reason: format!(
+                "needs approval, and its arguments take {bytes} bytes: a person is shown at most {LONGEST_APPROVABLE}, and \
+                 nobody can agree to what they can't read"
+            ),
+            hint: Some("Send less at once, in several calls".to_owned()),
+        }
+    }
+
     /// Arguments of more than so many values.
     pub fn too_many_values(tool: impl Into<String>, limit: usize) -> Self {
         Self::TooLarge {
@@ -375,6 +398,9 @@ impl ToolError {
                 };
                 Some(misspelt.iter().map(meant).collect::<Vec<_>>().join(" "))
             }
+            Self::Denied {
+                hint: Some(hint), ..
+            } => Some(hint.clone()),
             Self::Denied { reason, .. } if reason.starts_with(NEEDS_APPROVAL) => Some(
                 "'policy.ask' lets a person decide: on the dashboard of 'toolgate serve', or at the terminal of \
                  'toolgate call' or 'toolgate chat', where --yes agrees beforehand"

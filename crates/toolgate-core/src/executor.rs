@@ -17,9 +17,9 @@ use crate::error::NEEDS_APPROVAL;
 use crate::flight::{Flight, Step};
 use crate::slots::Slot;
 use crate::{
-    Approval, ApprovalRequest, Approver, CallContext, Decision, Limits, Observer, Policy, Rules,
-    Scope, Tool, ToolCall, ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput,
-    ValidArguments,
+    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, LONGEST_APPROVABLE,
+    Limits, Observer, Policy, Rules, Scope, Tool, ToolCall, ToolDefinition, ToolError, ToolManager,
+    ToolOutcome, ToolOutput, ValidArguments,
 };
 
 pub use builder::ToolExecutorBuilder;
@@ -164,13 +164,14 @@ impl ToolExecutor {
         if rules.policy.decide(tool) != Decision::Ask {
             return Ok(());
         }
-        let denied = |reason: &str| ToolError::Denied {
-            tool: call.name.clone(),
-            reason: reason.to_owned(),
-        };
         let Some(approver) = &self.shared.approver else {
-            return Err(denied(NEEDS_APPROVAL));
+            return Err(ToolError::denied(&call.name, NEEDS_APPROVAL));
         };
+        // The same for every approver: what one of them can't show whole, another must not be asked.
+        let bytes = Size::of(arguments.as_value(), rules.limits.max_depth)?.bytes;
+        if bytes > LONGEST_APPROVABLE as u64 {
+            return Err(ToolError::too_long_to_approve(&call.name, bytes));
+        }
         let request = ApprovalRequest {
             id: call.id,
             origin: call.origin,
@@ -187,9 +188,21 @@ impl ToolExecutor {
             () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
         flight.enter(Step::Invoke);
+        let denied = |reason: &str| ToolError::Denied {
+            tool: call.name.clone(),
+            reason: reason.to_owned(),
+            hint: approver.hint(),
+        };
         match answer {
-            Ok(Ok(Approval::Granted)) => Ok(()),
-            Ok(Ok(Approval::Refused)) => Err(denied("was refused by the person who was asked")),
+            Ok(Ok(Approval::Granted(by))) => {
+                flight.decided(ApprovalRecord::new(true, by));
+                Ok(())
+            }
+            Ok(Ok(Approval::Refused(by))) => {
+                flight.decided(ApprovalRecord::new(false, by));
+                let reason = "was refused by the person who was asked";
+                Err(ToolError::denied(&call.name, reason))
+            }
             Ok(Ok(Approval::Nobody)) | Err(_) => Err(denied(NEEDS_APPROVAL)),
             Ok(Err(_)) => Err(denied("needs approval, and nobody answered in time")),
         }

@@ -16,8 +16,8 @@ use tracing::warn;
 use crate::call::Given;
 use crate::executor::panic_text;
 use crate::{
-    CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Rules, Timings, Tool, ToolCall,
-    ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
+    ApprovalRecord, CallContext, CallId, CallRecord, CallStarted, Observer, Origin, Rules, Timings,
+    Tool, ToolCall, ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
 };
 
 /// Where the time of a call goes.
@@ -46,6 +46,7 @@ pub(crate) struct Flight<'a> {
     asked: Arc<Value>,
     tool: Option<Arc<dyn Tool>>,
     executed: Option<Arc<Value>>,
+    approval: Option<ApprovalRecord>,
     renamed: Vec<(String, String)>,
     dropped: Vec<String>,
     timings: Timings,
@@ -75,6 +76,7 @@ impl<'a> Flight<'a> {
             asked: Arc::clone(asked),
             tool: None,
             executed: None,
+            approval: None,
             renamed: Vec::new(),
             dropped: Vec::new(),
             timings: Timings::default(),
@@ -94,6 +96,11 @@ impl<'a> Flight<'a> {
         self.renamed = renamed;
         self.dropped = arguments.dropped().to_vec();
         self.enter(Step::Invoke);
+    }
+
+    /// Somebody was asked, and answered.
+    pub(crate) fn decided(&mut self, approval: ApprovalRecord) {
+        self.approval = Some(approval);
     }
 
     /// Ends a step, and begins another one.
@@ -135,6 +142,7 @@ impl<'a> Flight<'a> {
             trace: self.trace.clone(),
             asked: Arc::clone(&self.asked),
             executed: Arc::clone(executed),
+            approval: self.approval.clone(),
             started_at: self.started_at,
         };
         let observers = self.executor.observers();
@@ -171,6 +179,7 @@ impl<'a> Flight<'a> {
             tool: self.tool.take(),
             asked: Arc::clone(&self.asked),
             executed: self.executed.take(),
+            approval: self.approval.take(),
             renamed: std::mem::take(&mut self.renamed),
             dropped: std::mem::take(&mut self.dropped),
             sent: self.context.as_ref().and_then(CallContext::sent).cloned(),

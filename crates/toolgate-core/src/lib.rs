@@ -57,6 +57,7 @@ pub mod kept;
 mod letters;
 mod limits;
 mod log;
+mod lookalike;
 mod manager;
 mod names;
 mod nearest;
@@ -82,7 +83,10 @@ mod visible;
 pub mod wire_names;
 
 pub use annotations::Annotations;
-pub use approval::{Approval, ApprovalRequest, Approver};
+pub use approval::{
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRecord, ApprovalRequest, Approver,
+    LONGEST_APPROVABLE,
+};
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
 pub use context::{CallContext, Progress, Sent};
@@ -97,6 +101,7 @@ pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_w
 pub use letters::fold;
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;
+pub use lookalike::reveal;
 pub use manager::ToolManager;
 pub use names::{Normalize, ParameterNames};
 pub use nearest::nearest;

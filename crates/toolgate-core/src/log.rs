@@ -74,16 +74,17 @@ impl LogObserver {
         let slow = slow.then_some(true);
         let arguments = redactor.json(&record.asked, PREVIEW);
         let changes = self.changes(record).map(display);
+        let approval = self.approval(record).map(display);
         match &record.outcome.result {
             Ok(output) => {
                 let outcome = "success";
                 let result = redactor.json(&output.as_result(), RESULT);
                 match level {
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "slow tool call");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, approval, %result, "slow tool call");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, %result, "tool call");
+                        info!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, approval, %result, "tool call");
                     }
                 };
             }
@@ -95,20 +96,32 @@ impl LogObserver {
                     .map(|details| display(redactor.line(details, 8 * PREVIEW)));
                 match level {
                     Level::ERROR => {
-                        error!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, details, "tool call failed");
+                        error!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, approval, %error, details, "tool call failed");
                     }
                     Level::WARN if outcome != ErrorKind::Cancelled => {
-                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call refused");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, approval, %error, "tool call refused");
                     }
                     Level::WARN => {
-                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "slow tool call cancelled");
+                        warn!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, approval, %error, "slow tool call cancelled");
                     }
                     _ => {
-                        info!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, %error, "tool call cancelled");
+                        info!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, approval, %error, "tool call cancelled");
                     }
                 }
             }
         }
+    }
+
+    /// Who let it run or refused it: `granted by kitchen (token)`.
+    fn approval(&self, record: &CallRecord) -> Option<String> {
+        let approval = record.approval.as_ref()?;
+        let did = if approval.granted {
+            "granted"
+        } else {
+            "refused"
+        };
+        let by = kept::name(&self.redactor, &approval.by.to_string());
+        Some(format!("{did} by {by}"))
     }
 
     /// What was renamed and what was left out: `{device_name: …} → {deviceName: …}, -unit`.

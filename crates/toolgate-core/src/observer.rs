@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{CallId, Origin, Sent, Tool, ToolDefinition, ToolError, ToolOutcome, Trace};
+use crate::{
+    ApprovalRecord, CallId, Origin, Sent, Tool, ToolDefinition, ToolError, ToolOutcome, Trace,
+};
 
 /// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome,
 /// unless it is a [`witness`](Self::witness).
@@ -72,6 +74,8 @@ pub struct CallStarted {
     pub asked: Arc<Value>,
     /// The arguments the tool gets.
     pub executed: Arc<Value>,
+    /// Who agreed to it, if somebody was asked.
+    pub approval: Option<ApprovalRecord>,
     /// Wall clock at the start.
     pub started_at: SystemTime,
 }
@@ -102,6 +106,8 @@ pub struct CallRecord {
     pub asked: Arc<Value>,
     /// The arguments after renaming and validation, if it came to that.
     pub executed: Option<Arc<Value>>,
+    /// Who agreed to it or refused it, if somebody was asked and answered.
+    pub approval: Option<ApprovalRecord>,
     /// Parameters that were renamed.
     pub renamed: Vec<(String, String)>,
     /// Parameters that counted as not given.

@@ -11,10 +11,10 @@ use crate::row::{EndRow, Executed, Row, StartRow};
 use crate::{time, turns};
 
 const INSERT: &str = "
-    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked,
+    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked, approval,
         finished, outcome, duration, check_time, approval_time, queue_time, invoke_time, result_bytes, result_cut, error,
         hint, details, renamed, dropped, result, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
 /// What has an end keeps it: a row may come twice, see `spool.rs`.
 const UPDATE: &str = "
     UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
@@ -136,6 +136,7 @@ impl Batch<'_> {
                 row.asked,
                 executed,
                 is_as_asked,
+                row.approval,
                 finished,
                 end.map(|end| &end.outcome),
                 end.map(|end| end.duration),
@@ -252,6 +253,7 @@ mod tests {
             started_at: 1,
             asked: "{}".to_owned(),
             executed: Executed::AsAsked,
+            approval: None,
         }
     }
 

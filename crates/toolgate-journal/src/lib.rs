@@ -69,7 +69,7 @@ pub use journal::Journal;
 pub use observer::JournalObserver;
 pub use reader::{Position, Reader};
 pub use recent::RecentCalls;
-pub use record::{CallDetail, CallSummary, RunInfo, StepTimes};
+pub use record::{ApprovalInfo, CallDetail, CallSummary, RunInfo, StepTimes};
 pub use settings::{JournalSettings, Patience, Require, Sync};
 pub use turn::{TurnOutcome, TurnStages, VoiceTurn};
 pub use witness::NoJournal;

@@ -181,9 +181,10 @@ impl Reader {
     fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead(connection)?;
         let queue_time = known_column(connection, "queue_time")?;
+        let approval = known_column(connection, "approval")?;
         let sql = format!(
             "SELECT {}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
-                result, result_cut, content, hint, details, trace_id, parent_span_id, {queue_time}
+                result, result_cut, content, hint, details, trace_id, parent_span_id, {queue_time}, {approval}
                 FROM calls WHERE seq = ?",
             columns(connection)?
         );
@@ -302,6 +303,7 @@ fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
         summary: summary(row, dead)?,
         asked,
         executed,
+        approval: text(row, 33)?.and_then(|text| serde_json::from_str(&text).ok()),
         renamed: list(row, 20)?,
         dropped: list(row, 21)?,
         timings: StepTimes {

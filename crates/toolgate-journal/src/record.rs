@@ -1,8 +1,9 @@
 //! What a reader gets: calls as JSON.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolgate_core::{ApprovalRecord, Redactor, kept};
 
 use crate::time;
 
@@ -55,6 +56,9 @@ pub struct CallDetail {
     pub asked: Value,
     /// The arguments after renaming and validation, if it came to that.
     pub executed: Option<Value>,
+    /// Who agreed to it or refused it, if somebody was asked and answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalInfo>,
     /// Parameters that were renamed.
     pub renamed: Vec<(String, String)>,
     /// Parameters that counted as not given.
@@ -83,6 +87,35 @@ pub struct CallDetail {
     pub parent_span_id: Option<String>,
     /// The process that ran it.
     pub run: Option<RunInfo>,
+}
+
+/// A person's answer to the question whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ApprovalInfo {
+    /// False if the call was refused.
+    pub granted: bool,
+    /// How the answer came: `terminal`, `option`, `browser`, `token`, `voice` or `program`.
+    pub means: String,
+    /// The name of who answered, where people are told apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When, in UTC.
+    pub at: String,
+}
+
+impl ApprovalInfo {
+    /// What is kept of an answer.
+    pub fn new(approval: &ApprovalRecord, redactor: &Redactor) -> Self {
+        let name = approval.by.name.as_deref();
+        let at = Timestamp::try_from(approval.at).unwrap_or_default();
+        Self {
+            granted: approval.granted,
+            means: approval.by.means.to_string(),
+            by: name.map(|name| kept::name(redactor, name)),
+            at: format!("{at:.3}"),
+        }
+    }
 }
 
 /// How long each step of a call took; nothing while it runs.

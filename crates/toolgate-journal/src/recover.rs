@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
 const CALLS: &str = "seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, finished, outcome, duration,
     check_time, approval_time, invoke_time, result_bytes, result_cut, is_as_asked, error, hint, details, renamed, dropped,
-    asked, executed, result, content, caller, queue_time";
+    asked, executed, result, content, caller, queue_time, approval";
 
 /// Renames a damaged file and what belongs to it, and says its new name; nothing if it is gone or another process was faster.
 pub(crate) fn set_aside(

@@ -7,12 +7,12 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
-    Trace, kept,
+    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool,
+    ToolDefinition, ToolOutput, Trace, kept,
 };
 
 use crate::time::{micros, whole_micros};
-use crate::{VoiceTurn, turns};
+use crate::{ApprovalInfo, VoiceTurn, turns};
 
 /// Names of parameters beyond this are no names.
 const LONGEST_CHANGES: usize = 64 << 10;
@@ -43,6 +43,9 @@ pub(crate) struct StartRow {
     pub(crate) asked: String,
     /// Only where they differ from what was asked.
     pub(crate) executed: Executed,
+    /// An [`ApprovalInfo`] as JSON. Nothing in the spool of an older version.
+    #[serde(default)]
+    pub(crate) approval: Option<String>,
 }
 
 /// The arguments the tool got.
@@ -93,6 +96,7 @@ pub(crate) struct Known {
     trace: Trace,
     asked: Arc<Value>,
     executed: Option<Arc<Value>>,
+    approval: Option<ApprovalRecord>,
     started_at: SystemTime,
     /// Roughly what its arguments take in memory.
     weight: usize,
@@ -105,6 +109,7 @@ impl Row {
             .of(Some(call.tool.definition()))
             .traced(&call.trace)
             .with(redactor, &call.asked, Some(&call.executed))
+            .approved(redactor, call.approval.as_ref())
             .at(call.started_at);
         Self::Start(Box::new(row))
     }
@@ -148,6 +153,7 @@ impl Known {
             trace: record.trace.clone(),
             asked: Arc::clone(&record.asked),
             executed: record.executed.clone(),
+            approval: record.approval.clone(),
             started_at: record.started_at,
             weight: weight(&record.asked) + record.executed.as_deref().map_or(0, weight),
         }
@@ -159,6 +165,7 @@ impl Known {
             .of(self.tool.as_deref().map(Tool::definition))
             .traced(&self.trace)
             .with(redactor, &self.asked, self.executed.as_ref())
+            .approved(redactor, self.approval.as_ref())
             .at(self.started_at)
     }
 }
@@ -178,6 +185,7 @@ impl StartRow {
             started_at: 0,
             asked: String::new(),
             executed: Executed::Not,
+            approval: None,
         }
     }
 
@@ -218,6 +226,13 @@ impl StartRow {
                 Executed::Otherwise(kept::json(redactor, executed, kept::ARGUMENTS).text)
             }
         };
+        self
+    }
+
+    fn approved(mut self, redactor: &Redactor, approval: Option<&ApprovalRecord>) -> Self {
+        let approval = approval.map(|approval| ApprovalInfo::new(approval, redactor));
+        // A struct of texts is always JSON.
+        self.approval = approval.and_then(|info| serde_json::to_string(&info).ok());
         self
     }
 

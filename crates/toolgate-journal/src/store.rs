@@ -40,16 +40,17 @@ const TABLES: &str = "
         origin TEXT NOT NULL, caller TEXT, trace_id TEXT, parent_span_id TEXT, started_at INTEGER NOT NULL, finished INTEGER,
         outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, queue_time INTEGER, invoke_time INTEGER,
         result_bytes INTEGER, result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, error TEXT, hint TEXT, details TEXT,
-        renamed TEXT, dropped TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
+        renamed TEXT, dropped TEXT, approval TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
     );
     CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 
 /// What makes a file of each older form one of the next. The new column stands last there, which costs a list that reads it
 /// some pages for every call with a long result; to write a large file anew would cost more.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     turns::TABLE,
     "ALTER TABLE calls ADD COLUMN caller TEXT",
     "ALTER TABLE calls ADD COLUMN queue_time INTEGER",
+    "ALTER TABLE calls ADD COLUMN approval TEXT",
 ];
 
 /// How much of a file is looked at before it is used.

@@ -8,17 +8,21 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, oneshot, watch};
-use toolgate_core::{Approval, ApprovalRequest, Approver, Redactor, Source, kept};
+use toolgate_core::{
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, LONGEST_APPROVABLE, Redactor,
+    Source, kept,
+};
 use utoipa::ToSchema;
 
 use crate::calls::timestamp;
+use crate::guard::Caller;
 
 /// More questions at once are not answered by a person.
 const MOST: usize = 100;
 /// Those of one caller: nobody fills the desk for the others.
 const MOST_OF_ONE: usize = MOST / 2;
-/// Arguments are shown up to here; more is not read by a person either, who sees how much is missing.
-const LONGEST_ARGUMENTS: usize = 16 << 10;
+/// What takes a secret out of arguments may make them longer. They are shown whole or not at all.
+const LONGEST_ARGUMENTS: usize = 4 * LONGEST_APPROVABLE;
 /// Events that wait for a slow dashboard.
 const KEPT: usize = 256;
 /// A page that is loaded again is away for a moment.
@@ -34,6 +38,8 @@ struct Desk {
     /// How many listen.
     listeners: watch::Sender<usize>,
     equipment: OnceLock<(Redactor, Duration)>,
+    /// Where the dashboard is.
+    url: OnceLock<String>,
 }
 
 struct Open {
@@ -60,7 +66,7 @@ pub(crate) struct Question {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "kitchen")]
     pub(crate) caller: Option<String>,
-    /// What the tool would get; a text that says how much is missing if they are long.
+    /// What the tool would get, whole, but for secrets.
     #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
     pub(crate) arguments: Value,
     /// Since when it waits, in UTC.
@@ -93,6 +99,7 @@ impl Default for Approvals {
             events: broadcast::Sender::new(KEPT),
             listeners: watch::Sender::new(0),
             equipment: OnceLock::new(),
+            url: OnceLock::new(),
         }))
     }
 }
@@ -121,15 +128,61 @@ impl Approvals {
             .collect()
     }
 
-    /// Answers a question; false if nobody waits for that any more.
-    pub(crate) fn settle(&self, id: &str, approve: bool) -> bool {
-        let answer = match approve {
-            true => Approval::Granted,
-            false => Approval::Refused,
-        };
-        let open = self.0.open().remove(id);
-        open.is_some_and(|open| open.answer.send(answer).is_ok())
+    /// Says where people find the dashboard.
+    pub(crate) fn set_url(&self, url: String) {
+        drop(self.0.url.set(url));
     }
+
+    /// Answers a question for somebody who has the right to.
+    pub(crate) fn settle(
+        &self,
+        id: &str,
+        approve: bool,
+        caller: &Caller,
+    ) -> Result<(), SettleError> {
+        let name = caller.scope.caller();
+        let means = match caller.is_session {
+            true => ApprovalMeans::Browser,
+            false => ApprovalMeans::Token,
+        };
+        let mut open = self.0.open();
+        let question = &open.get(id).ok_or(SettleError::Gone)?.question;
+        // Whatever session or connection the call came by: a program must not agree to what it asks for itself.
+        let is_its_own = name.map(|name| self.0.shown_name(name)) == question.caller;
+        if approve && is_its_own && !caller.is_session {
+            return Err(SettleError::OwnCall);
+        }
+        let mut by = ApprovalBy::new(means);
+        if let Some(name) = name {
+            by = by.named(name);
+        }
+        let answer = match approve {
+            true => Approval::Granted(by),
+            false => Approval::Refused(by),
+        };
+        let open = open.remove(id).ok_or(SettleError::Gone)?;
+        open.answer.send(answer).map_err(|_| SettleError::Gone)
+    }
+
+    /// Like [`ask`](Approver::ask), for a question that somebody is asked elsewhere too: it waits even while nobody has the
+    /// dashboard open.
+    pub fn ask_beside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            match self.0.put(&request) {
+                Some((_waiting, answer)) => answer.await.unwrap_or(Approval::Nobody),
+                None => Approval::Nobody,
+            }
+        })
+    }
+}
+
+/// Why a question was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SettleError {
+    /// Nobody waits for it any more.
+    Gone,
+    /// A token does not approve what was called with it.
+    OwnCall,
 }
 
 impl Approver for Approvals {
@@ -144,6 +197,14 @@ impl Approver for Approvals {
             }
         })
     }
+
+    fn hint(&self) -> Option<String> {
+        let at = self.0.url.get().map(|url| format!(" at {url}"));
+        Some(format!(
+            "A person has to agree: open the dashboard{}, sign in, then make the call again and approve it there",
+            at.unwrap_or_default()
+        ))
+    }
 }
 
 impl Desk {
@@ -156,10 +217,18 @@ impl Desk {
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,
     ) -> Option<(Waiting, oneshot::Receiver<Approval>)> {
-        if *self.listeners.borrow() == 0 {
-            return None;
+        match *self.listeners.borrow() {
+            0 => None,
+            _ => self.put(request),
         }
-        let question = Arc::new(self.question(request));
+    }
+
+    /// Puts a question whoever listens; none if too many wait already, or it can't be shown whole.
+    fn put(
+        self: &Arc<Self>,
+        request: &ApprovalRequest<'_>,
+    ) -> Option<(Waiting, oneshot::Receiver<Approval>)> {
+        let question = Arc::new(self.question(request)?);
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open();
@@ -180,11 +249,22 @@ impl Desk {
         Some((waiting, answered))
     }
 
-    fn question(&self, request: &ApprovalRequest<'_>) -> Question {
+    fn equipment(&self) -> &(Redactor, Duration) {
         let usual = || (Redactor::default(), Duration::from_secs(120));
-        let (redactor, patience) = self.equipment.get_or_init(usual);
+        self.equipment.get_or_init(usual)
+    }
+
+    fn shown_name(&self, name: &str) -> String {
+        kept::name(&self.equipment().0, name)
+    }
+
+    fn question(&self, request: &ApprovalRequest<'_>) -> Option<Question> {
+        let (redactor, patience) = self.equipment();
         let now = SystemTime::now();
-        Question {
+        let (arguments, false) = kept::value(redactor, request.arguments, LONGEST_ARGUMENTS) else {
+            return None;
+        };
+        Some(Question {
             id: request.id.to_string(),
             tool: request.tool.name().to_owned(),
             server: match request.tool.source() {
@@ -192,11 +272,11 @@ impl Desk {
                 _ => None,
             },
             origin: request.origin.to_string(),
-            caller: request.caller.map(|name| kept::name(redactor, name)),
-            arguments: kept::value(redactor, request.arguments, LONGEST_ARGUMENTS).0,
+            caller: request.caller.map(|name| self.shown_name(name)),
+            arguments,
             asked_at: timestamp(now),
             expires_at: timestamp(now + *patience),
-        }
+        })
     }
 
     /// Returns when nobody has listened for a while.

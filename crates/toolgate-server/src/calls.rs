@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{
-    CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool, ToolDefinition, ToolOutput,
-    kept,
+    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool,
+    ToolDefinition, ToolOutput, kept,
 };
-use toolgate_journal::CallSummary;
+use toolgate_journal::{ApprovalInfo, CallSummary};
 use utoipa::ToSchema;
 
 use crate::api::tools::{ToolForm, ToolInfo};
@@ -73,6 +73,10 @@ pub(crate) struct CallDetail {
     /// The arguments after renaming and validation, if it came to that.
     #[schema(example = json!({ "text": "hello" }))]
     pub(crate) executed: Option<Value>,
+    /// Who agreed to it or refused it, if somebody was asked and answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) approval: Option<ApprovalAnswer>,
     /// Parameters that were renamed: from, to.
     #[schema(example = json!([["device_name", "deviceName"]]))]
     pub(crate) renamed: Vec<(String, String)>,
@@ -95,7 +99,7 @@ pub(crate) struct CallDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) hint: Option<String>,
-    /// For an operator: the end of a server's stderr, the words of a panic. Only for a token without a list of tools.
+    /// For an operator: the end of a server's stderr, the words of a panic. Only with the right to see all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) details: Option<String>,
@@ -114,6 +118,40 @@ pub(crate) struct CallDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<ToolForm>)]
     pub(crate) tool_definition: Option<ToolInfo>,
+}
+
+/// A person's answer to the question whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct ApprovalAnswer {
+    /// False if the call was refused.
+    #[schema(example = true)]
+    granted: bool,
+    /// How the answer came: `terminal`, `option` (`--yes`), `browser`, `token`, `voice` or `program`.
+    #[schema(example = "browser")]
+    means: String,
+    /// The name of who answered, where people are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "local operator")]
+    by: Option<String>,
+    /// When, in UTC.
+    #[schema(example = "2026-11-16T05:30:10.000Z", format = DateTime)]
+    at: String,
+}
+
+impl From<ApprovalInfo> for ApprovalAnswer {
+    fn from(info: ApprovalInfo) -> Self {
+        Self {
+            granted: info.granted,
+            means: info.means,
+            by: info.by,
+            at: info.at,
+        }
+    }
+}
+
+/// What is shown of an answer.
+fn answer(approval: Option<&ApprovalRecord>, redactor: &Redactor) -> Option<ApprovalAnswer> {
+    approval.map(|approval| ApprovalInfo::new(approval, redactor).into())
 }
 
 /// How long each step of a call took; nothing while it runs.
@@ -242,6 +280,7 @@ impl CallDetail {
             call: Call::started(call, redactor, command),
             asked: kept::value(redactor, &call.asked, kept::ARGUMENTS).0,
             executed: Some(kept::value(redactor, &call.executed, kept::ARGUMENTS).0),
+            approval: answer(call.approval.as_ref(), redactor),
             renamed: Vec::new(),
             dropped: Vec::new(),
             timings: Steps::default(),
@@ -266,6 +305,7 @@ impl CallDetail {
             call: Call::finished(record, redactor, command),
             asked: arguments(&record.asked),
             executed: record.executed.as_deref().map(arguments),
+            approval: answer(record.approval.as_ref(), redactor),
             renamed: record
                 .renamed
                 .iter()
@@ -336,6 +376,7 @@ impl From<toolgate_journal::CallDetail> for CallDetail {
             call: call.summary.into(),
             asked: call.asked,
             executed: call.executed,
+            approval: call.approval.map(ApprovalAnswer::from),
             renamed: call.renamed,
             dropped: call.dropped,
             timings: Steps {

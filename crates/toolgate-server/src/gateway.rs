@@ -19,6 +19,7 @@ use crate::api::chat::Chats;
 use crate::api::mcp::Endpoint;
 use crate::api::{openapi, status};
 use crate::guard::{self, Rooms, Tokens};
+use crate::operator::OperatorKeys;
 use crate::problem::Problem;
 use crate::{Approvals, Feed, Metrics, ServeSettings, Stats, Traces};
 
@@ -97,6 +98,7 @@ struct Inner {
     settled: AtomicBool,
     configuration: Mutex<ConfigurationState>,
     tokens: Arc<ArcSwap<Tokens>>,
+    operator: OperatorKeys,
     /// Requests that may be calls.
     requests: Rooms,
     /// Bytes that requests may take once they are parsed.
@@ -124,6 +126,7 @@ impl Gateway {
             settled: AtomicBool::new(false),
             configuration: Mutex::default(),
             tokens: Arc::new(ArcSwap::from_pointee(Tokens::new(&parts.settings))),
+            operator: OperatorKeys::default(),
             requests: Rooms::new(parts.settings.concurrency, &parts.settings),
             memory: guard::budget(&parts.executor.rules().limits, &parts.settings),
             chats: Chats::default(),
@@ -149,6 +152,21 @@ impl Gateway {
         self.0.tokens.store(Arc::clone(&after));
         before.revoke_all_but(&after);
         true
+    }
+
+    /// Whoever opens the link `/?key=…` with this key is signed in as the operator, once. The key before it, if there is one,
+    /// signs nobody in any more.
+    pub fn accept_sign_in_key(&self, key: &str) {
+        self.0.operator.accept_link(key);
+    }
+
+    /// Programs that send this key as a token are the operator's: they may see and do everything but approve calls.
+    pub fn accept_command_key(&self, key: &str) {
+        self.0.operator.accept_command_key(key);
+    }
+
+    pub(crate) fn operator(&self) -> &OperatorKeys {
+        &self.0.operator
     }
 
     pub(crate) fn tokens(&self) -> &Arc<ArcSwap<Tokens>> {

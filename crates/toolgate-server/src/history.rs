@@ -52,7 +52,7 @@ impl<'a> History<'a> {
             filter.caller = Some(name.to_owned());
         }
         // These may have to look at every call there is.
-        let desk = match sight.is_full() && filter.search.is_none() {
+        let desk = match sight.sees_all() && filter.search.is_none() {
             true => &LOOKS,
             false => &SEARCHES,
         };

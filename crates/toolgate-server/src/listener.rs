@@ -57,6 +57,7 @@ pub async fn serve(
     {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
+    gateway.parts().approvals.set_url(dashboard_url(bind));
     let guard = Guard::new(gateway.clone(), bind);
     let mut hall = Hall::new(gateway, guard);
     let mut tick = tokio::time::interval(TICK);
@@ -76,6 +77,15 @@ pub async fn serve(
     drop(listener);
     hall.close().await;
     Ok(())
+}
+
+/// Where a browser on this machine finds the dashboard.
+fn dashboard_url(bind: SocketAddr) -> String {
+    let ip = bind.ip();
+    match ip.is_loopback() || ip.is_unspecified() {
+        true => format!("http://localhost:{}/", bind.port()),
+        false => format!("http://{bind}/"),
+    }
 }
 
 /// Where connections are.

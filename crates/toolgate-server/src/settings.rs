@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::Pattern;
 
+use crate::Right;
+
 /// Shorter ones can be guessed.
 const SHORTEST_TOKEN: usize = 16;
 
@@ -30,9 +32,10 @@ pub struct ServeSettings {
     pub hosts: Vec<String>,
     /// Origins of pages that may use it, besides its own.
     pub origins: Vec<String>,
-    /// Who has it may use everything. Empty: no token is needed on loopback.
+    /// The operator's: it may use everything, and signs in a browser that may approve calls. Empty: no token is needed on
+    /// loopback.
     pub token: String,
-    /// More tokens, each with tools of its own.
+    /// More tokens, each with tools and rights of its own.
     pub tokens: Vec<TokenSettings>,
     /// Calls per second that one token or address may ask for; 0: as many as there are.
     pub rate: u32,
@@ -73,6 +76,9 @@ pub struct TokenSettings {
     #[schemars(with = "Vec<String>")]
     #[serde(default = "everything")]
     pub allow: Vec<Pattern>,
+    /// What its holder may do besides calling tools; nothing unless said.
+    #[serde(default)]
+    pub rights: Vec<Right>,
 }
 
 impl ServeSettings {
@@ -180,6 +186,7 @@ impl fmt::Debug for TokenSettings {
         f.debug_struct("TokenSettings")
             .field("name", &self.name)
             .field("allow", &self.allow)
+            .field("rights", &self.rights)
             .finish_non_exhaustive()
     }
 }

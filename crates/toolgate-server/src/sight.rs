@@ -12,6 +12,7 @@ use crate::guard::Caller;
 pub(crate) struct Sight {
     gateway: Gateway,
     scope: Scope,
+    sees_all: bool,
     /// Whose calls it sees, as they are recorded; `None` for everybody's.
     only_of: Option<String>,
 }
@@ -21,21 +22,28 @@ impl Sight {
         Self {
             gateway: gateway.clone(),
             scope: caller.scope.clone(),
-            only_of: (!sees_calls_of_others(caller)).then(|| {
+            sees_all: caller.rights.see_all,
+            only_of: (!caller.rights.see_all).then(|| {
                 let name = caller.scope.caller().unwrap_or_default();
                 kept::name(&gateway.parts().redactor, name)
             }),
         }
     }
 
-    /// True for whoever may use everything: the operator. Only such a caller decides for others.
-    pub(crate) fn is_full(&self) -> bool {
+    /// True for whoever may use every tool there is.
+    pub(crate) fn has_all_tools(&self) -> bool {
         self.scope.is_everything()
     }
 
-    /// True for whoever may use nothing: there is nothing to look for.
+    /// True for whoever may read everything, whoever it is about.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.sees_all && self.has_all_tools()
+    }
+
+    /// True for whoever sees no call at all: there is nothing to look for.
     pub(crate) fn is_blind(&self) -> bool {
-        self.scope.patterns().is_some_and(<[_]>::is_empty)
+        let has_nothing = self.scope.patterns().is_some_and(<[_]>::is_empty);
+        has_nothing || self.only_of.as_deref() == Some("")
     }
 
     /// Whether a tool is there for the caller.
@@ -52,12 +60,12 @@ impl Sight {
             .count()
     }
 
-    /// The one whose calls it sees; `None` for everybody's.
+    /// The one whose calls it sees; `None` for everybody's. Empty for whoever has no name, and sees none.
     pub(crate) fn only_of(&self) -> Option<&str> {
         self.only_of.as_deref()
     }
 
-    /// Whether a call that this caller made is to be seen: a restricted token sees its own only.
+    /// Whether a call that this caller made is to be seen: only its own without the right to see all.
     pub(crate) fn is_of_whom_it_sees(&self, caller: Option<&str>) -> bool {
         let only_of = self.only_of.as_deref();
         only_of.is_none_or(|name| caller == Some(name))
@@ -72,7 +80,7 @@ impl Sight {
 
     /// The same for the tool alone.
     pub(crate) fn has_tool_of_call(&self, tool: &str, server: Option<&str>) -> bool {
-        if self.is_full() {
+        if self.has_all_tools() {
             return true;
         }
         let found = self.gateway.executor().find_in(tool, &self.scope);
@@ -90,8 +98,8 @@ impl Sight {
     /// All servers the caller may know of, as they are now. What they print may hold arguments of others.
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
         let mut servers = self.gateway.parts().servers.status();
-        if !self.is_full() {
-            servers.retain(|server| self.has_server(&server.name));
+        servers.retain(|server| self.has_server(&server.name));
+        if !self.sees_all() {
             for server in &mut servers {
                 server.stderr.clear();
                 server.polluted_lines.clear();
@@ -102,7 +110,7 @@ impl Sight {
 
     /// A server is there for those who may use one of its tools, or are named it in their list.
     pub(crate) fn has_server(&self, server: &str) -> bool {
-        if self.is_full() {
+        if self.has_all_tools() {
             return true;
         }
         let tools = self.gateway.executor().manager().tools();
@@ -124,12 +132,6 @@ impl Sight {
             of_server.is_some_and(|pattern| pattern.matches(&server))
         })
     }
-}
-
-/// Whether a caller sees what others called, with which arguments and which answers. A list of tools says what
-/// its holder may do, not what others do with them.
-fn sees_calls_of_others(caller: &Caller) -> bool {
-    caller.scope.is_everything()
 }
 
 /// A tool that has nothing but a name, for patterns to be matched against.

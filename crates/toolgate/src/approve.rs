@@ -1,7 +1,10 @@
 //! Approval by the person at the terminal.
 
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver, Origin, Redactor, Source, escape};
+use toolgate_core::{
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Origin, Redactor, Source,
+    reveal,
+};
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
@@ -20,16 +23,16 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             if self.agreed {
-                return Approval::Granted;
+                return Approval::Granted(ApprovalBy::new(ApprovalMeans::Option));
             }
-            if !terminal::can_ask() {
+            if !terminal::can_ask() || !terminal::is_ours() {
                 return Approval::Nobody;
             }
-            // All of the arguments, however long: nobody should agree to what can not be seen.
-            let arguments = escape(&self.redactor.value(request.arguments).to_string());
-            let name = escape(request.tool.name());
+            // All of the arguments: the executor lets nobody be asked about more than a person can be shown.
+            let arguments = reveal(&self.redactor.value(request.arguments).to_string());
+            let name = reveal(request.tool.name());
             let from = match request.tool.source() {
-                Source::Mcp(server) => format!("of the server '{}'", escape(server)),
+                Source::Mcp(server) => format!("of the server '{}'", reveal(server)),
                 other => other.to_string(),
             };
             // The name once more: the arguments may fill the screen.
@@ -39,10 +42,10 @@ impl Approver for TerminalApprover {
                 say::line(&text);
                 questions::is_yes(line().as_deref())
             });
-            if answer.await.unwrap_or(false) {
-                Approval::Granted
-            } else {
-                Approval::Refused
+            let by = ApprovalBy::new(ApprovalMeans::Terminal);
+            match answer.await.unwrap_or(false) {
+                true => Approval::Granted(by),
+                false => Approval::Refused(by),
             }
         })
     }
@@ -53,6 +56,6 @@ fn asker(request: &ApprovalRequest<'_>) -> String {
     match (request.origin, request.caller) {
         (Origin::CommandLine, None) => String::new(),
         (origin, None) => format!(", asked by {origin}"),
-        (origin, Some(caller)) => format!(", asked by {origin} '{}'", escape(caller)),
+        (origin, Some(caller)) => format!(", asked by {origin} '{}'", reveal(caller)),
     }
 }

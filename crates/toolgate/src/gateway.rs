@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +18,13 @@ use toolgate_server::{
     Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Traces, Workshop,
 };
 
+use crate::approve::TerminalApprover;
 use crate::config::Config;
 use crate::journal::Record;
+use crate::operator_key::OperatorKeyFile;
 use crate::servers::Fleet;
 use crate::talk::Setting;
+use crate::terminal;
 use crate::wiring::{self, Tools};
 
 /// How long calls of others may hold up the end of a chat.
@@ -90,6 +93,32 @@ impl Watch {
     }
 }
 
+/// Asks at the dashboard and at the terminal that runs the gateway; the first answer counts.
+pub(crate) struct Anywhere {
+    pub(crate) dashboard: Approvals,
+    pub(crate) terminal: TerminalApprover,
+}
+
+impl Approver for Anywhere {
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        if !terminal::can_ask() || !terminal::is_ours() {
+            return self.dashboard.ask(request);
+        }
+        Box::pin(async move {
+            let dashboard = self.dashboard.ask_beside(request);
+            match select(dashboard, self.terminal.ask(request)).await {
+                Either::Left((Approval::Nobody, terminal)) => terminal.await,
+                Either::Right((Approval::Nobody, dashboard)) => dashboard.await,
+                Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+            }
+        })
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.dashboard.hint()
+    }
+}
+
 /// Asks where the call came from: at the dashboard if it came over HTTP, else at the terminal.
 pub(crate) struct Nearest<T> {
     pub(crate) dashboard: Approvals,
@@ -110,12 +139,14 @@ pub(crate) struct Beside {
     watch: Watch,
     listener: TcpListener,
     address: SocketAddr,
+    sign_in_key: Option<String>,
 }
 
 /// A gateway that runs beside a chat.
 pub(crate) struct Running {
     stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
+    _key: Option<OperatorKeyFile>,
 }
 
 impl Beside {
@@ -131,12 +162,13 @@ impl Beside {
             watch,
             listener,
             address,
+            sign_in_key: toolgate_server::random_key(),
         })
     }
 
-    /// Where its dashboard is.
+    /// Where its dashboard is: a link that signs the person at this terminal in.
     pub(crate) fn url(&self) -> String {
-        format!("{}/", url(self.address))
+        sign_in_link(&url(self.address), self.sign_in_key.as_deref())
     }
 
     /// Serves what the chat has. Nothing of the configuration opens it to others.
@@ -151,11 +183,16 @@ impl Beside {
         let (config, tools) = (&setting.config, &setting.tools);
         let watch = self.watch.reading(&setting.record);
         let gateway = watch.gateway(config, tools, executor, servers, settings, None);
+        if let Some(key) = &self.sign_in_key {
+            gateway.accept_sign_in_key(key);
+        }
+        let key = OperatorKeyFile::make(&gateway, self.address, configured);
         let stop = CancellationToken::new();
         let serving = toolgate_server::serve(gateway, self.listener, stop.clone());
         Running {
             stop,
             serving: tokio::spawn(serving),
+            _key: key,
         }
     }
 }
@@ -209,6 +246,14 @@ pub(crate) fn url(address: SocketAddr) -> String {
     match ip.is_unspecified() {
         true => format!("http://localhost:{}", address.port()),
         false => format!("http://{address}"),
+    }
+}
+
+/// The link that signs a browser in, once.
+pub(crate) fn sign_in_link(url: &str, key: Option<&str>) -> String {
+    match key {
+        Some(key) => format!("{url}/?key={key}"),
+        None => format!("{url}/"),
     }
 }
 

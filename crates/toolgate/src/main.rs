@@ -15,6 +15,7 @@ mod folder_file;
 mod gateway;
 mod journal;
 mod logging;
+mod operator_key;
 mod pairs;
 mod patterns;
 mod prompt;

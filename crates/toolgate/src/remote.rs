@@ -14,7 +14,7 @@ use toolgate_core::escape;
 
 use crate::cli::RemoteOptions;
 use crate::exit::Exit;
-use crate::{say, wiring};
+use crate::{operator_key, say, wiring};
 
 /// A gateway that is there answers a connection at once.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -26,6 +26,8 @@ pub(crate) struct Remote {
     client: Client,
     base: Url,
     token: Option<HeaderValue>,
+    /// False for our own key of a gateway on this machine.
+    has_named_token: bool,
 }
 
 /// What came of a request.
@@ -67,6 +69,13 @@ impl Remote {
         let variable = || wiring::environment("TOOLGATE_TOKEN");
         let token = options.token.clone().or_else(variable);
         let token = token.filter(|token| !token.is_empty());
+        let has_named_token = token.is_some();
+        let ours = match has_named_token {
+            true => None,
+            false => operator_key::find(&base),
+        };
+        let reached = ours.as_ref().map(|(address, _)| address.ip());
+        let token = token.or(ours.map(|(_, key)| key));
         let header = |token: String| {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
                 .map_err(|_| anyhow!("the token has characters that no header can carry"))?;
@@ -81,8 +90,9 @@ impl Remote {
             ));
         }
         Ok(Some(Self {
-            client: client(&base)?,
+            client: client(&base, reached)?,
             token,
+            has_named_token,
             base,
         }))
     }
@@ -165,9 +175,8 @@ impl Remote {
             let detail = problem["detail"].as_str().map(escape);
             detail.unwrap_or_else(|| format!("HTTP {status}"))
         };
-        let has_token = self.token.is_some();
         match status {
-            StatusCode::UNAUTHORIZED if has_token => Err(Trouble::Refused(format!(
+            StatusCode::UNAUTHORIZED if self.has_named_token => Err(Trouble::Refused(format!(
                 "the gateway at {shown} does not know this token"
             ))),
             StatusCode::UNAUTHORIZED => Err(Trouble::Refused(format!(
@@ -233,7 +242,8 @@ fn address(text: &str) -> anyhow::Result<Url> {
     }
 }
 
-fn client(base: &Url) -> anyhow::Result<Client> {
+/// `reached` is where a gateway listens whose key is sent: nobody else on this machine gets it.
+fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
     toolgate_tls::provide();
     // A redirect would carry the token to an address nobody named.
     let builder = Client::builder()
@@ -243,9 +253,10 @@ fn client(base: &Url) -> anyhow::Result<Client> {
         .connect_timeout(CONNECT)
         .tcp_nodelay(true);
     let builder = if toolgate_models::is_this_machine(base.as_str()) {
-        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let both = both.map(|ip: IpAddr| SocketAddr::new(ip, 0));
-        builder.no_proxy().resolve_to_addrs("localhost", &both)
+        let both: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let ips = reached.map_or(both.to_vec(), |ip| vec![ip]);
+        let addresses: Vec<_> = ips.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect();
+        builder.no_proxy().resolve_to_addrs("localhost", &addresses)
     } else {
         builder
     };

@@ -7,12 +7,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::exit::Exit;
 
 /// Ctrl-C and SIGTERM, listened to before anything is started that they should end in an orderly way; and SIGHUP, which ends
-/// nothing unless it says that the terminal is gone.
+/// nothing unless it says that the terminal is gone; and SIGUSR1, which ends nothing.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
     reload: Option<Signal>,
+    new_link: Option<Signal>,
     has_terminal: bool,
 }
 
@@ -23,6 +24,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             reload: Some(signal(SignalKind::hangup())?),
+            new_link: Some(signal(SignalKind::user_defined1())?),
             has_terminal: is_on_terminal(),
         })
     }
@@ -31,6 +33,11 @@ impl Signals {
     /// [`listen`](Self::listen).
     pub(crate) fn reload(&mut self) -> Option<Signal> {
         self.reload.take()
+    }
+
+    /// SIGUSR1 as an order to print a new link that signs a browser in, for whoever follows that first.
+    pub(crate) fn new_link(&mut self) -> Option<Signal> {
+        self.new_link.take()
     }
 
     /// How to end, once told to.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, Decision, Origin, Policy, Scope, Source, ToolCall,
-    ToolExecutor,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Decision, LONGEST_APPROVABLE,
+    Origin, Policy, Scope, Source, ToolCall, ToolExecutor,
 };
 
 use crate::support::{Recorder, builder_of, echo, executor_of, open, scripted, secs, with_schema};
@@ -18,9 +18,17 @@ impl Approver for Person {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async {
             tokio::time::sleep(self.0).await;
-            self.1
+            self.1.clone()
         })
     }
+}
+
+fn granted() -> Approval {
+    Approval::Granted(ApprovalBy::new(ApprovalMeans::Terminal))
+}
+
+fn refused() -> Approval {
+    Approval::Refused(ApprovalBy::new(ApprovalMeans::Browser).named("kitchen"))
 }
 
 fn policy(text: serde_json::Value) -> Policy {
@@ -38,9 +46,9 @@ fn asking(approver: impl Approver + 'static, recorder: &Recorder) -> ToolExecuto
 #[tokio::test(start_paused = true)]
 async fn the_answer_of_a_person_decides() {
     for (answer, expected) in [
-        (Approval::Granted, None),
+        (granted(), None),
         (
-            Approval::Refused,
+            refused(),
             Some("Tool 'lock' was refused by the person who was asked"),
         ),
         (Approval::Nobody, Some("Tool 'lock' needs approval")),
@@ -69,7 +77,7 @@ async fn nobody_to_ask_means_denied() {
 #[tokio::test(start_paused = true)]
 async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeout() {
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(100), Approval::Granted), &recorder);
+    let executor = asking(Person(secs(100), granted()), &recorder);
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
     assert!(outcome.is_success());
     assert_eq!(outcome.execution_time_ms(), 0.0);
@@ -79,7 +87,7 @@ async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeo
 #[tokio::test(start_paused = true)]
 async fn a_person_has_two_minutes() {
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(1_000), Approval::Granted), &recorder);
+    let executor = asking(Person(secs(1_000), granted()), &recorder);
     let begin = tokio::time::Instant::now();
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
     assert_eq!(
@@ -119,7 +127,7 @@ async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
             let caller = request.caller.unwrap_or_default().to_owned();
             let asked = (request.arguments.clone(), request.origin, caller);
             self.0.send(asked).unwrap();
-            Box::pin(std::future::ready(Approval::Granted))
+            Box::pin(std::future::ready(granted()))
         }
     }
     let (sender, asked) = std::sync::mpsc::channel();
@@ -215,8 +223,68 @@ async fn a_rehearsal_says_whether_a_person_would_be_asked() {
     let call = ToolCall::new("t", json!({}));
     assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Allow);
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(1), Approval::Granted), &recorder);
+    let executor = asking(Person(secs(1), granted()), &recorder);
     let call = ToolCall::new("lock", json!({}));
     assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Ask);
     assert!(recorder.records().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_answered_and_when_is_on_record() {
+    for (answer, expected) in [
+        (granted(), Some((true, "terminal"))),
+        (refused(), Some((false, "kitchen (browser)"))),
+        (Approval::Nobody, None),
+    ] {
+        let recorder = Recorder::default();
+        let before = std::time::SystemTime::now();
+        let executor = asking(Person(secs(3), answer), &recorder);
+        executor.execute(ToolCall::new("lock", json!({}))).await;
+        let approval = recorder.only().approval;
+        let by = approval.as_ref().map(|it| (it.granted, it.by.to_string()));
+        assert_eq!(by, expected.map(|(granted, by)| (granted, by.to_owned())));
+        assert!(approval.is_none_or(|approval| approval.at >= before));
+        let started = recorder.started();
+        let started = started.first().and_then(|call| call.approval.as_ref());
+        assert_eq!(
+            started.is_some(),
+            expected.is_some_and(|(granted, _)| granted)
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_to_be_read_is_denied_without_asking() {
+    let arguments = |bytes: usize| json!({ "text": "x".repeat(bytes - r#"{"text":""}"#.len()) });
+    let recorder = Recorder::default();
+    let executor = asking(Person(Duration::ZERO, granted()), &recorder);
+    let whole = ToolCall::new("lock", arguments(LONGEST_APPROVABLE));
+    assert!(executor.execute(whole).await.is_success());
+    let longer = ToolCall::new("lock", arguments(LONGEST_APPROVABLE + 1));
+    let envelope = executor.execute(longer).await.to_envelope();
+    assert_eq!(envelope["error_kind"], "denied");
+    let error = envelope["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("Tool 'lock' needs approval, and its arguments take 65537 bytes"),
+        "{error}"
+    );
+    assert_eq!(envelope["hint"], "Send less at once, in several calls");
+}
+
+#[tokio::test]
+async fn an_approver_says_how_the_approval_is_given() {
+    struct Away;
+    impl Approver for Away {
+        fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            Box::pin(std::future::ready(Approval::Nobody))
+        }
+        fn hint(&self) -> Option<String> {
+            Some("Open the dashboard".to_owned())
+        }
+    }
+    let executor = asking(Away, &Recorder::default());
+    let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
+    let envelope = outcome.to_envelope();
+    assert_eq!(envelope["error"], "Tool 'lock' needs approval");
+    assert_eq!(envelope["hint"], "Open the dashboard");
 }

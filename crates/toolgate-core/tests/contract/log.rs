@@ -223,7 +223,8 @@ async fn ex7_the_wait_for_a_person_is_not_slow() {
         ) -> futures::future::BoxFuture<'a, toolgate_core::Approval> {
             Box::pin(async {
                 tokio::time::sleep(secs(60)).await;
-                toolgate_core::Approval::Granted
+                let by = toolgate_core::ApprovalBy::new(toolgate_core::ApprovalMeans::Browser);
+                toolgate_core::Approval::Granted(by.named("kitchen"))
             })
         }
     }
@@ -235,6 +236,10 @@ async fn ex7_the_wait_for_a_person_is_not_slow() {
         .build();
     executor.execute(ToolCall::new("t", json!({}))).await;
     assert_eq!(log.only()["level"], "INFO");
+    assert_eq!(
+        log.only()["fields"]["approval"],
+        "granted by kitchen (browser)"
+    );
 }
 
 #[tokio::test]

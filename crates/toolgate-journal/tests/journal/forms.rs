@@ -59,6 +59,7 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
     assert_eq!(read.len(), 3);
     let detail = house.reader().call(&read[0].id).unwrap().unwrap();
     assert_eq!(detail.timings.queue_ms, None, "nobody knows");
+    assert_eq!(detail.approval, None);
     assert_eq!(form(&house.file()), 1, "a reader changes nothing");
 
     let journal = house.journal();
@@ -69,7 +70,7 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
     assert_eq!(calls[0].caller.as_deref(), Some("kitchen"));
     assert_eq!(
         (form(&house.file()), house.beside(".broken-").len()),
-        (4, 0)
+        (5, 0)
     );
     journal.close().await;
     assert_eq!(

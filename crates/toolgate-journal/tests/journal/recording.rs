@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::{
-    Content, Normalize, Origin, ParameterNames, Source, ToolCall, ToolDefinition, ToolError,
-    ToolExecutor, ToolManager, ToolOutput,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Content, Normalize, Origin,
+    ParameterNames, Policy, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+    ToolOutput,
 };
 use toolgate_journal::{JournalHealth, JournalSettings, Sync};
 
@@ -408,4 +409,47 @@ async fn nobody_else_may_read_the_files() {
     drop(house.journal());
     let folder = std::fs::metadata(house.folder().join("state")).unwrap();
     assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+}
+
+struct Person(Approval);
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> futures::future::BoxFuture<'a, Approval> {
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+#[tokio::test]
+async fn who_approved_or_refused_is_kept_with_when_and_how() {
+    let by = |means| ApprovalBy::new(means);
+    for (answer, expected) in [
+        (
+            Approval::Granted(by(ApprovalMeans::Browser).named("a\u{202e}b")),
+            json!({ "granted": true, "means": "browser", "by": "a\\u{202e}b" }),
+        ),
+        (
+            Approval::Refused(by(ApprovalMeans::Terminal)),
+            json!({ "granted": false, "means": "terminal" }),
+        ),
+        (Approval::Nobody, Value::Null),
+    ] {
+        let house = House::new();
+        let journal = house.journal();
+        let manager = ToolManager::new();
+        manager.add(echo());
+        let mut policy = Policy::default();
+        policy.ask = vec![toolgate_core::Pattern::new("echo")];
+        let executor = ToolExecutor::builder(Arc::new(manager))
+            .policy(policy)
+            .approver(Person(answer))
+            .observer(journal.observer())
+            .build();
+        executor.execute(ToolCall::new("echo", json!({}))).await;
+        let mut approval = json_of(&house.only())["approval"].clone();
+        if let Some(approval) = approval.as_object_mut() {
+            let at = approval.remove("at").unwrap();
+            assert!(at.as_str().unwrap().ends_with('Z'), "{at}");
+        }
+        assert_eq!(approval, expected);
+    }
 }

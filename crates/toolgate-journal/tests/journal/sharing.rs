@@ -164,7 +164,7 @@ fn files_of_others_and_of_later_versions_are_left_alone() {
         ),
         (
             "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
-            "was written by a newer version (form 99, this program knows 4); upgrade, or set journal.file to another file",
+            "was written by a newer version (form 99, this program knows 5); upgrade, or set journal.file to another file",
         ),
     ] {
         let house = House::new();

@@ -123,10 +123,7 @@ impl Planned {
             ToolCall::refused(call.name.as_str(), as_value(&call.arguments), error)
                 .scope(toolbox.scope().without_limit())
         };
-        let denied = |reason: String| {
-            let tool = call.name.clone();
-            refused(ToolError::Denied { tool, reason })
-        };
+        let denied = |reason: String| refused(ToolError::denied(&call.name, reason));
         match self.verdict {
             _ if self.is_beyond_the_limit => refused(ToolError::Overloaded {
                 tool: call.name.clone(),

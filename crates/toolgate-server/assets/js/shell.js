@@ -25,7 +25,7 @@ export function shell() {
   fill(document.getElementById('topbar-tools'), keysButton(), themeButton(), signOut());
   const bands = document.getElementById('bands');
   strip(document.getElementById('strip'), bands);
-  bands.append(signedOutBand());
+  bands.append(signedOutBand(), signInBand());
   approvals(bands);
   registerKeys('Page', NAV.map(([view, title], at) => ({
     keys: [String(at + 1)],
@@ -86,16 +86,28 @@ function setTheme(theme) {
   }
 }
 
-/** Only where a token is needed. A form, so that the browser itself goes to the sign-in page. */
+/** Only for who is signed in. A form, so that the browser itself goes to the sign-in page. */
 function signOut() {
   const button = h('button', { class: 'btn', type: 'submit', 'data-testid': 'sign-out' }, icon('exit'), h('span', { class: 'wide-only' }, 'Sign out'));
   setAttr(button, 'aria-label', 'Sign out');
   const form = h('form', { method: 'post', action: address('/logout'), hidden: true }, button);
   onStatus((status) => {
-    form.hidden = !status.token_needed;
+    form.hidden = !status.signed_in;
     setAttr(button, 'title', status.caller ? `Signed in as ${status.caller}` : null);
   });
   return form;
+}
+
+/** Where no token is needed anybody here may call; the rest is the operator's. */
+function signInBand() {
+  const band = h('div', { class: 'band tone-info', role: 'status', hidden: true, 'data-testid': 'sign-in-band' }, icon('shield'),
+    h('span', { class: 'band-text' }, h('strong', null, 'You are not signed in.'),
+      ' To approve calls, see what was called and manage servers, open the link that the terminal or the log of ', h('code', null, 'toolgate serve'),
+      ' shows. It works once; ', h('code', null, 'kill -USR1'), ' with its process id makes it show a new one.'));
+  onStatus((status) => {
+    band.hidden = status.token_needed || status.signed_in !== false;
+  });
+  return band;
 }
 
 function signedOutBand() {

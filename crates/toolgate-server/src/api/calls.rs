@@ -16,13 +16,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, Sent, Unreadable, whole_id};
 use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run, traced};
-use crate::Gateway;
 use crate::calls::{Call, CallDetail};
 use crate::guard::Caller;
 use crate::history::{Asking, Found, History};
 use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
+use crate::{Gateway, Right};
 
 /// A list is this long unless told otherwise.
 const USUAL: usize = 100;
@@ -105,8 +105,9 @@ fn unfit(detail: impl Into<String>) -> Problem {
 
 /// Calls, newest first.
 #[utoipa::path(get, path = "/api/calls", tag = "calls", params(CallsQuery),
-    responses((status = 200, description = "Calls, newest first", body = Vec<Call>),
+    responses((status = 200, description = "Calls, newest first; without the right to see all, the caller's own", body = Vec<Call>),
               (status = 400, description = "A parameter makes no sense", body = Problem),
+              (status = 403, description = "The caller has no name, so that no calls are its own", body = Problem),
               (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
@@ -115,6 +116,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Vec<Call>>, Problem> {
     let filter = query.filter()?;
     let sight = Sight::new(&gateway, &caller);
+    expect_some_calls(&caller, &sight)?;
     Ok(Json(History::of(&gateway).list(filter, sight).await?))
 }
 
@@ -123,6 +125,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 200, description = "The call", body = CallDetail),
               (status = 400, description = "The path can not be read", body = Problem),
+              (status = 403, description = "The caller has no name, so that no calls are its own", body = Problem),
               (status = 404, description = "No such call", body = Problem),
               (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
 pub(crate) async fn show(
@@ -131,7 +134,7 @@ pub(crate) async fn show(
     Named(id): Named,
 ) -> Result<Json<CallDetail>, Problem> {
     let mut call = find(&gateway, &caller, id).await?.detail;
-    if !caller.scope.is_everything() {
+    if !caller.rights.see_all {
         call.details = None;
     }
     let executor = gateway.executor();
@@ -156,6 +159,7 @@ pub(crate) struct Replay {
            ("traceparent" = Option<String>, Header, description = "The W3C trace the new call belongs to"),
            ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
     responses((status = 200, description = "How the new call ended", body = Envelope),
+              (status = 403, description = "The caller does not have the right to operate", body = Problem),
               (status = 404, description = "No such call, or its tool is gone", body = Problem),
               (status = 409, description = "The tool may change something: `confirm` is needed", body = Problem),
               Unreadable,
@@ -169,6 +173,7 @@ pub(crate) async fn replay(
     headers: HeaderMap,
     Sent(replay): Sent<Replay>,
 ) -> Result<Response, Problem> {
+    caller.expect(Right::Operate)?;
     let found = find_whole(&gateway, &caller, id).await?;
     let name = found.detail.call.tool;
     let tool = gateway.executor().find_in(&name, &caller.scope);
@@ -228,7 +233,7 @@ pub(crate) struct SavedMock {
 #[utoipa::path(post, path = "/api/calls/{id}/mock", tag = "calls", request_body = NewMock,
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 201, description = "The mock is there, or will be in a moment", body = SavedMock),
-              (status = 403, description = "The caller may not use everything", body = Problem),
+              (status = 403, description = "The caller does not have the right to operate", body = Problem),
               (status = 404, description = "No such call", body = Problem),
               (status = 409, description = "There is a tool of that name", body = Problem),
               Unreadable,
@@ -240,12 +245,7 @@ pub(crate) async fn mock(
     Named(id): Named,
     Sent(mock): Sent<NewMock>,
 ) -> Result<Response, Problem> {
-    if !Sight::new(&gateway, &caller).is_full() {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "only whoever may use all tools may add one",
-        ));
-    }
+    caller.expect(Right::Operate)?;
     let call = find_whole(&gateway, &caller, id).await?.detail;
     let (Some(true), Some(answer), false) = (call.call.success, call.result, call.result_cut)
     else {
@@ -346,7 +346,7 @@ async fn find_whole(gateway: &Gateway, caller: &Caller, id: String) -> Result<Fo
 
 /// A call that the caller may see. Only who sees all of them may name one by its beginning: else others could be told apart.
 async fn find(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, Problem> {
-    match Sight::new(gateway, caller).is_full() {
+    match caller.rights.see_all {
         true => found(gateway, caller, id).await,
         false => find_whole(gateway, caller, id).await,
     }
@@ -354,12 +354,22 @@ async fn find(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, P
 
 async fn found(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, Problem> {
     let sight = Sight::new(gateway, caller);
+    expect_some_calls(caller, &sight)?;
     if sight.is_blind() {
         return Err(no_such_call());
     }
     let found = History::of(gateway).find(id).await?;
     let found = found.filter(|found| sight.has_call(&found.detail.call));
     found.ok_or_else(no_such_call)
+}
+
+/// Those without a name can't be told apart, so none of them sees what others called. An empty list would look as if nothing
+/// had been called at all.
+fn expect_some_calls(caller: &Caller, sight: &Sight) -> Result<(), Problem> {
+    match sight.only_of() {
+        Some("") => caller.expect(Right::SeeAll),
+        _ => Ok(()),
+    }
 }
 
 fn no_such_call() -> Problem {

@@ -51,8 +51,8 @@ pub(crate) async fn ready(
     let caller = match is_open || caller.number > 0 {
         true => caller,
         false => Caller {
-            number: 0,
             scope: Scope::only(Vec::new()),
+            ..Caller::default()
         },
     };
     let (condition, reasons) = condition(&gateway, &caller);

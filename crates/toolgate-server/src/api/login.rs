@@ -93,7 +93,7 @@ async fn token_of(request: Request) -> Result<String, Response> {
     }
 }
 
-fn home(cookie: Option<HeaderValue>) -> Response {
+pub(crate) fn home(cookie: Option<HeaderValue>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
     if let Some(cookie) = cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);

@@ -12,10 +12,10 @@ use toolgate_mcp::{HealthReport, HealthState, ServerStatus};
 use utoipa::ToSchema;
 
 use super::extract::{Named, Sent, Unreadable};
-use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
 use crate::sight::Sight;
+use crate::{Gateway, Right};
 
 /// An MCP server as it is now.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -178,7 +178,7 @@ pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json
     params(("name" = String, Path, description = "The server's name", example = "house")),
     responses((status = 200, description = "The server as it is afterwards", body = Server),
               (status = 400, description = "The path can not be read", body = Problem),
-              (status = 403, description = "The caller may not use everything", body = Problem),
+              (status = 403, description = "The caller does not have the right to operate", body = Problem),
               (status = 404, description = "No such server", body = Problem),
               (status = 409, description = "The server is disabled", body = Problem)))]
 pub(crate) async fn reconnect(
@@ -195,11 +195,8 @@ pub(crate) async fn reconnect(
     };
     let unknown = || Problem::not_found(unknown(&name, &sight));
     let server = find().ok_or_else(unknown)?;
-    if !sight.is_full() {
-        // It ends everybody's calls on that server.
-        let detail = "only a token without a list of tools may connect a server anew";
-        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
-    }
+    // It ends everybody's calls on that server.
+    caller.expect(Right::Operate)?;
     if server.state == toolgate_mcp::ServerState::Disabled {
         return Err(Problem::new(
             StatusCode::CONFLICT,
@@ -213,7 +210,7 @@ pub(crate) async fn reconnect(
 /// Adds a server that is reached by a URL, if the configuration allows that.
 #[utoipa::path(post, path = "/api/servers", tag = "servers", request_body = NewServer,
     responses((status = 201, description = "It is added", body = Added),
-              (status = 403, description = "Adding servers is off (serve.addServers), or it is a command", body = Problem),
+              (status = 403, description = "Adding servers is off (serve.addServers), it is a command, or the caller does not have the right to operate", body = Problem),
               (status = 409, description = "There is a server of that name", body = Problem),
               Unreadable,
               (status = 422, description = "The entry makes no sense", body = Problem),
@@ -233,7 +230,8 @@ pub(crate) async fn add(
         ));
     }
     let sight = Sight::new(&gateway, &caller);
-    if !gateway.parts().settings.add_servers || !sight.is_full() {
+    caller.expect(Right::Operate)?;
+    if !gateway.parts().settings.add_servers {
         return Err(forbidden(
             "servers are not added over HTTP here; 'addServers' of 'serve' in the configuration allows it".to_owned(),
         ));

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::Gateway;
 use crate::guard::Caller;
+use crate::rights::Rights;
 use crate::sight::Sight;
 
 /// How the gateway is.
@@ -61,7 +62,10 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "kitchen")]
     caller: Option<String>,
-    rights: Rights,
+    rights: StatusRights,
+    /// True in a browser that is signed in.
+    #[schema(example = true)]
+    signed_in: bool,
     journal: JournalStatus,
     /// The model of the chat, as configured or as it was chosen last.
     model: Option<Model>,
@@ -96,10 +100,10 @@ pub(crate) struct Model {
     name: String,
 }
 
-/// What the caller may do besides calling its tools. A token with a list of tools may do none of it.
+/// What the caller may do besides calling its tools.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Rights {
-    /// Reconnect a server, and read what servers print.
+pub(crate) struct StatusRights {
+    /// Add servers, and reconnect them.
     #[schema(example = true)]
     manage_servers: bool,
     /// Let calls run that wait for approval, or refuse them.
@@ -108,19 +112,26 @@ pub(crate) struct Rights {
     /// Keep an answer as a mock.
     #[schema(example = true)]
     add_tools: bool,
+    /// Make a recorded call again.
+    #[schema(example = true)]
+    replay_calls: bool,
     /// Read what was said to a voice gateway.
     #[schema(example = true)]
     read_turns: bool,
+    /// Read the calls of everybody, not only its own.
+    #[schema(example = true)]
+    see_all: bool,
 }
 
-impl Rights {
-    fn of(sight: &Sight) -> Self {
-        let is_full = sight.is_full();
+impl StatusRights {
+    fn of(rights: Rights) -> Self {
         Self {
-            manage_servers: is_full,
-            approve_calls: is_full,
-            add_tools: is_full,
-            read_turns: is_full,
+            manage_servers: rights.operate,
+            approve_calls: rights.approve,
+            add_tools: rights.operate,
+            replay_calls: rights.operate,
+            read_turns: rights.see_all,
+            see_all: rights.see_all,
         }
     }
 }
@@ -136,7 +147,7 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
     let sight = Sight::new(gateway, caller);
     let (condition, reasons) = condition(gateway, caller);
     let parts = gateway.parts();
-    let calls = if sight.is_full() {
+    let calls = if sight.sees_all() {
         parts.stats.summary()
     } else {
         parts.stats.summary_of(sight.only_of(), |tool, server| {
@@ -157,15 +168,16 @@ pub(crate) fn status(gateway: &Gateway, caller: &Caller) -> Status {
         tools: sight.tools(),
         servers: sight.servers().len(),
         caller: caller.scope.caller().map(str::to_owned),
-        rights: Rights::of(&sight),
+        rights: StatusRights::of(caller.rights),
+        signed_in: caller.is_session,
         journal: JournalStatus {
             // The words name a file.
-            error: journal.error.filter(|_| sight.is_full()),
+            error: journal.error.filter(|_| sight.has_all_tools()),
             ..journal
         },
         model: model(gateway),
         token_needed: token_needed(gateway),
-        restart_needed: match sight.is_full() {
+        restart_needed: match sight.has_all_tools() {
             true => gateway.configuration().restart_needed.clone(),
             false => Vec::new(),
         },
@@ -240,7 +252,7 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
     }
     if let Some(problem) = &gateway.configuration().problem {
         let kept = "the configuration before it stays in force";
-        reasons.push(match sight.is_full() {
+        reasons.push(match sight.has_all_tools() {
             true => format!("{problem}; {kept}"),
             false => format!("the configuration is broken; {kept}"),
         });
@@ -253,7 +265,7 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         ));
     }
     if let Some(error) = journal(gateway).error {
-        reasons.push(match sight.is_full() {
+        reasons.push(match sight.has_all_tools() {
             true => format!("the journal: {error}"),
             false => "calls can not be recorded".to_owned(),
         });

@@ -235,7 +235,7 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
         .scope(caller.scope.clone())
         .cancellation(gateway.calls().clone());
     let mut outcome = executor.execute(call).await;
-    if !caller.scope.is_everything() {
+    if !caller.rights.see_all {
         outcome.result = outcome.result.map_err(ToolError::without_details);
     }
     outcome

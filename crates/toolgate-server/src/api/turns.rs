@@ -10,12 +10,11 @@ use toolgate_journal::{CallSummary, JournalError, Reader, TurnOutcome, TurnStage
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, whole_id};
-use crate::Gateway;
 use crate::desk::LOOKS;
 use crate::guard::Caller;
 use crate::history::History;
 use crate::problem::Problem;
-use crate::sight::Sight;
+use crate::{Gateway, Right};
 
 /// A list is this long unless told otherwise.
 const USUAL: usize = 50;
@@ -117,14 +116,14 @@ struct TurnCall {
 #[utoipa::path(get, path = "/api/turns", tag = "turns", params(TurnsQuery),
     responses((status = 200, description = "Voice turns in the order in which they ended, newest first; none where there is no journal", body = Vec<Turn>),
               (status = 400, description = "A parameter makes no sense", body = Problem),
-              (status = 403, description = "The caller may not use everything", body = Problem),
+              (status = 403, description = "The caller does not have the right to see all", body = Problem),
               (status = 503, description = "The journal can not be read", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Asked(query): Asked<TurnsQuery>,
 ) -> Result<Json<Vec<Turn>>, Problem> {
-    expect_full(&gateway, &caller)?;
+    caller.expect(Right::SeeAll)?;
     let bad = |detail: &str| Problem::new(StatusCode::BAD_REQUEST, detail);
     let limit = query.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
@@ -153,7 +152,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the turn", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 200, description = "The turn", body = Turn),
               (status = 400, description = "The path can not be read", body = Problem),
-              (status = 403, description = "The caller may not use everything", body = Problem),
+              (status = 403, description = "The caller does not have the right to see all", body = Problem),
               (status = 404, description = "No such turn", body = Problem),
               (status = 503, description = "The journal can not be read", body = Problem)))]
 pub(crate) async fn show(
@@ -161,7 +160,7 @@ pub(crate) async fn show(
     caller: Caller,
     Named(id): Named,
 ) -> Result<Json<Turn>, Problem> {
-    expect_full(&gateway, &caller)?;
+    caller.expect(Right::SeeAll)?;
     let found = match History::of(&gateway).reader() {
         Some(reader) => {
             let turn =
@@ -172,17 +171,6 @@ pub(crate) async fn show(
     };
     let missing = || Problem::not_found("there is no such turn; GET /api/turns lists the latest");
     found.map(Json).ok_or_else(missing)
-}
-
-/// What people said at home is for nobody who may only use some tools.
-fn expect_full(gateway: &Gateway, caller: &Caller) -> Result<(), Problem> {
-    match Sight::new(gateway, caller).is_full() {
-        true => Ok(()),
-        false => Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "only whoever may use all tools may read what was said",
-        )),
-    }
 }
 
 /// Turns with what is known of their calls.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tracing::debug;
+use tracing::{debug, info, warn};
 
 use super::evicting::EvictingPlace;
 use super::origin::{Page, only, shown};
@@ -68,6 +68,11 @@ impl Guard {
         };
         if let Some(answer) = headers::preflight(parts, page) {
             return Err(answer.into());
+        }
+        if site == Site::Page
+            && let Some(key) = link_key(parts)
+        {
+            return Err(self.sign_in_by_link(ends, parts, page, key).into());
         }
         let caller = self.caller(parts, page); // 3 token
         if site == Site::Health {
@@ -187,18 +192,51 @@ impl Guard {
     /// Who it is, by token or by session; nobody may need either.
     fn caller(&self, parts: &Parts, page: &Page) -> Option<Caller> {
         let tokens = self.keys.tokens.load();
-        if tokens.is_empty() {
-            return Some(Caller::default());
-        }
+        let anybody = || tokens.is_empty().then(Caller::default);
         if parts.headers.contains_key(header::AUTHORIZATION) {
-            return tokens.find(bearer(&parts.headers)?).cloned();
+            return match bearer(&parts.headers) {
+                Some(key) if self.gateway.operator().is_command_key(key) => {
+                    Some(Caller::operator(false))
+                }
+                Some(token) => tokens.find(token).cloned().or_else(anybody),
+                None => anybody(),
+            };
         }
         // A browser sends the cookie with whatever asks; only our own page may change anything with it.
-        if *page == Page::Own || *page == Page::None && parts.method.is_safe() {
-            let number = self.keys.sessions.find(&parts.headers)?;
-            return tokens.by_number(number).cloned();
+        let is_ours = *page == Page::Own || *page == Page::None && parts.method.is_safe();
+        let session = match is_ours {
+            true => self.keys.sessions.find(&parts.headers),
+            false => None,
+        };
+        let signed_in = session.and_then(|number| match number {
+            Caller::OPERATOR => Some(Caller::operator(true)),
+            number => tokens.signed_in(number),
+        });
+        signed_in.or_else(anybody)
+    }
+
+    /// Somebody follows the link that the gateway printed. The key leaves the address bar by the redirect.
+    fn sign_in_by_link(&self, ends: Ends, parts: &Parts, page: &Page, key: &str) -> Response {
+        if self.gateway.operator().take_link(key.as_bytes()) {
+            info!(from = %ends.peer, "the operator signed in by the link");
+            let cookie = self.keys.sessions.open(Caller::OPERATOR, &parts.headers);
+            return login::home(cookie);
         }
-        None
+        // The same link once more, from the history of the browser: it has its session.
+        let is_in = self.caller(parts, page).is_some();
+        warn!(from = %ends.peer, "somebody followed a link to sign in that is used, too old or wrong");
+        if let Some(refused) = self.keys.wrong(ends.peer).filter(|_| !is_in) {
+            return refused;
+        }
+        match is_in {
+            true => login::home(None),
+            false => login::page(
+                StatusCode::UNAUTHORIZED,
+                Some(
+                    "That link was used already, or is too old. Sign in with a token, or ask for a new link.",
+                ),
+            ),
+        }
     }
 
     /// Only what may be a call counts: a page loads its parts as fast as it can.
@@ -248,6 +286,12 @@ impl Site {
             || matches!(self, Self::SignIn | Self::SignOut)
             || is_operators(parts.uri.path())
     }
+}
+
+/// The key of a link that signs the operator in: `/?key=…`.
+fn link_key(parts: &Parts) -> Option<&str> {
+    let mut pairs = parts.uri.query()?.split('&');
+    pairs.find_map(|pair| pair.strip_prefix("key="))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {

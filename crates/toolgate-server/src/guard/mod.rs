@@ -53,11 +53,12 @@ pub(crate) use refusal::called_tool;
 pub(crate) use room::Rooms;
 use session::Sessions;
 use streams::{Asker, Streams};
-pub(crate) use token::Tokens;
+pub(crate) use token::{Tokens, digest};
 use wrong::{SLOW, Slowly, WrongTokens};
 
 use crate::listener::{Fault, Watch};
 use crate::problem::Problem;
+use crate::rights::{OPERATOR, Rights};
 use crate::{Gateway, router};
 
 /// Bytes a body may have where it holds no arguments, and room around arguments where it does.
@@ -77,6 +78,27 @@ pub(crate) struct Caller {
     pub(crate) number: u64,
     /// What it is called, and the tools there are for it.
     pub(crate) scope: Scope,
+    pub(crate) rights: Rights,
+    /// True for a person in a browser that is signed in; false for whatever sends a token, or nothing.
+    pub(crate) is_session: bool,
+}
+
+impl Caller {
+    /// The number of the one who started the gateway.
+    pub(crate) const OPERATOR: u64 = u64::MAX - 1;
+
+    /// The one who started the gateway: in a browser that was signed in by the link, or through a command.
+    fn operator(is_session: bool) -> Self {
+        Self {
+            number: Self::OPERATOR,
+            scope: Scope::default().of(OPERATOR),
+            rights: match is_session {
+                true => Rights::ALL,
+                false => Rights::ALL_BUT_APPROVE,
+            },
+            is_session,
+        }
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
@@ -87,6 +109,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         let nobody = || Self {
             number: u64::MAX,
             scope: Scope::only(Vec::new()),
+            ..Self::default()
         };
         Ok(parts.extensions.get().cloned().unwrap_or_else(nobody))
     }

@@ -7,6 +7,7 @@ use toolgate_core::{Pattern, Scope};
 
 use super::Caller;
 use crate::ServeSettings;
+use crate::rights::Rights;
 
 /// The tokens there are, each as a hash: all are equally long, and none can be read from memory.
 pub(crate) struct Tokens {
@@ -17,7 +18,10 @@ pub(crate) struct Tokens {
 
 struct Known {
     hash: [u8; 32],
+    /// Whoever sends it.
     caller: Caller,
+    /// Those of a browser that somebody signed in with it.
+    session_rights: Rights,
     /// Cancelled when the token lets nobody in any more.
     revoked: CancellationToken,
 }
@@ -25,25 +29,30 @@ struct Known {
 impl Tokens {
     pub(crate) fn new(settings: &ServeSettings) -> Self {
         let mut known = Vec::new();
-        let mut add = |number: usize, token: &str, name: &str, scope: Scope| {
-            let scope = scope.of(name);
+        let mut add = |number: usize, token: &str, scope: Scope, rights: (Rights, Rights)| {
             if !token.is_empty() {
                 known.push(Known {
                     hash: digest(token.as_bytes()),
                     caller: Caller {
                         number: number as u64,
                         scope,
+                        rights: rights.0,
+                        is_session: false,
                     },
+                    session_rights: rights.1,
                     revoked: CancellationToken::new(),
                 });
             }
         };
-        add(1, &settings.token, "serve.token", Scope::default());
+        let operators = (Rights::ALL_BUT_APPROVE, Rights::ALL);
+        let scope = Scope::default().of("serve.token");
+        add(1, &settings.token, scope, operators);
         for (index, token) in settings.tokens.iter().enumerate() {
             let unnamed = format!("serve.tokens[{index}]");
             let name = Some(token.name.as_str()).filter(|name| !name.is_empty());
-            let scope = scope_of(&token.allow);
-            add(index + 2, &token.token, name.unwrap_or(&unnamed), scope);
+            let scope = scope_of(&token.allow).of(name.unwrap_or(&unnamed));
+            let rights = Rights::of(&token.rights);
+            add(index + 2, &token.token, scope, (rights, rights));
         }
         Self {
             known,
@@ -51,8 +60,8 @@ impl Tokens {
         }
     }
 
-    /// Those of other settings. A token that is still there, under its name and with its tools, keeps its number and with it
-    /// its sessions; any other gets a new one.
+    /// Those of other settings. A token that is still there, under its name and with its tools and rights, keeps its number and
+    /// with it its sessions; any other gets a new one.
     pub(crate) fn followed_by(&self, settings: &ServeSettings) -> Self {
         let mut after = Self::new(settings);
         after.next = self.next;
@@ -82,12 +91,13 @@ impl Tokens {
         }
     }
 
-    /// Cancelled when this token lets nobody in any more: at once if it is gone already. Whoever needs none has the number 0.
+    /// Cancelled when this token lets nobody in any more: at once if it is gone already. Whoever needs none has the number 0,
+    /// or is the operator.
     pub(super) fn revoked(&self, number: u64) -> CancellationToken {
         let mut known = self.known.iter();
         let known = known.find(|known| known.caller.number == number);
         let revoked = known.map(|known| known.revoked.clone()).unwrap_or_default();
-        if known.is_none() && number > 0 {
+        if known.is_none() && !matches!(number, 0 | Caller::OPERATOR) {
             revoked.cancel();
         }
         revoked
@@ -111,12 +121,16 @@ impl Tokens {
     }
 
     /// Who signed in with this token, if it still is one.
-    pub(super) fn by_number(&self, number: u64) -> Option<&Caller> {
+    pub(super) fn signed_in(&self, number: u64) -> Option<Caller> {
         let known = self
             .known
             .iter()
-            .find(|known| known.caller.number == number);
-        known.map(|known| &known.caller)
+            .find(|known| known.caller.number == number)?;
+        Some(Caller {
+            rights: known.session_rights,
+            is_session: true,
+            ..known.caller.clone()
+        })
     }
 
     /// What it is called in the log.
@@ -136,6 +150,7 @@ impl Known {
         self.hash == other.hash
             && ours.caller() == theirs.caller()
             && ours.patterns() == theirs.patterns()
+            && self.session_rights == other.session_rights
     }
 }
 
@@ -147,7 +162,7 @@ fn scope_of(allow: &[Pattern]) -> Scope {
     }
 }
 
-pub(super) fn digest(secret: &[u8]) -> [u8; 32] {
+pub(crate) fn digest(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
@@ -199,7 +214,7 @@ mod tests {
         let number = |token: &str| tokens.find(token.as_bytes()).map(|caller| caller.number);
         let patterns = |number| {
             tokens
-                .by_number(number)
+                .signed_in(number)
                 .unwrap()
                 .scope
                 .patterns()

@@ -1,10 +1,11 @@
 //! Calls that wait for a person.
 
+use futures::future::Either;
 use serde_json::{Value, json};
 use toolgate_server::ServeSettings;
 
 use crate::client::{send, whole};
-use crate::home::{Home, Plan, SECRET, long, token};
+use crate::home::{Home, Plan, SECRET, long, token, token_with};
 
 #[tokio::test]
 async fn a_call_waits_for_whoever_listens() {
@@ -91,36 +92,42 @@ async fn who_comes_later_is_told_what_waits_and_who_leaves_for_good_denies() {
 }
 
 #[tokio::test]
-async fn long_arguments_are_cut_in_a_question_and_not_in_its_call() {
+async fn arguments_are_shown_whole_or_not_asked_about() {
     let home = Home::usual().await;
     let mut events = home.events("/api/events?kinds=approval").await;
-    let arguments = json!({ "text": "x".repeat(500_000) });
+    let arguments = json!({ "hidden": "\u{e0041}\u{ad}", "text": "x".repeat(60_000) });
     let decided = async {
         let question = events.expect("approval").await;
-        let shown = question["arguments"].as_str().unwrap();
-        assert!(
-            shown.len() < 20_000 && shown.ends_with(" more bytes)"),
-            "{}",
-            shown.len()
-        );
+        assert_eq!(question["arguments"], arguments);
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
         home.post(&path, &json!({ "approve": true })).await;
     };
     let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
     assert_eq!(reply.json()["result"]["echo"], arguments);
+    let longer = json!({ "text": "x".repeat(70_000) });
+    let reply = home.call("lock", &longer).await.json();
+    assert_eq!(reply["error_kind"], "denied");
+    let error = reply["error"].as_str().unwrap();
+    assert!(error.contains("a person is shown at most 65536"), "{error}");
 }
 
 /// Two who may ask for the lock, and the operator, who listens.
 async fn with_tokens() -> Home {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
-    settings.tokens = vec![token("kitchen", &["lock"]), token("garage", &["lock"])];
+    settings.tokens = vec![
+        token("kitchen", &["lock"]),
+        token("garage", &["lock"]),
+        token("agent", &["*"]),
+        token_with("warden", &["*"], &["approve"]),
+    ];
     let mut home = Home::of(Plan {
         settings,
+        has_journal: true,
         ..Plan::default()
     })
     .await;
-    home.sign_in("full");
+    home.sign_in("warden");
     home
 }
 
@@ -145,7 +152,7 @@ async fn one_token_does_not_fill_the_desk_for_another() {
     };
     let asked = async {
         loop {
-            let open = home.get_as("full", "/api/approvals").await.json();
+            let open = home.get_as("warden", "/api/approvals").await.json();
             let mut open = open.as_array().unwrap().iter();
             if let Some(asked) = open.find(|asked| asked["caller"] == "garage") {
                 return asked["id"].as_str().unwrap().to_owned();
@@ -173,4 +180,108 @@ async fn a_question_names_the_token_that_asks() {
         }
         assert_eq!(events.expect("approval").await["gone"], true);
     }
+}
+
+/// What the one token is told when it approves what the other asks for; an approved call succeeds.
+async fn answered_as(home: &Home, asker: &str, answerer: &str) -> (u16, String) {
+    let mut events = home.events("/api/events?kinds=approval").await;
+    let answer = async {
+        let id = events.expect("approval").await["id"].clone();
+        let path = format!("/api/approvals/{}", id.as_str().unwrap());
+        home.post_as(answerer, &path, &json!({ "approve": true }))
+            .await
+    };
+    let nothing = json!({});
+    let mut call = Box::pin(home.post_as(asker, "/api/tools/lock/call", &nothing));
+    let mut answer = Box::pin(answer);
+    // An approved call may be answered before whoever approved it is.
+    let (called, reply) = match futures::future::select(&mut call, &mut answer).await {
+        Either::Left((called, answer)) => (Some(called), answer.await),
+        Either::Right((reply, _)) => (None, reply),
+    };
+    match (reply.status.as_u16(), called) {
+        (204, Some(called)) => assert_eq!(called.json()["success"], true),
+        (204, None) => assert_eq!(call.await.json()["success"], true),
+        (status, None) => return (status, reply.problem()),
+        (_, Some(called)) => panic!("nobody agreed: {}", called.text),
+    }
+    (204, String::new())
+}
+
+#[tokio::test]
+async fn a_token_never_approves_a_call_made_with_it() {
+    let home = with_tokens().await;
+    let (status, detail) = answered_as(&home, "warden", "warden").await;
+    assert_eq!(status, 403);
+    assert!(
+        detail.contains("never approves a call that was made with it"),
+        "{detail}"
+    );
+    assert_eq!(answered_as(&home, "agent", "warden").await.0, 204);
+}
+
+#[tokio::test]
+async fn all_tools_are_no_right_to_approve() {
+    let mut home = with_tokens().await;
+    for (answerer, part) in [
+        (
+            "agent",
+            "the token 'agent' does not have the right 'approve'",
+        ),
+        ("full", "in a browser that is signed in"),
+    ] {
+        let (status, detail) = answered_as(&home, "kitchen", answerer).await;
+        assert_eq!(status, 403);
+        assert!(detail.contains(part), "{detail}");
+        // Nor may it see what waits, or make calls wait by listening.
+        assert_eq!(
+            home.get_as(answerer, "/api/approvals").await.json(),
+            json!([])
+        );
+    }
+    home.sign_in("full");
+    let _no_approver = home.events("/api/events?kinds=approval").await;
+    let denied = home.call("lock", &json!({})).await.json();
+    assert_eq!(denied["error"], "Tool 'lock' needs approval");
+}
+
+#[tokio::test]
+async fn who_approved_when_and_how_is_told_with_the_call() {
+    let mut home = with_tokens().await;
+    answered_as(&home, "agent", "warden").await;
+    home.sign_in("full");
+    let calls = home.get("/api/calls?caller=agent").await.json();
+    let id = calls[0]["id"].as_str().unwrap();
+    let approval = home.get(&format!("/api/calls/{id}")).await.json()["approval"].clone();
+    let expected =
+        json!({ "granted": true, "means": "token", "by": "warden", "at": approval["at"] });
+    assert_eq!(approval, expected);
+    assert!(approval["at"].as_str().unwrap().ends_with('Z'));
+}
+
+#[tokio::test]
+async fn a_person_in_a_browser_approves_what_they_ask_for_there() {
+    let mut home = with_tokens().await;
+    home.open_link().await;
+    let mut events = home.events("/api/events?kinds=approval").await;
+    let nothing = json!({});
+    let decided = async {
+        let question = events.expect("approval").await;
+        assert_eq!(question["caller"], "local operator");
+        let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+        home.post(&path, &json!({ "approve": true })).await
+    };
+    let call = home.post("/api/tools/lock/call", &nothing);
+    let (reply, settled) = tokio::join!(call, decided);
+    assert_eq!(
+        (settled.status.as_u16(), &reply.json()["success"]),
+        (204, &json!(true))
+    );
+    let id = reply.json()["call_id"].clone();
+    let path = format!("/api/calls/{}", id.as_str().unwrap());
+    let approval = home.get(&path).await.json()["approval"].clone();
+    assert_eq!(
+        (&approval["means"], &approval["by"]),
+        (&json!("browser"), &json!("local operator"))
+    );
 }

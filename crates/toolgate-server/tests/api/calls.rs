@@ -165,7 +165,8 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
         assert_ne!(again.json()["call_id"], id);
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let parent = format!("00-{trace}-b7ad6b7169203331-01");
-        let headers = [("traceparent", parent.as_str())];
+        let key = format!("Bearer {}", home.new_command_key());
+        let headers = [("traceparent", parent.as_str()), ("authorization", &key)];
         let body = r#"{"confirm":true}"#;
         let post = http::Method::POST;
         let traced = whole(send(home.address, &post, &path, &headers, body).await).await;

@@ -77,8 +77,7 @@ async fn it_is_complete_in_itself() {
             );
             let is_operators = path == "/metrics" || path.ends_with("/reconnect");
             assert!(
-                !is_operators
-                    || forbidden.is_some_and(|text| text.starts_with("The caller may not")),
+                !is_operators || forbidden.is_some_and(|text| text.starts_with("The caller")),
                 "{at}: {forbidden:?}"
             );
             let health = path == "/healthz" || path == "/readyz";

@@ -59,6 +59,9 @@ pub(crate) struct Home {
     pub(crate) stop: CancellationToken,
     document: Value,
     token: Option<&'static str>,
+    /// Of a browser that the operator signed in by the link.
+    cookie: Option<String>,
+    gateway: Gateway,
     _stop: DropGuard,
     _folder: tempfile::TempDir,
 }
@@ -180,9 +183,13 @@ pub(crate) fn long(name: &str) -> String {
 
 /// A token that may use only these tools.
 pub(crate) fn token(token: &str, allow: &[&str]) -> TokenSettings {
-    let allow: Vec<Pattern> = allow.iter().map(|text| Pattern::new(text)).collect();
-    let allow: Vec<String> = allow.iter().map(ToString::to_string).collect();
-    serde_json::from_value(json!({ "token": long(token), "name": token, "allow": allow })).unwrap()
+    token_with(token, allow, &[])
+}
+
+/// The same with rights.
+pub(crate) fn token_with(token: &str, allow: &[&str], rights: &[&str]) -> TokenSettings {
+    let token = json!({ "token": long(token), "name": token, "allow": allow, "rights": rights });
+    serde_json::from_value(token).unwrap()
 }
 
 impl Home {
@@ -192,6 +199,7 @@ impl Home {
     }
 
     pub(crate) async fn of(plan: Plan) -> Self {
+        let needs_token = !plan.settings.token.is_empty() || !plan.settings.tokens.is_empty();
         let (counted, waiting) = (Arc::default(), Arc::default());
         let held = Arc::new(Semaphore::new(0));
         let manager = Arc::new(ToolManager::new());
@@ -244,7 +252,8 @@ impl Home {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        tokio::spawn(toolgate_server::serve(gateway, listener, stop.clone()));
+        let serving = toolgate_server::serve(gateway.clone(), listener, stop.clone());
+        tokio::spawn(serving);
         let mut home = Self {
             address,
             executor,
@@ -256,10 +265,15 @@ impl Home {
             stop: stop.clone(),
             document: Value::Null,
             token: None,
+            cookie: None,
+            gateway,
             _stop: stop.drop_guard(),
             _folder: folder,
         };
         home.document = home.read_document().await;
+        if !needs_token {
+            home.open_link().await;
+        }
         home
     }
 
@@ -275,6 +289,42 @@ impl Home {
         self.token = Some(token);
     }
 
+    /// From now on as the operator, in a browser that was signed in by the link.
+    pub(crate) async fn open_link(&mut self) {
+        let key = self.new_link();
+        self.cookie = Some(self.follow_link(&key).await.unwrap());
+        self.token = None;
+    }
+
+    /// The cookie that opening a link gives.
+    pub(crate) async fn follow_link(&self, key: &str) -> Option<String> {
+        let path = format!("/?key={key}");
+        let reply = whole(send(self.address, &Method::GET, &path, &[], "").await).await;
+        assert_eq!(
+            (reply.status.as_u16(), reply.header("location")),
+            (303, "/")
+        );
+        let cookie = reply.header("set-cookie").split(';').next().unwrap();
+        (!cookie.is_empty()).then(|| cookie.to_owned())
+    }
+
+    pub(crate) fn new_link(&self) -> String {
+        let key = toolgate_server::random_key().unwrap();
+        self.gateway.accept_sign_in_key(&key);
+        key
+    }
+
+    pub(crate) fn new_command_key(&self) -> String {
+        let key = toolgate_server::random_key().unwrap();
+        self.gateway.accept_command_key(&key);
+        key
+    }
+
+    /// From now on as anybody on this machine.
+    pub(crate) fn sign_out(&mut self) {
+        (self.token, self.cookie) = (None, None);
+    }
+
     pub(crate) fn document(&self) -> &Value {
         &self.document
     }
@@ -287,8 +337,11 @@ impl Home {
     ) -> http::Response<hyper::body::Incoming> {
         let token = self.token.map(|token| format!("Bearer {}", long(token)));
         let mut headers = vec![("content-type", "application/json")];
-        if let Some(token) = &token {
-            headers.push(("authorization", token));
+        let origin = format!("http://{}", self.address);
+        match (&token, &self.cookie) {
+            (Some(token), _) => headers.push(("authorization", token)),
+            (None, Some(cookie)) => headers.extend([("cookie", &**cookie), ("origin", &origin)]),
+            (None, None) => {}
         }
         send(self.address, &method, path, &headers, body.to_owned()).await
     }
@@ -306,10 +359,33 @@ impl Home {
 
     /// The same as whoever has this token.
     pub(crate) async fn get_as(&self, token: &str, path: &str) -> Reply {
-        let bearer = format!("Bearer {}", long(token));
+        self.get_with(&long(token), path).await
+    }
+
+    /// The same with a token as it is.
+    pub(crate) async fn get_with(&self, token: &str, path: &str) -> Reply {
+        let bearer = format!("Bearer {token}");
         let headers = [("authorization", bearer.as_str())];
         let reply = whole(send(self.address, &Method::GET, path, &headers, "").await).await;
         expect_described(&self.document, &Method::GET, path, &reply);
+        reply
+    }
+
+    pub(crate) async fn post_as(&self, token: &str, path: &str, body: &Value) -> Reply {
+        let bearer = format!("Bearer {}", long(token));
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let reply = send(
+            self.address,
+            &Method::POST,
+            path,
+            &headers,
+            body.to_string(),
+        );
+        let reply = whole(reply.await).await;
+        expect_described(&self.document, &Method::POST, path, &reply);
         reply
     }
 
@@ -317,9 +393,18 @@ impl Home {
         self.ask(Method::POST, path, &body.to_string()).await
     }
 
+    /// As whoever has the token, or else as anybody on this machine.
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Reply {
-        self.post(&format!("/api/tools/{tool}/call"), arguments)
-            .await
+        let path = format!("/api/tools/{tool}/call");
+        if self.token.is_some() {
+            return self.post(&path, arguments).await;
+        }
+        let headers = [("content-type", "application/json")];
+        let arguments = arguments.to_string();
+        let reply = send(self.address, &Method::POST, &path, &headers, arguments).await;
+        let reply = whole(reply).await;
+        expect_described(&self.document, &Method::POST, &path, &reply);
+        reply
     }
 
     pub(crate) async fn events(&self, path: &str) -> Events {

@@ -11,6 +11,7 @@ mod fuzz;
 mod home;
 mod mcp;
 mod odd;
+mod operator;
 mod requests;
 mod scope;
 mod servers;

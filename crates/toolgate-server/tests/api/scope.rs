@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_mcp::{Connection, Headers, Program, ServerSettings};
 use toolgate_server::ServeSettings;
 
-use crate::home::{Home, Plan, long, token, until};
+use crate::home::{Home, Plan, long, token, token_with, until};
 
 async fn home(has_journal: bool) -> Home {
     let mut settings = ServeSettings::default();
@@ -13,6 +13,9 @@ async fn home(has_journal: bool) -> Home {
         token("some", &["echo", "house/*"]),
         token("none", &[]),
         token("broken", &["fail", "panic"]),
+        token("agent", &["*"]),
+        token_with("auditor", &["echo"], &["see_all"]),
+        token_with("mender", &["*"], &["operate"]),
     ];
     settings.add_servers = true;
     let plan = Plan {
@@ -87,7 +90,7 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
                         &json!({ "confirm": true }),
                     )
                     .await;
-                assert_eq!(replay.status, expected);
+                assert_eq!(replay.status, 403);
                 assert_eq!(
                     home.post(&format!("/api/calls/{id}/mock"), &json!({ "name": "m" }))
                         .await
@@ -102,6 +105,33 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             }
         }
         assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn all_tools_are_no_right_to_see_or_do_more() {
+    let mut home = home(true).await;
+    let id = home.call("echo", &json!({})).await.json()["call_id"].clone();
+    let id = id.as_str().unwrap();
+    for (token, seen, replayed, status) in [
+        ("agent", 0, 403, 403),
+        ("auditor", 1, 403, 403),
+        ("mender", 0, 404, 404),
+        ("full", 1, 200, 404),
+    ] {
+        home.sign_in(token);
+        let calls = home.get("/api/calls").await.json();
+        assert_eq!(count(&calls), seen, "{token}");
+        let confirm = json!({ "confirm": true });
+        let path = format!("/api/calls/{id}/replay");
+        let replay = home.post(&path, &confirm);
+        assert_eq!(replay.await.status, replayed, "{token}");
+        let reconnect = home.post("/api/servers/house/reconnect", &json!({})).await;
+        // A server that isn't there is not there for the others either.
+        assert_eq!(reconnect.status, 404, "{token}");
+        let server = json!({ "name": "a/b", "url": "http://127.0.0.1:1/" });
+        let added = home.post("/api/servers", &server).await.status;
+        assert_eq!(added == 403, status == 403, "{token}");
     }
 }
 
@@ -166,9 +196,11 @@ async fn events_and_approvals_outside_of_it_are_not_told() {
     let (name, _, call) = events.next().await.unwrap();
     assert_eq!((name.as_str(), &call["tool"]), ("call", &json!("echo")));
     assert_eq!(call["caller"], "some", "{call}");
+    home.open_link().await;
     let mut operator = home.events("/api/events?kinds=approval").await;
     let nothing = json!({});
-    let (reply, ()) = tokio::join!(home.call("lock", &nothing), async {
+    let call = home.post("/api/tools/lock/call", &nothing);
+    let (reply, ()) = tokio::join!(call, async {
         let question = operator.expect("approval").await;
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
         assert_eq!(

@@ -4,20 +4,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::ToolExecutor;
 use toolgate_server::{Gateway, ServeSettings, Traces, Workshop};
 use tracing::{info, warn};
 
+use crate::approve::TerminalApprover;
 use crate::cli::{Global, ServeOptions};
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::gateway::{self, Watch};
+use crate::gateway::{self, Anywhere, Watch};
 use crate::journal::{self, Record};
+use crate::operator_key::OperatorKeyFile;
 use crate::reload::{self, Reload};
 use crate::say;
 use crate::servers::{self, Fleet, Start};
 use crate::signals::Signals;
+use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
 use crate::workshop::FileWorkshop;
 
@@ -111,20 +115,39 @@ async fn serve(
     let record = Record::open_when_possible(&config, tools, "toolgate serve");
     let traces = traces(&config, tools);
     let watch = Watch::default().reading(&record).tracing(traces.as_ref());
-    let mut door = wiring::logged(&config, tools).approver(watch.approvals.clone());
+    let approver = Anywhere {
+        dashboard: watch.approvals.clone(),
+        terminal: TerminalApprover {
+            agreed: false,
+            spinner: Spinner::new(""),
+            redactor: tools.redactor.clone(),
+        },
+    };
+    let mut door = wiring::logged(&config, tools).approver(approver);
     if let Some(traces) = &traces {
         door = door.observer(traces.clone()).traced();
     }
     let executor = watch.keep(record.keep(door)).build();
     let all = servers::settings(&config.servers);
     let fleet = Fleet::start(&config, tools, all, Start::AtOnce, None);
-    introduce(&config, &executor, &fleet, address, &settings, &record);
     let workshop = config
         .file()
         .map(|_| Arc::new(FileWorkshop::new(&config)) as Arc<dyn Workshop>);
     let servers = fleet.servers.clone();
     let followed = executor.clone();
+    let serves = settings.clone();
     let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
+    let sign_in_key = toolgate_server::random_key();
+    if let Some(key) = &sign_in_key {
+        gateway.accept_sign_in_key(key);
+    }
+    let _key = OperatorKeyFile::make(&gateway, address, &serves);
+    let link = gateway::sign_in_link(&gateway::url(address), sign_in_key.as_deref());
+    // Whoever is told where it listens can come in at once, by whichever way.
+    introduce(&config, &followed, &fleet, address, &serves, &record, &link);
+    if let Some(asked) = signals.new_link() {
+        tokio::spawn(print_links(asked, gateway.clone(), address));
+    }
     let reload = Reload::new(config, tools, followed, fleet.servers.clone());
     let hangup = signals.reload();
     let reload = reload.map(|reload| governed(reload, &gateway, bind).on(hangup));
@@ -159,6 +182,23 @@ async fn serve(
     record.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+/// Prints a new link whenever somebody sends SIGUSR1: the one before may have been used, or be too old.
+async fn print_links(mut asked: Signal, gateway: Gateway, address: SocketAddr) {
+    while asked.recv().await.is_some() {
+        match toolgate_server::random_key() {
+            Some(key) => {
+                gateway.accept_sign_in_key(&key);
+                tell_link(&gateway::sign_in_link(&gateway::url(address), Some(&key)));
+            }
+            None => warn!("this system has no random numbers to give, so there is no link"),
+        }
+    }
+}
+
+fn tell_link(link: &str) {
+    info!("sign in once, as the operator, at {link}");
 }
 
 /// The gateway takes new tokens, and tells how the file is.
@@ -202,6 +242,7 @@ fn introduce(
     address: SocketAddr,
     settings: &ServeSettings,
     record: &Record,
+    link: &str,
 ) {
     let url = gateway::url(address);
     let tools = executor.manager().tools();
@@ -213,6 +254,11 @@ fn introduce(
     let reached = gateway::reached_at(address, &settings.hosts);
     let others = reached.iter().filter(|other| **other != url);
     let others: Vec<&str> = others.map(String::as_str).collect();
+    let is_open = settings.token.is_empty() && settings.tokens.is_empty();
+    // Where there are tokens one signs in with those, and a log need not hold another secret.
+    if is_open && !say::is_followed() {
+        tell_link(link);
+    }
     info!(%address, tools = count, servers, "listening on {url}");
     let names = gateway::names_to_add(address, &settings.hosts);
     if !say::is_followed() {
@@ -225,14 +271,17 @@ fn introduce(
         return;
     }
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-    let version = env!("CARGO_PKG_VERSION");
+    let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
     let servers = match all.iter().filter(|server| !server.remembered).count() {
         0 => String::new(),
         1 => ", and those of 1 server that is starting".to_owned(),
         several => format!(", and those of {several} servers that are starting"),
     };
-    let (token, header) = match settings.token.is_empty() && settings.tokens.is_empty() {
-        true => ("none needed, as only this machine gets in", ""),
+    let (token, header) = match is_open {
+        true => (
+            "none needed to call tools, as only this machine gets in",
+            "",
+        ),
         false => (
             "needed: the page asks for it, programs send 'Authorization: Bearer …'",
             " --header \"Authorization: Bearer $TOOLGATE_TOKEN\"",
@@ -249,7 +298,8 @@ fn introduce(
     say::line(&format!(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
-  Dashboard  {bold}{url}/{bold:#}{also}
+  Dashboard  {bold}{link}{bold:#}{also}
+             {dim}The link signs you in, once: to approve calls and to see everything. kill -USR1 {pid} prints a new one.{dim:#}
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s{header} {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}

@@ -230,9 +230,13 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
         "Tool 'search' timed out after 0.2 s",
         "{done:?}"
     );
-    let listed = Run::new(["calls", "--at", &url, "--json", "--outcome", "failed"]).done();
+    let own = |arguments: &[&str]| {
+        let run = Run::new(["calls", "--at", &url]).args(arguments);
+        run.within(gateway.folder.path()).done()
+    };
+    let listed = own(&["--json", "--outcome", "failed"]);
     assert_eq!(listed.json()["outcome"], "timeout", "{listed:?}");
-    let shown = Run::new(["calls", "--at", &url, "last", "--json"]).json();
+    let shown = own(&["last", "--json"]).json();
     assert_eq!(shown["asked"], json!({ "query": "x" }));
 }
 
@@ -244,7 +248,8 @@ fn calls_of_a_gateway_are_followed_as_they_end() {
     let arguments = [
         "calls", "--follow", "--json", "--tool", "typed", "--at", &url,
     ];
-    let (mut child, _folder) = Run::new(arguments).start();
+    let run = Run::new(arguments).within(gateway.folder.path());
+    let (mut child, _folder) = run.start();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next =
         move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
@@ -266,7 +271,10 @@ fn calls_of_a_gateway_are_followed_as_they_end() {
 fn a_call_of_a_gateway_is_made_once_more_by_the_gateway() {
     let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
     let url = gateway.url();
-    let again = |arguments: &[&str]| Run::new(["replay", "--at", &url]).args(arguments).done();
+    let again = |arguments: &[&str]| {
+        let run = Run::new(["replay", "--at", &url]).args(arguments);
+        run.within(gateway.folder.path()).done()
+    };
     let nothing = again(&["last"]);
     assert_eq!(
         (nothing.code, nothing.stdout.as_str()),

@@ -12,13 +12,13 @@ const NOBODY: u32 = 65534;
 
 /// A folder of an unprivileged user. The administrator may read everything, so an attack run as
 /// root would prove nothing.
-struct Unprivileged {
-    folder: tempfile::TempDir,
+pub(crate) struct Unprivileged {
+    pub(crate) folder: tempfile::TempDir,
     program: PathBuf,
 }
 
 impl Unprivileged {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
         // The folder of the build may be closed to that user.
@@ -29,7 +29,7 @@ impl Unprivileged {
         Self { folder, program }
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let file = self.folder.path().join(name);
         std::fs::write(&file, text).unwrap();
         if is_root() {
@@ -37,12 +37,12 @@ impl Unprivileged {
         }
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         let bytes = std::fs::read(self.folder.path().join(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = match is_root() {
             true => {
                 let mut command = Command::new("setpriv");

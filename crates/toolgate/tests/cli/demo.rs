@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, Subscription};
 use zwave::sim;
 
-use crate::gateway::request;
+use crate::gateway::{exchange, request};
 use crate::llm::alone;
 use crate::run::Run;
 
@@ -104,12 +104,13 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     let address = log.find_map(|line| {
         let line = line.ok()?;
         let (_, rest) = line.split_once("dashboard at http://")?;
-        Some(rest.trim_end_matches('/').to_owned())
+        Some(rest.to_owned())
     });
     let address = address.unwrap();
+    let (address, link) = address.split_once('/').unwrap();
     // Nobody reads on, and a full pipe would stop it.
     std::thread::spawn(move || log.for_each(drop));
-    let (status, page) = request(&address, "GET", "/", "");
+    let (status, page) = request(address, "GET", "/", "");
     assert!(status == 200 && page.contains("<html"), "{status} {page}");
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"turn on the kitchen light\n").unwrap();
@@ -120,7 +121,13 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
         answer.starts_with("Kitchen Light in Kitchen is now on"),
         "{answer}"
     );
-    let (_, calls) = request(&address, "GET", "/api/calls?origin=chat", "");
+    let (head, _) = exchange(address, "GET", &format!("/{link}"), "", "");
+    let cookie = head
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = cookie.unwrap().split(';').next().unwrap();
+    let cookie = format!("cookie: {cookie}\r\n");
+    let (_, calls) = exchange(address, "GET", "/api/calls?origin=chat", &cookie, "");
     assert!(calls.contains(r#""server":"house""#), "{calls}");
     let entries = |folder| std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let mut journals = entries(&temporary).filter(|entry| entry.path().join("journal.db").exists());

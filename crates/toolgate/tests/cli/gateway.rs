@@ -81,8 +81,27 @@ impl Gateway {
         format!("http://{}", self.address)
     }
 
+    /// As a command of the operator asks.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
-        request(&self.address, "GET", path, "")
+        let key = self.operator_key();
+        let header = key.map_or(String::new(), |key| {
+            format!("authorization: Bearer {key}\r\n")
+        });
+        request_with(&self.address, "GET", path, &header, "")
+    }
+
+    /// What commands of the same user show to a gateway without tokens.
+    pub(crate) fn operator_key(&self) -> Option<String> {
+        let state = self.folder.path().join(".local/state/toolgate/gateways");
+        std::fs::read_to_string(state.join(format!("{}.key", self.address))).ok()
+    }
+
+    /// The link that signs the operator in, as it was told last.
+    pub(crate) fn link(&self) -> Option<String> {
+        let log = self.log();
+        let (_, key) = log.rsplit_once("/?key=")?;
+        let key = key.split([' ', '"', '\n']).next()?;
+        Some(format!("/?key={key}"))
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
@@ -124,22 +143,49 @@ pub(crate) fn signal(name: &str, child: &Child) {
 
 /// One request on a connection of its own.
 pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
-    let mut stream = send(address, method, path, body);
+    request_with(address, method, path, "", body)
+}
+
+/// The same with more lines of headers.
+pub(crate) fn request_with(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (u16, String) {
+    let (head, body) = exchange(address, method, path, headers, body);
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    (status.unwrap_or(0), body)
+}
+
+/// The head of an answer and its body.
+pub(crate) fn exchange(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (String, String) {
+    let mut stream = send_with(address, method, path, headers, body);
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    (status.unwrap_or(0), body.to_owned())
+    (head.to_owned(), body.to_owned())
 }
 
 /// A request whose answer is not waited for.
 pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> TcpStream {
+    send_with(address, method, path, "", body)
+}
+
+fn send_with(address: &str, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANG)).unwrap();
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     )
     .unwrap();
     stream

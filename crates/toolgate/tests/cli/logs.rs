@@ -41,6 +41,7 @@ const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 /// truth value: only the compiler would know better.
 const STRINGS: &[&str] = &[
     "broker = settings.address()",
+    "approval = approval",
     "caller = caller",
     "changes = changes",
     "content = content",

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod adding; // `add` and the first start of what it adds
+mod approvals; // who may approve a call, and a server that tries to
 mod ask; // `ask`: each provider, none, pipes, secrets
 mod at; // `--at`: the same by a gateway that runs already
 mod call; // `call`: input in every form, envelopes, exit codes

@@ -36,6 +36,8 @@ pub(crate) fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]
         .arg(gateway.url())
         .arg(&pictures)
         .args(more)
+        .env("TOOLGATE_LINK", gateway.link().unwrap_or_default())
+        .env("TOOLGATE_KEY", gateway.operator_key().unwrap_or_default())
         .output()
         .unwrap();
     assert!(

@@ -30,7 +30,8 @@ try {
     await bench.accessible('kitchen servers');
     await bench.go('#/calls');
     await bench.id('call-row').first().click();
-    await bench.id('replay').waitFor();
+    await bench.id('copy-curl').waitFor();
+    assert.equal(await bench.id('replay').count(), 0);
     assert.equal(await bench.id('save-mock').count(), 0);
     assert.equal(await bench.id('sign-out').getAttribute('title'), 'Signed in as kitchen');
     await page.keyboard.press('Escape');

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, CallRecord, ErrorKind, Observer, Pattern, Policy,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, CallRecord, ErrorKind,
+    Observer, Pattern, Policy,
 };
 
 use super::*;
@@ -26,7 +27,7 @@ struct Answering(Approval);
 impl Approver for Answering {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         assert_eq!(request.arguments, &json!({ "door": "front" }));
-        Box::pin(async { self.0 })
+        Box::pin(async { self.0.clone() })
     }
 }
 
@@ -36,7 +37,7 @@ async fn d3_an_order_in_a_result_meets_the_policy() {
         (None, "Tool 'unlock' needs approval"),
         (Some(Approval::Nobody), "Tool 'unlock' needs approval"),
         (
-            Some(Approval::Refused),
+            Some(Approval::Refused(ApprovalBy::new(ApprovalMeans::Terminal))),
             "Tool 'unlock' was refused by the person who was asked",
         ),
     ] {

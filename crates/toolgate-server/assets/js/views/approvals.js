@@ -2,13 +2,17 @@
 
 import { h, patchList, setText } from '../dom.js';
 import { get, post, events } from '../api.js';
-import { brief, pretty, span, way } from '../format.js';
+import { count, plural, span, way } from '../format.js';
 import { icon } from '../icons.js';
+import { reveal, visible } from '../text.js';
 import { setWaiting } from '../title.js';
 import { toast, toastError } from '../toast.js';
 
 /** A click that was meant for what stood there before the banner came must not approve anything. */
 const GUARD = 600;
+/** What fits without scrolling. */
+const LINES = 10;
+const CHARACTERS = 800;
 
 /** Shows the banner in `bands` for as long as the page lives. */
 export function approvals(bands) {
@@ -77,13 +81,24 @@ function asker({ caller, origin }) {
 }
 
 function question(approval) {
-  const where = approval.server ? ` on ${approval.server}` : '';
+  const where = approval.server ? ` on ${visible(approval.server)}` : '';
   const [caller, rest] = asker(approval);
-  const args = brief(approval.arguments, 160);
-  const whole = pretty(approval.arguments);
+  const name = reveal(approval.tool);
+  const args = reveal(JSON.stringify(approval.arguments, null, 2));
+  const marks = name.marks + args.marks;
+  const pre = h('pre', { class: 'code approval-arguments', tabindex: '0', 'aria-label': 'Arguments', 'data-testid': 'approval-arguments' }, args.nodes);
   return h('div', { class: 'band-text' },
-    h('div', null, h('strong', { class: 'mono' }, approval.tool), `${where} needs your approval, asked by `, caller && h('strong', null, caller), rest),
-    h('details', { class: 'approval-arguments' }, h('summary', null, h('code', null, args)), h('pre', { class: 'code', tabindex: '0' }, whole)));
+    h('div', null, h('strong', { class: 'mono' }, name.nodes), `${where} needs your approval, asked by `, caller && h('strong', null, visible(caller)), rest),
+    marks > 0 && h('div', { class: 'approval-marks', 'data-testid': 'approval-marks' }, icon('alert'),
+      `${plural(marks, 'hidden or look-alike character')}, marked below`),
+    pre, longNote(approval.arguments));
+}
+
+/** Says that there is more than one sees at once. */
+function longNote(args) {
+  const lines = JSON.stringify(args, null, 2).split('\n').length;
+  const size = JSON.stringify(args).length;
+  return (lines > LINES || size > CHARACTERS) && h('div', { class: 'muted small' }, `${count(size)} characters on ${plural(lines, 'line')}: scroll to read all of it.`);
 }
 
 function update(element, { ends }) {

@@ -25,7 +25,7 @@ export function actions(call, onReplayed) {
   const gone = call.tool_definition ? {} : { disabled: true, title: 'There is no tool of this name now' };
   const failed = call.success === true ? {} : { disabled: true, title: 'Only an answer that succeeded can be kept' };
   return h('div', { class: 'row drawer-actions' },
-    button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
+    may('replay_calls') && button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
     may('add_tools') && button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
     button('copy-curl', 'copy', 'curl', () => copyText(asCurl(call), 'curl command copied'), { 'aria-label': 'Copy as curl', title: 'Copy as curl' }),
     button('copy-cli', 'copy', 'toolgate call', () => copyText(toolgateCall(call.tool, askedOf(call)), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));

@@ -7,6 +7,7 @@ import { command } from '../toast.js';
 import { asCurl } from './call-actions.js';
 
 export function emptyList(store, clear) {
+  if (store.page.error?.status === 403) return empty('Sign in to see the calls', 'What was called, with what and by whom, is for the operator.');
   if (store.page.error) {
     const again = h('button', { class: 'btn', type: 'button', onclick: () => store.older() }, 'Try again');
     return empty('The calls could not be fetched', store.page.error.detail, h('p', null, again));

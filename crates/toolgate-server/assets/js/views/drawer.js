@@ -133,12 +133,21 @@ function facts(call) {
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
     ['Asked by', call.caller ? `${call.caller} through ${way(call.origin).long}` : way(call.origin).long],
+    ['Approval', approval(call.approval), true],
     ['Process', call.run?.command && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
     ['Call', copyable(call.id, 'Call id copied'), true],
     ['Trace', call.trace_id && copyable(call.trace_id, 'Trace id copied'), true],
   ];
   return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
+}
+
+/** Who let it run or refused it, by what means and when. */
+function approval(answer) {
+  if (!answer) return null;
+  const means = { option: '--yes' }[answer.means] ?? answer.means;
+  const by = answer.by ? `${visible(answer.by)} (${means})` : `the ${means}`;
+  return `${answer.granted ? 'approved' : 'refused'} by ${by}, ${dateTime(answer.at)}`;
 }
 
 function copyable(text, said) {

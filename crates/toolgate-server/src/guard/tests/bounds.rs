@@ -47,6 +47,12 @@ async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
 #[tokio::test(start_paused = true)]
 async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
     let guard = guard(json!({ "concurrency": 1 }));
+    guard.gateway.accept_sign_in_key("key");
+    let signed_in = ask(&guard, "GET", "/?key=key", &[], "").await;
+    let cookie = signed_in.headers["set-cookie"].to_str().unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let origin = format!("http://{BIND}");
+    let browser = [("cookie", cookie), ("origin", &origin)];
     let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1000}"#);
     let operator = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -63,14 +69,14 @@ async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
             "/api/calls",
             "/api/approvals",
         ] {
-            let look = ask(&guard, "GET", path, &[], "").await;
+            let look = ask(&guard, "GET", path, &browser, "").await;
             assert_eq!(look.status, 200, "{path}: {}", look.text);
         }
         let events = bare("GET", "/api/events", &[("host", BIND)], "");
         let events = guard.handle(ends(), &Watch::of_a_test(), events).await;
         assert_eq!(events.status(), 200);
         for path in ["/api/approvals/1", "/api/servers/1/reconnect"] {
-            let nothing = ask(&guard, "POST", path, &[], r#"{"approve":true}"#).await;
+            let nothing = ask(&guard, "POST", path, &browser, r#"{"approve":true}"#).await;
             assert_eq!(nothing.status, 404, "{path}: {}", nothing.text);
         }
         ask(&guard, "GET", "/readyz", &[], "").await

@@ -43,6 +43,7 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     part("id", text(&call["id"]));
     part("asked", when(call));
     part("run", run(&call["run"]));
+    part("approval", approval(&call["approval"]));
     part("steps", steps(&call["timings"]));
     part("error", text(&call["error"]));
     part("hint", text(&call["hint"]));
@@ -85,6 +86,21 @@ fn run(run: &Value) -> String {
         ),
         None => String::new(),
     }
+}
+
+/// Who agreed, or did not.
+fn approval(approval: &Value) -> String {
+    let Some(granted) = approval["granted"].as_bool() else {
+        return String::new();
+    };
+    let did = if granted { "approved" } else { "refused" };
+    let means = text(&approval["means"]);
+    let by = match &approval["by"] {
+        Value::String(name) => format!("{} ({means})", escape(name)),
+        _ => means,
+    };
+    let at = local(&approval["at"]).map(|time| time.strftime("%H:%M:%S").to_string());
+    format!("{did} by {by} at {}", at.unwrap_or_default())
 }
 
 fn steps(timings: &Value) -> String {

@@ -133,7 +133,7 @@ fn open(url: &str) {
 /// What there is to see and to try. Together with the prompt it fits 24 lines of 80 columns.
 fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-    let dashboard = dashboard.map(|url| format!("; every call is shown at {url}"));
+    let dashboard = dashboard.map(|url| format!("; live at {url}"));
     let dashboard = dashboard.unwrap_or_default();
     say::line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
     let rooms = view.rooms().into_iter().map(|(room, devices)| {

@@ -1,0 +1,106 @@
+//! How the one who started the gateway is known: by a link for a browser, and by a key for commands
+//! of the same user.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+
+use crate::guard::digest;
+
+/// How long a link that nobody opened can be opened.
+const LINK_LIFE: Duration = Duration::from_secs(12 * 3600);
+
+/// Both as hashes, like tokens.
+#[derive(Default)]
+pub(crate) struct OperatorKeys {
+    /// At most one: a new link takes the place of the one before.
+    link: Mutex<Option<Link>>,
+    command: OnceLock<[u8; 32]>,
+}
+
+struct Link {
+    hash: [u8; 32],
+    ends: Instant,
+}
+
+impl OperatorKeys {
+    /// Lets whoever shows this key sign in, once.
+    pub(crate) fn accept_link(&self, key: &str) {
+        let link = Link {
+            hash: digest(key.as_bytes()),
+            ends: Instant::now() + LINK_LIFE,
+        };
+        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
+    }
+
+    /// True once for the key of the last link.
+    pub(crate) fn take_link(&self, key: &[u8]) -> bool {
+        let hash = digest(key);
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |link: &Link| bool::from(link.hash.ct_eq(&hash)) && link.ends > Instant::now();
+        let is_it = link.as_ref().is_some_and(is_it);
+        if is_it {
+            *link = None;
+        }
+        is_it
+    }
+
+    /// Lets commands in that show this key. There is one, the first that was given.
+    pub(crate) fn accept_command_key(&self, key: &str) {
+        self.command.get_or_init(|| digest(key.as_bytes()));
+    }
+
+    pub(crate) fn is_command_key(&self, key: &[u8]) -> bool {
+        let known = self.command.get();
+        known.is_some_and(|known| bool::from(known.ct_eq(&digest(key))))
+    }
+}
+
+/// A key that nobody guesses, for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) and
+/// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Nothing if the system has no randomness to give.
+///
+/// ```
+/// let key = toolgate_server::random_key().unwrap();
+/// assert_ne!(Some(key), toolgate_server::random_key());
+/// ```
+pub fn random_key() -> Option<String> {
+    let mut key = [0_u8; 16];
+    getrandom::fill(&mut key).ok()?;
+    Some(BASE64_URL_SAFE_NO_PAD.encode(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_link_works_once_for_twelve_hours_and_until_there_is_a_newer_one() {
+        let keys = OperatorKeys::default();
+        assert!(!keys.take_link(b""));
+        let [first, second, third] = [0; 3].map(|_| random_key().unwrap());
+        assert_eq!(first.len(), 22, "128 bits");
+        keys.accept_link(&first);
+        keys.accept_link(&second);
+        assert!(!keys.take_link(first.as_bytes()));
+        assert!(keys.take_link(second.as_bytes()));
+        assert!(!keys.take_link(second.as_bytes()));
+        keys.accept_link(&third);
+        tokio::time::advance(LINK_LIFE).await;
+        assert!(!keys.take_link(third.as_bytes()));
+    }
+
+    #[tokio::test]
+    async fn the_key_for_commands_is_no_link_and_a_link_no_such_key() {
+        let keys = OperatorKeys::default();
+        let (link, command) = ("link", "command");
+        keys.accept_link(link);
+        keys.accept_command_key(command);
+        assert!(keys.is_command_key(command.as_bytes()));
+        assert!(!keys.is_command_key(link.as_bytes()) && !keys.take_link(command.as_bytes()));
+        assert!(keys.take_link(link.as_bytes()) && !keys.is_command_key(b""));
+    }
+}
