@@ -82,7 +82,7 @@ mod visible;
 pub mod wire_names;
 
 pub use annotations::Annotations;
-pub use approval::{Approval, ApprovalRequest, Approver};
+pub use approval::{Approval, ApprovalReason, ApprovalRequest, Approver};
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
 pub use context::{CallContext, Progress, Sent};
@@ -103,7 +103,7 @@ pub use nearest::nearest;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::ToolOutcome;
 pub use output::{Content, ToolOutput};
-pub use policy::{Decision, Policy};
+pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
 pub use redact::{Redactor, escape, is_redacted, is_unseen};
 pub use rules::Rules;
 pub use schema::{Schema, SchemaError, Violation};

@@ -1,9 +1,16 @@
 //! Who may use what.
 
+mod destructive;
+mod flow;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Pattern, ToolDefinition};
+use crate::{ApprovalReason, Pattern, ToolCall, ToolDefinition};
+
+pub use destructive::{Destructive, DestructiveCaller};
+pub(crate) use flow::CallFlow;
+pub use flow::{FlowPolicy, FlowState};
 
 /// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
 /// listing showed. A name that stands for several tools grants the one that is listed under it, and withholds all of them.
@@ -33,6 +40,21 @@ pub struct Policy {
     /// These wait for a person's approval.
     #[schemars(with = "Vec<String>")]
     pub ask: Vec<Pattern>,
+    /// Whether a model may run a tool that says of itself that it is destructive.
+    pub destructive: Destructive,
+    /// Who else that holds for.
+    #[serde(rename = "destructiveFrom")]
+    pub destructive_from: Vec<DestructiveCaller>,
+    /// Keeps private data from going out after a stranger's words came in.
+    pub flow: FlowPolicy,
+}
+
+/// What a policy says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permission {
+    Granted,
+    Ask(ApprovalReason),
+    Denied,
 }
 
 /// What a policy says of a tool.
@@ -64,6 +86,9 @@ impl Default for Policy {
             allow: vec![Pattern::new("*")],
             deny: Vec::new(),
             ask: Vec::new(),
+            destructive: Destructive::default(),
+            destructive_from: Vec::new(),
+            flow: FlowPolicy::default(),
         }
     }
 }
@@ -77,6 +102,20 @@ impl Policy {
             () if matches(&self.deny) => Decision::Hide,
             () if matches(&self.ask) => Decision::Ask,
             () => Decision::Allow,
+        }
+    }
+
+    /// Decides for one call of a tool that it does not hide. The reason is the one a person should
+    /// know first.
+    pub(crate) fn permit(&self, tool: &ToolDefinition, call: &ToolCall) -> Permission {
+        let is_flow = || !call.user_initiated && self.flow.asks(tool, call.flow.as_ref());
+        let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));
+        match self.destructive_rule(tool, call) {
+            Destructive::Deny => Permission::Denied,
+            _ if is_flow() => Permission::Ask(ApprovalReason::Flow),
+            _ if is_listed() => Permission::Ask(ApprovalReason::Policy),
+            Destructive::Ask => Permission::Ask(ApprovalReason::Destructive),
+            Destructive::Allow => Permission::Granted,
         }
     }
 }
@@ -116,6 +155,7 @@ mod tests {
                 allow: list(allow),
                 deny: list(deny),
                 ask: list(ask),
+                ..Policy::default()
             };
             assert_eq!(policy.decide(&echo), expected);
         }
@@ -130,6 +170,7 @@ mod tests {
             allow: vec![Pattern::new(allow)],
             deny: deny.iter().map(|text| Pattern::new(text)).collect(),
             ask: ask.iter().map(|text| Pattern::new(text)).collect(),
+            ..Policy::default()
         };
         use Decision::{Allow, Ask, Hide};
         for (policy, expected) in [
