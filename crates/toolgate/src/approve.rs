@@ -1,7 +1,10 @@
-//! Approval by the person at the terminal.
+//! Approval by the person at the terminal, or in the room.
 
 use futures::future::BoxFuture;
-use toolgate_core::{Approval, ApprovalRequest, Approver, Origin, Redactor, Source, escape};
+use toolgate_core::{
+    Approval, ApprovalReason, ApprovalRequest, Approver, Origin, Redactor, Source, escape,
+};
+use toolgate_voice::SpokenApprovals;
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
@@ -34,7 +37,11 @@ impl Approver for TerminalApprover {
             };
             // The name once more: the arguments may fill the screen.
             let by = asker(&request);
-            let text = format!("{name} ({from}{by}) {arguments}\nRun {name}? [y/N]");
+            let why = match request.reason {
+                ApprovalReason::Policy => String::new(),
+                reason => format!("{reason}\n"),
+            };
+            let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
                 say::line(&text);
                 questions::is_yes(line().as_deref())
@@ -44,6 +51,26 @@ impl Approver for TerminalApprover {
             } else {
                 Approval::Refused
             }
+        })
+    }
+}
+
+/// Asks aloud; what nobody can be asked about aloud, at the terminal.
+pub(crate) struct AloudApprover {
+    pub(crate) spoken: SpokenApprovals,
+    pub(crate) terminal: TerminalApprover,
+}
+
+impl Approver for AloudApprover {
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            if !self.terminal.agreed {
+                match self.spoken.ask(request).await {
+                    Approval::Nobody => {}
+                    answer => return answer,
+                }
+            }
+            self.terminal.ask(request).await
         })
     }
 }
