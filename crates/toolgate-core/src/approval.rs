@@ -64,6 +64,57 @@ pub struct ApprovalRequest<'a> {
     pub tool: &'a ToolDefinition,
     /// Exactly what it would get.
     pub arguments: &'a Value,
+    /// Why a person is asked.
+    pub reason: ApprovalReason,
+}
+
+/// Why a call waits for a person. Its `Display` is a sentence for that person.
+///
+/// ```
+/// use toolgate_core::ApprovalReason;
+///
+/// assert_eq!(ApprovalReason::Destructive.to_string(), "It says that it is destructive.");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ApprovalReason {
+    /// `policy.ask` names the tool.
+    Policy,
+    /// The tool says that it is destructive: `policy.destructive`.
+    Destructive,
+    /// The conversation has met untrusted text and private data: `policy.flow`.
+    Flow,
+}
+
+impl ApprovalReason {
+    /// How the call can be allowed, for whoever was denied it.
+    pub(crate) fn hint(self) -> String {
+        const WHERE: &str = "at the terminal of 'toolgate ask', 'toolgate chat' or 'toolgate call', where --yes agrees \
+             beforehand, aloud with 'toolgate voice', or on the dashboard of 'toolgate serve'";
+        match self {
+            Self::Policy => format!("'policy.ask' lets a person decide: {WHERE}"),
+            Self::Destructive => format!(
+                "It says that it is destructive, so a person decides: {WHERE}. To never be asked, set \
+                 \"policy\": {{\"destructive\": \"allow\"}} in the configuration"
+            ),
+            Self::Flow => format!(
+                "This conversation has read untrusted text and private data, and this tool can send something out \
+                 ('policy.flow' in the configuration), so a person decides: {WHERE}"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ApprovalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Policy => "The policy asks about it.",
+            Self::Destructive => "It says that it is destructive.",
+            Self::Flow => {
+                "It can send something out, and this conversation has read untrusted text and private data."
+            }
+        })
+    }
 }
 
 /// A person's answer.

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
 use crate::hex::Hex;
-use crate::{Progress, Scope, ToolError, parse_object_within};
+use crate::policy::CallFlow;
+use crate::{FlowState, Progress, Scope, ToolError, parse_object_within};
 
 /// A request to run one tool once.
 ///
@@ -36,6 +37,8 @@ pub struct ToolCall {
     pub(crate) trace_state: Option<String>,
     pub(crate) trace_of: Option<CallId>,
     pub(crate) scope: Scope,
+    pub(crate) user_initiated: bool,
+    pub(crate) flow: Option<CallFlow>,
 }
 
 /// Arguments as they came. What is no JSON object still becomes a call, so that it too ends in an envelope and a record.
@@ -118,6 +121,8 @@ impl ToolCall {
             trace_state: None,
             trace_of: None,
             scope: Scope::default(),
+            user_initiated: false,
+            flow: None,
         }
     }
 
@@ -153,6 +158,22 @@ impl ToolCall {
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
+        self
+    }
+
+    /// A person said exactly this in a conversation, and no model chose it: that is their
+    /// agreement, so neither `policy.destructive` nor `policy.flow` asks them again.
+    #[must_use]
+    pub fn user_initiated(mut self) -> Self {
+        self.user_initiated = true;
+        self
+    }
+
+    /// The conversation this call belongs to, as far as `policy.flow` goes: what it has met until
+    /// now decides whether this call is asked about, and what this call brings counts for later ones.
+    #[must_use]
+    pub fn flow(mut self, conversation: &Arc<FlowState>) -> Self {
+        self.flow = Some(CallFlow::of(conversation));
         self
     }
 

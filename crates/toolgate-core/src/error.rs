@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{LONGEST_APPROVABLE, Violation};
+use crate::{ApprovalReason, LONGEST_APPROVABLE, Violation};
 
 /// Why a call did not succeed. Its `Display` is the sentence a person reads in the envelope's `error`.
 ///
@@ -40,13 +40,25 @@ pub enum ToolError {
         /// Names that the schema does not know, each with the one that was probably meant.
         misspelt: Vec<(String, String)>,
     },
-    /// The policy asks for an approval, and nobody gave it.
+    /// The policy or a person does not let it run.
     #[error("Tool '{tool}' {reason}")]
     Denied {
         /// The tool's name.
         tool: String,
         /// The rest of the sentence.
         reason: String,
+        /// How a person gives the approval, where the approver knows it better than we do.
+        hint: Option<String>,
+    },
+    /// A person has to approve the call, and nobody did.
+    #[error("Tool '{tool}' needs approval{}", if *.was_asked { ", and nobody answered in time" } else { "" })]
+    NeedsApproval {
+        /// The tool's name.
+        tool: String,
+        /// Why.
+        because: ApprovalReason,
+        /// False if nobody was there to ask.
+        was_asked: bool,
         /// How a person gives the approval, where the approver knows it better than we do.
         hint: Option<String>,
     },
@@ -216,9 +228,6 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Why a call is denied that waits for a person, as the contract has it.
-pub(crate) const NEEDS_APPROVAL: &str = "needs approval";
-
 impl ToolError {
     /// A failure in the tool's own words.
     pub fn failed(message: impl Into<String>) -> Self {
@@ -332,7 +341,7 @@ impl ToolError {
         match self {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
-            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Denied { .. } | Self::NeedsApproval { .. } => ErrorKind::Denied,
             Self::Unavailable { .. } | Self::ServerStopped { .. } => ErrorKind::Unavailable,
             Self::TimedOut { .. } => ErrorKind::Timeout,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
@@ -400,12 +409,11 @@ impl ToolError {
             }
             Self::Denied {
                 hint: Some(hint), ..
+            }
+            | Self::NeedsApproval {
+                hint: Some(hint), ..
             } => Some(hint.clone()),
-            Self::Denied { reason, .. } if reason.starts_with(NEEDS_APPROVAL) => Some(
-                "'policy.ask' lets a person decide: on the dashboard of 'toolgate serve', or at the terminal of \
-                 'toolgate call' or 'toolgate chat', where --yes agrees beforehand"
-                    .to_owned(),
-            ),
+            Self::NeedsApproval { because, .. } => Some(because.hint()),
             _ => None,
         }
     }

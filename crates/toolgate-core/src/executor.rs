@@ -13,13 +13,13 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::arguments::Size;
-use crate::error::NEEDS_APPROVAL;
 use crate::flight::{Flight, Step};
+use crate::policy::Permission;
 use crate::slots::Slot;
 use crate::{
-    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, LONGEST_APPROVABLE,
-    Limits, Observer, Policy, Rules, Scope, Tool, ToolCall, ToolDefinition, ToolError, ToolManager,
-    ToolOutcome, ToolOutput, ValidArguments,
+    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, FlowState,
+    LONGEST_APPROVABLE, Limits, Observer, Policy, Rules, Scope, Tool, ToolCall, ToolDefinition,
+    ToolError, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
 };
 
 pub use builder::ToolExecutorBuilder;
@@ -86,6 +86,9 @@ impl ToolExecutor {
         flight.checked(named.changes, &arguments);
         self.permit(&call, rules, tool.definition(), &arguments, flight)
             .await?; // 4 permit
+        if let Some(flow) = &call.flow {
+            flow.run(&rules.policy.flow, tool.definition());
+        }
         flight.tell_started().await?;
         let context = flight.begin(&mut call, tool.definition().timeout(&rules.limits));
         let _slot = slot(rules, &*tool, &context, flight).await?; // 5 queue
@@ -99,8 +102,13 @@ impl ToolExecutor {
         let tool = self.find_under(&rules, &call.name, &call.scope)?;
         let named = tool.definition().names().apply(call.arguments()?)?;
         let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?;
+        let decision = match rules.policy.permit(tool.definition(), call) {
+            Permission::Granted => Decision::Allow,
+            Permission::Ask(_) => Decision::Ask,
+            Permission::Denied => return Err(destructive_denied(&call.name)),
+        };
         Ok(Rehearsal {
-            decision: rules.policy.decide(tool.definition()),
+            decision,
             tool,
             arguments: arguments.renamed(named.to_send),
             renamed: named.changes,
@@ -144,6 +152,15 @@ impl ToolExecutor {
         self.shared.rules.load().policy.decide(tool)
     }
 
+    /// Counts a call of an earlier run, by the name its tool is listed under, for `policy.flow`.
+    pub fn recall(&self, name: &str, conversation: &FlowState) {
+        let flow = &self.shared.rules.load().policy.flow;
+        if flow.is_on() {
+            let tool = self.shared.manager.find(name);
+            conversation.recall(flow, tool.as_ref().map(|tool| tool.definition()));
+        }
+    }
+
     /// True if calls are recorded as traces, so that what they ask others belongs to them.
     pub(crate) fn is_traced(&self) -> bool {
         self.shared.traced
@@ -161,11 +178,19 @@ impl ToolExecutor {
         arguments: &ValidArguments,
         flight: &mut Flight<'_>,
     ) -> Result<(), ToolError> {
-        if rules.policy.decide(tool) != Decision::Ask {
-            return Ok(());
-        }
+        let because = match rules.policy.permit(tool, call) {
+            Permission::Granted => return Ok(()),
+            Permission::Ask(because) => because,
+            Permission::Denied => return Err(destructive_denied(&call.name)),
+        };
+        let needs_approval = |was_asked, hint| ToolError::NeedsApproval {
+            tool: call.name.clone(),
+            because,
+            was_asked,
+            hint,
+        };
         let Some(approver) = &self.shared.approver else {
-            return Err(ToolError::denied(&call.name, NEEDS_APPROVAL));
+            return Err(needs_approval(false, None));
         };
         // The same for every approver: what one of them can't show whole, another must not be asked.
         let bytes = Size::of(arguments.as_value(), rules.limits.max_depth)?.bytes;
@@ -178,6 +203,7 @@ impl ToolExecutor {
             caller: call.scope.caller(),
             tool,
             arguments: arguments.as_value(),
+            reason: because,
         };
         // The call of `ask` itself may panic, not only its future.
         let answer =
@@ -188,11 +214,6 @@ impl ToolExecutor {
             () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
         flight.enter(Step::Invoke);
-        let denied = |reason: &str| ToolError::Denied {
-            tool: call.name.clone(),
-            reason: reason.to_owned(),
-            hint: approver.hint(),
-        };
         match answer {
             Ok(Ok(Approval::Granted(by))) => {
                 flight.decided(ApprovalRecord::new(true, by));
@@ -203,8 +224,8 @@ impl ToolExecutor {
                 let reason = "was refused by the person who was asked";
                 Err(ToolError::denied(&call.name, reason))
             }
-            Ok(Ok(Approval::Nobody)) | Err(_) => Err(denied(NEEDS_APPROVAL)),
-            Ok(Err(_)) => Err(denied("needs approval, and nobody answered in time")),
+            Ok(Ok(Approval::Nobody)) | Err(_) => Err(needs_approval(false, approver.hint())),
+            Ok(Err(_)) => Err(needs_approval(true, approver.hint())),
         }
     }
 }
@@ -234,6 +255,13 @@ pub struct Rehearsal {
     pub renamed: Vec<(String, String)>,
     /// Whether a person would be asked.
     pub decision: Decision,
+}
+
+fn destructive_denied(tool: &str) -> ToolError {
+    ToolError::denied(
+        tool,
+        "is destructive, and 'policy.destructive' denies such calls",
+    )
 }
 
 fn validate(

@@ -84,7 +84,7 @@ pub mod wire_names;
 
 pub use annotations::Annotations;
 pub use approval::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRecord, ApprovalRequest, Approver,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRecord, ApprovalRequest, Approver,
     LONGEST_APPROVABLE,
 };
 pub use arguments::{Arguments, ValidArguments};
@@ -108,7 +108,7 @@ pub use nearest::nearest;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::ToolOutcome;
 pub use output::{Content, ToolOutput};
-pub use policy::{Decision, Policy};
+pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
 pub use redact::{Redactor, escape, is_redacted, is_unseen};
 pub use rules::Rules;
 pub use schema::{Schema, SchemaError, Violation};

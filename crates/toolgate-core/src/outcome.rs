@@ -90,6 +90,10 @@ impl ToolOutcome {
                     .collect::<Vec<_>>();
                 format!("{error}. Required parameters: {}", required.join(", "))
             }
+            // A model that knows how can tell the person.
+            Err(error @ ToolError::NeedsApproval { because, .. }) => {
+                format!("{error}. {}", because.hint())
+            }
             Err(error) => error.to_string(),
         }
     }

@@ -1,9 +1,16 @@
 //! Who may use what.
 
+mod destructive;
+mod flow;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Pattern, ToolDefinition};
+use crate::{ApprovalReason, Pattern, ToolCall, ToolDefinition};
+
+pub use destructive::{Destructive, DestructiveCaller};
+pub(crate) use flow::CallFlow;
+pub use flow::{FlowPolicy, FlowState};
 
 /// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
 /// listing showed. A name that stands for several tools grants the one that is listed under it, and withholds all of them.
@@ -33,10 +40,25 @@ pub struct Policy {
     /// These wait for a person's approval.
     #[schemars(with = "Vec<String>")]
     pub ask: Vec<Pattern>,
+    /// Whether a model may run a tool that says of itself that it is destructive.
+    pub destructive: Destructive,
+    /// Who else that holds for.
+    #[serde(rename = "destructiveFrom")]
+    pub destructive_from: Vec<DestructiveCaller>,
+    /// Keeps private data from going out after a stranger's words came in.
+    pub flow: FlowPolicy,
     /// The allow lists of policies that narrow this one: each has to grant a tool as well.
     #[serde(skip)]
     #[schemars(skip)]
     also_allowed_by: Vec<Vec<Pattern>>,
+}
+
+/// What a policy says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permission {
+    Granted,
+    Ask(ApprovalReason),
+    Denied,
 }
 
 /// What a policy says of a tool.
@@ -68,6 +90,9 @@ impl Default for Policy {
             allow: vec![Pattern::new("*")],
             deny: Vec::new(),
             ask: Vec::new(),
+            destructive: Destructive::default(),
+            destructive_from: Vec::new(),
+            flow: FlowPolicy::default(),
             also_allowed_by: Vec::new(),
         }
     }
@@ -94,6 +119,9 @@ impl Policy {
             allow,
             deny,
             ask,
+            destructive,
+            destructive_from,
+            flow,
             also_allowed_by,
         } = other;
         if allow != Self::default().allow {
@@ -102,6 +130,9 @@ impl Policy {
         self.also_allowed_by.extend(also_allowed_by);
         self.deny.extend(deny);
         self.ask.extend(ask);
+        self.destructive = self.destructive.max(destructive);
+        self.destructive_from.extend(destructive_from);
+        self.flow.extend(flow);
         self
     }
 
@@ -121,6 +152,20 @@ impl Policy {
             () if matches(&self.deny) => Decision::Hide,
             () if matches(&self.ask) => Decision::Ask,
             () => Decision::Allow,
+        }
+    }
+
+    /// Decides for one call of a tool that it does not hide. The reason is the one a person should
+    /// know first.
+    pub(crate) fn permit(&self, tool: &ToolDefinition, call: &ToolCall) -> Permission {
+        let is_flow = || !call.user_initiated && self.flow.asks(tool, call.flow.as_ref());
+        let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));
+        match self.destructive_rule(tool, call) {
+            Destructive::Deny => Permission::Denied,
+            _ if is_flow() => Permission::Ask(ApprovalReason::Flow),
+            _ if is_listed() => Permission::Ask(ApprovalReason::Policy),
+            Destructive::Ask => Permission::Ask(ApprovalReason::Destructive),
+            Destructive::Allow => Permission::Granted,
         }
     }
 }

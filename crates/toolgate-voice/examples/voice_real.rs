@@ -20,7 +20,7 @@ use toolgate_journal::TurnOutcome;
 use toolgate_models::{Chosen, IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
 use toolgate_tools::Handlers;
 use toolgate_tools::builtin::BuiltinSettings;
-use toolgate_voice::{Input, Loudness, Mode, Parts, Reach, VoiceSettings};
+use toolgate_voice::{Input, Loudness, Mode, Parts, Reach, SpokenApprovals, VoiceSettings};
 
 use crate::measure::{Failure, Told, println, report};
 
@@ -80,6 +80,7 @@ fn parts(asr: &str, files: Vec<PathBuf>, told: Told) -> Result<Parts, Failure> {
         model_settings: ModelSettings::default(),
         toolbox,
         tools: watch::Sender::new(Reach::Settled { missing: None }).subscribe(),
+        approvals: SpokenApprovals::default(),
         journal: None,
         mqtt: None,
         loudness: Loudness::default(),

@@ -21,7 +21,7 @@ use toolgate_models::{ChooseError, Chosen, ModelSettings, Toolbox};
 
 use crate::hear::Input;
 use crate::wyoming::BindError;
-use crate::{EngineError, Loudness, VoiceSettings, Watcher};
+use crate::{EngineError, Loudness, SpokenApprovals, VoiceSettings, Watcher};
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -39,6 +39,8 @@ pub struct Parts {
     pub toolbox: Toolbox,
     /// Which servers of tools are there, now and later.
     pub tools: watch::Receiver<Reach>,
+    /// Asks aloud before a call, where somebody is heard as they speak: a file can't be asked.
+    pub approvals: SpokenApprovals,
     /// Where turns are kept.
     pub journal: Option<Journal>,
     /// The house's broker.

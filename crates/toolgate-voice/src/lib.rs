@@ -38,4 +38,4 @@ pub use speak::{
     engine, output, speakable,
 };
 pub use transcribe::{Transcribe, WyomingAsr, is_hallucination, plain, worth};
-pub use turn::{BackgroundTranscriber, Equipment, Overrun, Question, Reason};
+pub use turn::{BackgroundTranscriber, Equipment, Overrun, Question, Reason, SpokenApprovals};

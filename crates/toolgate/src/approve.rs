@@ -1,10 +1,11 @@
-//! Approval by the person at the terminal.
+//! Approval by the person at the terminal, or in the room.
 
 use futures::future::BoxFuture;
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Origin, Redactor, Source,
-    reveal,
+    Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRequest, Approver, Origin,
+    Redactor, Source, reveal,
 };
+use toolgate_voice::SpokenApprovals;
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
@@ -37,7 +38,11 @@ impl Approver for TerminalApprover {
             };
             // The name once more: the arguments may fill the screen.
             let by = asker(&request);
-            let text = format!("{name} ({from}{by}) {arguments}\nRun {name}? [y/N]");
+            let why = match request.reason {
+                ApprovalReason::Policy => String::new(),
+                reason => format!("{reason}\n"),
+            };
+            let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
                 say::line(&text);
                 questions::is_yes(line().as_deref())
@@ -47,6 +52,26 @@ impl Approver for TerminalApprover {
                 true => Approval::Granted(by),
                 false => Approval::Refused(by),
             }
+        })
+    }
+}
+
+/// Asks aloud; what nobody can be asked about aloud, at the terminal.
+pub(crate) struct AloudApprover {
+    pub(crate) spoken: SpokenApprovals,
+    pub(crate) terminal: TerminalApprover,
+}
+
+impl Approver for AloudApprover {
+    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            if !self.terminal.agreed {
+                match self.spoken.ask(request).await {
+                    Approval::Nobody => {}
+                    answer => return answer,
+                }
+            }
+            self.terminal.ask(request).await
         })
     }
 }

@@ -129,8 +129,8 @@ Examples:
 Needs a Wyoming service that makes text of speech, such as wyoming-faster-whisper, and a program
 that speaks, such as espeak-ng: 'toolgate doctor' looks for everything and says how it is
 started. Enter stops an answer, Ctrl-C ends it. Answers go to stdout, the rest to stderr. What
-the policy asks about is asked at the terminal, else denied. The model is chosen as for ask;
-with --provider intents none is needed.
+needs approval is asked aloud and takes a spoken yes, where it can't be said it is asked at the
+terminal, else denied. The model is chosen as for ask; with --provider intents none is needed.
 
 Examples:
   toolgate voice                                this machine's microphone and loudspeaker

@@ -10,7 +10,13 @@ use crate::config::Config;
 use crate::{servers, wiring};
 
 /// Where a pattern means every tool of a name; elsewhere it means the one that has the name.
-const WITHHOLDING: [&str; 2] = ["policy.deny", "policy.ask"];
+const WITHHOLDING: [&str; 5] = [
+    "policy.deny",
+    "policy.ask",
+    "policy.flow.untrusted",
+    "policy.flow.private",
+    "policy.flow.outward",
+];
 
 /// A tool, by what patterns compare.
 pub(crate) struct ToolName {
@@ -132,6 +138,9 @@ fn of_policy(config: &Config) -> impl Iterator<Item = (String, String)> {
         ("policy.allow", &policy.allow),
         ("policy.deny", &policy.deny),
         ("policy.ask", &policy.ask),
+        ("policy.flow.untrusted", &policy.flow.untrusted),
+        ("policy.flow.private", &policy.flow.private),
+        ("policy.flow.outward", &policy.flow.outward),
     ];
     let places = places.into_iter();
     places.flat_map(|(place, patterns)| {
@@ -243,7 +252,11 @@ mod tests {
     #[test]
     fn a_misspelt_pattern_is_told_with_the_nearest_name() {
         let told = told_of(&json!({
-            "policy": { "deny": ["volum"], "ask": ["ecko", "math_*"] },
+            "policy": {
+                "deny": ["volum"],
+                "ask": ["ecko", "math_*"],
+                "flow": { "untrusted": ["serch"], "private": ["documentz"], "outward": ["ech"] },
+            },
             "limits": { "perTool": { "serch": { "timeout": "1s" } } },
             "serve": { "tokens": [
                 { "token": "0123456789abcdef", "name": "kitchen", "allow": ["datetme", "echo"] },
@@ -254,6 +267,9 @@ mod tests {
             [
                 "policy.deny: 'volum' matches no tool; did you mean 'volume'?",
                 "policy.ask: 'ecko' matches no tool; did you mean 'echo'?",
+                "policy.flow.untrusted: 'serch' matches no tool; did you mean 'search'?",
+                "policy.flow.private: 'documentz' matches no tool; 'toolgate list' shows which there are",
+                "policy.flow.outward: 'ech' matches no tool; did you mean 'echo'?",
                 "serve.tokens[0].allow (kitchen): 'datetme' matches no tool; did you mean 'datetime'?",
                 "limits.perTool: 'serch' matches no tool; did you mean 'search'?",
             ]
@@ -263,7 +279,12 @@ mod tests {
     #[test]
     fn patterns_that_match_are_not_told() {
         let config = json!({
-            "policy": { "allow": ["*"], "deny": ["vol*"], "ask": ["echo"] },
+            "policy": {
+                "allow": ["*"],
+                "deny": ["vol*"],
+                "ask": ["echo"],
+                "flow": { "untrusted": ["search"], "private": ["date*"], "outward": ["*"] },
+            },
             "limits": { "perTool": { "search": { "timeout": "1s" } } },
         });
         assert_eq!(told_of(&config), [""; 0]);

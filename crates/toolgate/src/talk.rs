@@ -15,8 +15,9 @@ use toolgate_models::{
     Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
     Turn, TurnEnd,
 };
+use toolgate_voice::SpokenApprovals;
 
-use crate::approve::TerminalApprover;
+use crate::approve::{AloudApprover, TerminalApprover};
 use crate::cli::{Global, ModelOptions};
 use crate::config::{Config, ConfiguredServer};
 use crate::display::{AnswerFormat, Display, Manner};
@@ -57,6 +58,8 @@ pub(crate) struct Setting {
     pub(crate) spinner: Spinner,
     /// Where calls are recorded; closed at the end.
     pub(crate) record: Record,
+    /// Asks aloud, once there is a voice.
+    pub(crate) spoken: SpokenApprovals,
     is_play: bool,
 }
 
@@ -137,7 +140,12 @@ impl Setting {
             false => wiring::logged(&config, &tools),
         };
         let door = record.keep(door);
+        let spoken = SpokenApprovals::new(tools.redactor.clone());
         let executor = match occasion.watch {
+            None if occasion.origin == Origin::Voice => door.approver(AloudApprover {
+                spoken: spoken.clone(),
+                terminal: approver,
+            }),
             Some(watch) => watch.keep(door).approver(Nearest {
                 dashboard: watch.approvals.clone(),
                 terminal: approver,
@@ -161,6 +169,7 @@ impl Setting {
             patterns: options.tools.clone(),
             spinner,
             record,
+            spoken,
             is_play: occasion.is_play,
         })
     }

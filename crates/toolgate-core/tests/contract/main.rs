@@ -6,6 +6,7 @@ mod approval;
 mod by_others;
 mod cancellation;
 mod concurrency;
+mod consent;
 mod dependencies;
 mod envelope;
 mod ex;

@@ -103,13 +103,16 @@ impl Made {
 pub(super) struct Planned {
     verdict: Verdict,
     is_beyond_the_limit: bool,
+    /// It is what the person said, not what a model chose.
+    is_said: bool,
 }
 
 impl Planned {
-    pub(super) fn new(place: usize, verdict: Verdict) -> Self {
+    pub(super) fn new(place: usize, verdict: Verdict, is_said: bool) -> Self {
         Self {
             verdict,
             is_beyond_the_limit: place >= MOST_CALLS,
+            is_said,
         }
     }
 
@@ -172,6 +175,7 @@ impl Running<'_> {
         let catalog = Arc::clone(&self.catalog);
         let left = self.left_for_tools();
         let most = self.conversation.largest_result()(plan.len());
+        let flow = self.conversation.flow();
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
         let mut running = Work::for_calls(plan.len());
         for (place, (planned, call)) in plan
@@ -180,7 +184,11 @@ impl Running<'_> {
             .enumerate()
         {
             let toolbox = &self.conversation.toolbox;
-            let tool_call = planned.to_call(call, toolbox, &catalog);
+            let tool_call = planned.to_call(call, toolbox, &catalog).flow(&flow);
+            let tool_call = match planned.is_said {
+                true => tool_call.user_initiated(),
+                false => tool_call,
+            };
             let id = tool_call.id();
             let tool_call = match &self.conversation.trace {
                 Some((parent, state)) => {

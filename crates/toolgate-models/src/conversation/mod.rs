@@ -2,11 +2,12 @@
 //!
 //! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
 //! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
-//! `window` says how much of it is sent, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
+//! `window` says how much of it is sent, `flow` knows what kinds of things it holds, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
 
 mod asking;
 mod calls;
 mod cut;
+mod flow;
 mod history;
 mod offering;
 mod running;
@@ -28,6 +29,7 @@ pub use saved::{Saved, SavedError};
 pub(crate) use window::tokens_of;
 
 use cut::FullResults;
+use flow::Flow;
 use history::History;
 use running::{Next, Running};
 
@@ -61,6 +63,8 @@ pub struct Conversation {
     told: Option<Arc<Catalog>>,
     /// `traceparent` and `tracestate` of whoever speaks.
     trace: Option<(String, Option<String>)>,
+    /// What its tools have brought, for `policy.flow`.
+    flow: Flow,
 }
 
 /// What came of a turn.
@@ -147,6 +151,7 @@ impl Conversation {
             used_tools: Vec::new(),
             told: None,
             trace: None,
+            flow: Flow::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use toolgate_core::CallId;
 
 use super::calls::{Made, Planned};
+use super::flow::is_said;
 use super::offering::choose;
 use super::{Conversation, Round, Turn, TurnEnd};
 use crate::rescue::rescue;
@@ -203,6 +204,7 @@ impl<'a> Running<'a> {
             conversation, made, ..
         } = self;
         let most = conversation.settings.max_same_calls.max(1);
+        let is_said = is_said(&message);
         drop_echoes(&mut message);
         let mut plan = Vec::new();
         for part in &mut message.parts {
@@ -210,7 +212,7 @@ impl<'a> Running<'a> {
                 call.name
                     .truncate(call.name.floor_char_boundary(LONGEST_NAME));
                 let verdict = made.judge(&call.id, call, most);
-                plan.push(Planned::new(plan.len(), verdict));
+                plan.push(Planned::new(plan.len(), verdict, is_said));
                 if let Some(id) = conversation.history.claim_id(&call.id) {
                     call.id = id;
                 }

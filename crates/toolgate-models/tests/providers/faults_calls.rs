@@ -251,11 +251,10 @@ async fn d3_an_instruction_in_a_result_opens_no_door() {
         let turn = talk.says("Any mail?").await;
         assert_eq!(turn.answer, "I may not do that.", "{api:?}");
         assert_eq!(talk.house.names(), ["read_mail"], "{api:?}");
-        assert_eq!(
-            talk.texts(),
-            ["Tool 'unlock_door' needs approval"],
-            "{api:?}"
-        );
+        let texts = talk.texts();
+        assert_eq!(texts.len(), 1, "{api:?}");
+        let expected = "Tool 'unlock_door' needs approval. 'policy.ask' lets a person decide";
+        assert!(texts[0].starts_with(expected), "{api:?}: {texts:?}");
     }
 }
 

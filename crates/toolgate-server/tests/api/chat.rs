@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use fakellm::{Answer, FakeLlm, Script};
 use http::Method;
 use serde_json::{Value, json};
+use toolgate_core::{Annotations, FunctionTool, ToolDefinition, ToolError};
 use toolgate_models::{ModelSettings, Provider};
 use toolgate_server::ServeSettings;
 
@@ -75,6 +76,40 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
     assert_eq!(traces[0], traces[1]);
     assert_ne!(traces[0], callers);
     assert_eq!(traces[2..], [callers, callers]);
+}
+
+#[tokio::test]
+async fn a_destructive_call_of_a_model_asks_at_the_dashboard_and_one_over_http_does_not() {
+    let call = || Answer::call("c1", "wipe", &json!({ "disk": "a" }));
+    let script = Script::new([call(), Answer::text("I may not."), call()]);
+    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let mut destructive = Annotations::default();
+    destructive.destructive = Some(true);
+    let definition = ToolDefinition::builder("wipe", "Wipes", json!({ "type": "object" }));
+    let wipe = FunctionTool::defined(
+        definition.annotations(destructive),
+        async |arguments: Value, _| Ok::<_, ToolError>(arguments),
+    );
+    home.executor.manager().add(wipe.unwrap());
+
+    let mut told = say(&home, &json!({ "message": "wipe it" })).await;
+    let told = told.rest().await;
+    let result = &told.iter().find(|(name, _)| name == "result").unwrap().1;
+    assert_eq!(result["error"], "Tool 'wipe' needs approval");
+
+    let mut events = home.events("/api/events?kinds=approval").await;
+    let _chat = say(&home, &json!({ "message": "wipe it" })).await;
+    let question = events.expect("approval").await;
+    assert_eq!(
+        (
+            &question["tool"],
+            &question["origin"],
+            &question["arguments"]
+        ),
+        (&json!("wipe"), &json!("chat"), &json!({ "disk": "a" }))
+    );
+    let envelope = home.call("wipe", &json!({})).await.json();
+    assert_eq!(envelope["success"], true, "{envelope}");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use super::{Key, Mode};
 use crate::hear::{self, Heard, Input, Opened, SatelliteLink};
 use crate::listen::{Listening, Notice, Segmenter, Wake, WakeNotice};
 use crate::turn::{BackgroundTranscriber, Engines};
-use crate::{EngineError, Event, Role, Speaker, Tone, VoiceSettings, Watcher};
+use crate::{EngineError, Event, Role, Speaker, State, Tone, VoiceSettings, Watcher};
 
 /// Waits between two looks for a microphone that is away.
 const RETRY: [Duration; 4] = [
@@ -114,9 +114,11 @@ impl Ear<'_> {
             (Some(_), Input::Wav(_)) => hear::paced(opened.source),
             _ => opened.source,
         };
+        let mut expects_answer = self.transcriber.expects_answer();
         loop {
             let stall = self.stall();
             tokio::select! {
+                Ok(()) = expects_answer.changed() => self.await_answer(&mut segmenter).await,
                 heard = source.next() => match heard? {
                     Some(Heard::Sound(samples)) => self.sound(&mut segmenter, &samples).await,
                     Some(Heard::Woken(name)) => self.woken(&mut segmenter, name, Instant::now()).await,
@@ -220,6 +222,21 @@ impl Ear<'_> {
         }
         self.memory.called = Some(Instant::now());
         self.memory.deaf_until = None;
+        self.hub.ear(hub::Ear::Listening);
+        self.take(notices).await;
+    }
+
+    /// A question was asked aloud: its answer needs no name and no key.
+    async fn await_answer(&mut self, segmenter: &mut Segmenter) {
+        if self.mode == Mode::Always {
+            return self.hub.event(Event::State(&State::Listening));
+        }
+        let now = Instant::now();
+        segmenter.forget_until(now);
+        let notices = segmenter.arm(None, now);
+        if self.settings.tones {
+            self.speaker.tone(Tone::Wake);
+        }
         self.hub.ear(hub::Ear::Listening);
         self.take(notices).await;
     }

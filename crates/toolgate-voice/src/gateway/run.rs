@@ -26,7 +26,9 @@ use crate::house::House;
 use crate::listen::Wake;
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
-use crate::{Event, Output, Role, Speaker, Synthesize, Tone, VoiceSettings, Watcher};
+use crate::{
+    Event, Output, Role, Speaker, SpokenApprovals, Synthesize, Tone, VoiceSettings, Watcher,
+};
 
 pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
     let mut parts = parts;
@@ -70,6 +72,7 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
         model: parts.model,
         model_settings: parts.model_settings,
         toolbox: parts.toolbox.asked_by(Origin::Voice),
+        approvals: parts.approvals,
         journal: parts.journal,
         keys: parts.keys,
         voice,
@@ -107,6 +110,7 @@ struct Running {
     model: FindModel,
     model_settings: ModelSettings,
     toolbox: Toolbox,
+    approvals: SpokenApprovals,
     journal: Option<Journal>,
     keys: Option<mpsc::Receiver<Key>>,
     voice: Arc<Voice>,
@@ -266,6 +270,9 @@ impl Running {
         let source = input.map_or(HANDLE, source);
         let transcriber = BackgroundTranscriber::beside(engines, equipment, settings, source);
         let transcriber = Arc::new(transcriber);
+        if input.is_some_and(|input| !can_wait(input)) {
+            self.approvals.use_voice(&transcriber);
+        }
         let (find, finder) = (Arc::clone(&self.model), self.finder.clone());
         let asked = Arc::downgrade(&transcriber);
         background.spawn(finder.look_after_model(find, stand_in, asked));

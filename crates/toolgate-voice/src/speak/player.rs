@@ -7,6 +7,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::loudness::Gain;
+use super::script::Saying;
 use super::worker::{Length, Mouth, Prepared};
 use super::{Playing, Spoken};
 use crate::Problem;
@@ -43,6 +44,8 @@ struct Sentence {
     begins: Duration,
     length: Length,
     sounds: bool,
+    /// Until it was heard.
+    _saying: Saying,
 }
 
 impl Sentence {
@@ -157,20 +160,21 @@ impl Player {
 
     async fn sentence(&mut self, sentence: Prepared) -> Result<(), Problem> {
         let Some(mut sound) = sentence.sound else {
-            self.pass_over(sentence.words);
+            self.pass_over(sentence.words, sentence.saying);
             return Ok(());
         };
-        let mut words = Some((sentence.words, sentence.length));
+        let mut words = Some((sentence.words, sentence.length, sentence.saying));
         let mut again = true;
         while let Some(slice) = sound.recv().await {
             let slice = slice.map_err(Problem::of_speech)?;
             self.open(slice.format).await?;
-            if let (Some((words, length)), Some(open)) = (words.take(), &mut self.open) {
+            if let (Some((words, length, saying)), Some(open)) = (words.take(), &mut self.open) {
                 open.sentences.push(Sentence {
                     words,
                     begins: open.given,
                     length,
                     sounds: true,
+                    _saying: saying,
                 });
             }
             self.sound(slice, &mut again).await?;
@@ -178,17 +182,18 @@ impl Player {
         // An engine that has no sound for it said it in silence.
         words
             .into_iter()
-            .for_each(|(words, _)| self.pass_over(words));
+            .for_each(|(words, _, saying)| self.pass_over(words, saying));
         Ok(())
     }
 
-    fn pass_over(&mut self, words: String) {
+    fn pass_over(&mut self, words: String, saying: Saying) {
         match &mut self.open {
             Some(open) => open.sentences.push(Sentence {
                 words,
                 begins: open.given,
                 length: Length::default(),
                 sounds: false,
+                _saying: saying,
             }),
             None => self.said.push_str(&words),
         }

@@ -1,7 +1,7 @@
 //! The words of one answer that nobody has said yet.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -27,7 +27,13 @@ struct State {
     ended: bool,
     /// Words were left out, because too many waited.
     cut: bool,
+    /// Shared by all pieces that are being said.
+    saying: Saying,
 }
+
+/// Held as long as a piece that was taken is not said to its end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Saying(Arc<()>);
 
 impl Script {
     /// More words. They are a piece as soon as they are a sentence.
@@ -77,12 +83,17 @@ impl Script {
 
     /// The next piece, as soon as there is one; none once everything was taken. For one reader.
     pub(crate) async fn next(&self) -> Option<Piece> {
+        Some(self.next_to_say().await?.0)
+    }
+
+    /// The same for whoever says it, and holds the other half until that is done.
+    pub(super) async fn next_to_say(&self) -> Option<(Piece, Saying)> {
         loop {
             {
                 let mut state = self.lock();
                 if let Some((_, piece)) = state.waiting.pop_front() {
                     state.bytes -= piece.words.len();
-                    return Some(piece);
+                    return Some((piece, state.saying.clone()));
                 }
                 if state.ended {
                     return None;
@@ -95,6 +106,12 @@ impl Script {
     /// True if there is a piece that nobody has taken yet.
     pub fn has_words(&self) -> bool {
         !self.lock().waiting.is_empty()
+    }
+
+    /// True if all words that came so far were said to their end.
+    pub(crate) fn is_said(&self) -> bool {
+        let state = self.lock();
+        state.waiting.is_empty() && Arc::strong_count(&state.saying.0) == 1
     }
 
     /// True if nothing was left out for its length.

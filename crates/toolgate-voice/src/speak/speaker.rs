@@ -148,7 +148,7 @@ impl Speech {
     }
 
     /// Where its words wait.
-    pub(crate) fn script(&self) -> &Script {
+    pub(crate) fn script(&self) -> &Arc<Script> {
         &self.script
     }
 

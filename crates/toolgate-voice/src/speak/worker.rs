@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::player::Player;
-use super::script::Script;
+use super::script::{Saying, Script};
 use super::sentences::Piece;
 use super::slices::Slices;
 use super::{Loudness, Output, Spoken, Synthesize, Tone, speakable};
@@ -66,6 +66,7 @@ pub(super) struct Prepared {
     /// How long it sounds, as far as the engine has come.
     pub(super) length: Length,
     pub(super) sound: Option<mpsc::Receiver<Result<Sound, EngineError>>>,
+    pub(super) saying: Saying,
 }
 
 /// A length that grows while a sentence is synthesised. Clones are the same.
@@ -139,7 +140,7 @@ pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationT
 
 /// Gives sentence after sentence to the engine, one ahead of the player.
 async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared>) {
-    while let Some(piece) = script.next().await {
+    while let Some((piece, saying)) = script.next_to_say().await {
         let text = text_of(&piece, &mouth.loudness);
         let length = Length::default();
         let (slices, sound) = mpsc::channel(AHEAD);
@@ -147,6 +148,7 @@ async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared
             words: piece.words,
             length: length.clone(),
             sound: (!text.is_empty()).then_some(sound),
+            saying,
         };
         if prepared.send(sentence).await.is_err() {
             return;

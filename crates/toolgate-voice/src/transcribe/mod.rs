@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 pub use asr::WyomingAsr;
 pub use hallucination::is_hallucination;
 pub use plain::plain;
-pub(crate) use plain::{is_cancel, without_wake_word};
+pub(crate) use plain::{is_cancel, is_no, is_yes, without_wake_word};
 pub(crate) use remnant::behind_remnant;
 pub use worth::worth;
 

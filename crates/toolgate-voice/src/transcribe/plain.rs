@@ -31,6 +31,40 @@ const CANCEL: [&str; 22] = [
     "abort",
 ];
 
+/// A clear yes, and nothing else. An `okay` is none: engines write it for silence.
+const YES: [&str; 14] = [
+    "yes",
+    "yes yes",
+    "yes please",
+    "yes please do",
+    "yes do",
+    "yes do it",
+    "yes do that",
+    "yes go ahead",
+    "yes sure",
+    "yes you may",
+    "yes you shall",
+    "yeah",
+    "yep",
+    "yup",
+];
+
+/// A no, and nothing else.
+const NO: [&str; 12] = [
+    "no",
+    "no no",
+    "no thanks",
+    "no thank you",
+    "no please dont",
+    "no dont",
+    "no do not",
+    "nope",
+    "dont",
+    "dont do it",
+    "dont do that",
+    "please dont",
+];
+
 /// Said around it.
 const POLITE: [&str; 7] = ["please", "ok", "okay", "oh", "no", "just", "hey"];
 
@@ -143,6 +177,16 @@ fn is_silent(letter: char) -> bool {
     )
 }
 
+/// True if all that was said is a clear yes.
+pub(crate) fn is_yes(text: &str) -> bool {
+    YES.contains(&words(text).join(" ").as_str())
+}
+
+/// True if all that was said is a no.
+pub(crate) fn is_no(text: &str) -> bool {
+    NO.contains(&words(text).join(" ").as_str())
+}
+
 /// True if all that was said is that nothing shall be done.
 pub(crate) fn is_cancel(text: &str) -> bool {
     let words = words(text);
@@ -250,6 +294,27 @@ mod tests {
             "turn off the light",
         ] {
             assert!(!is_cancel(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_yes_is_never_guessed() {
+        for said in ["yes", "Yes.", "Yes, please!", "yeah", "Yes, go ahead."] {
+            assert!(is_yes(said) && !is_no(said), "{said}");
+        }
+        for said in ["no", "No, thanks.", "No, don't!", "Nope"] {
+            assert!(is_no(said) && !is_yes(said), "{said}");
+        }
+        for said in [
+            "",
+            "okay",
+            "yesterday",
+            "yes or no",
+            "yes but not now",
+            "no idea",
+            "sure thing",
+        ] {
+            assert!(!is_yes(said) && !is_no(said), "{said}");
         }
     }
 

@@ -9,6 +9,7 @@ use toolgate_models::{
 };
 use tracing::warn;
 
+use super::consent::AloudTurn;
 use super::converse::{Aloud, To, converse};
 use super::listening::Deaf;
 use super::progress::{Progress, Way};
@@ -53,6 +54,11 @@ impl Shared {
         let progress = self.progress(Way::Aloud);
         self.state(&State::Thinking);
         let speech = self.speech(number);
+        self.consent.set_turn(Some(AloudTurn {
+            number,
+            progress: progress.clone(),
+            script: Arc::clone(speech.script()),
+        }));
         let to = To::Room(Aloud {
             speaker: &self.speaker,
             speech: &speech,
@@ -60,6 +66,7 @@ impl Shared {
         });
         let stop = self.until_given_up(number);
         let done = converse(&mut conversation, text, &progress, to, stop).await;
+        self.consent.set_turn(None);
         let verdict = done.result.map(verdict);
         if let Some(sorry) = verdict.as_ref().and_then(|verdict| verdict.sorry) {
             self.watcher.event(Event::Words(sorry));

@@ -117,6 +117,8 @@ pub(super) async fn converse(
                     true => sorry::STARTING,
                     false => sorry::MOMENT,
                 };
+                // Who is asked something knows what is waited for.
+                let filler = filler.filter(|_| !progress.is_asking());
                 filled = filler.and_then(|aloud| bridge(aloud, words, has_said));
                 Step::Worked
             }

@@ -125,6 +125,10 @@ impl Shared {
                 if let Err(reason) = self.understood(number, &heard, transcribed - begun) {
                     return Err(Dropped { reason, heard });
                 }
+                if self.consent.take(&heard, utterance.began) {
+                    let reason = Reason::Reply;
+                    return Err(Dropped { reason, heard });
+                }
                 (heard, None)
             }
             Err(error) => {

@@ -11,6 +11,7 @@
 
 mod answering;
 mod brief;
+mod consent;
 mod conversations;
 mod converse;
 mod engines;
@@ -38,9 +39,11 @@ use toolgate_models::{ModelClient, ModelSettings, Toolbox};
 use tracing::{debug, error, warn};
 
 pub(crate) use answering::is_of_intents;
+pub use consent::SpokenApprovals;
 pub(crate) use engines::Engines;
 pub use reason::{Overrun, Reason};
 
+use consent::Consent;
 use conversations::Conversations;
 use converse::Filler;
 use line::Line;
@@ -127,6 +130,7 @@ struct Shared {
     /// The number of the request that is being answered.
     answering: Mutex<Option<u64>>,
     closed: CancellationToken,
+    consent: Consent,
 }
 
 /// Something that was heard.
@@ -211,10 +215,20 @@ impl BackgroundTranscriber {
     }
 
     /// Somebody speaks, or pressed a key: silence at once, and everything asked aloud so far is given up. A call of a tool that
-    /// must not be stopped goes on to its end; of an answer that broke off, history keeps what was spoken.
+    /// must not be stopped goes on to its end; of an answer that broke off, history keeps what was spoken. Only a question
+    /// that was just asked waits: what is said now may be the answer to it.
     pub fn interrupt(&self) {
+        if self.shared.consent.is_open() {
+            self.shared.speaker.stop();
+            return;
+        }
         let next = self.shared.next.load(Ordering::Relaxed);
         self.shared.give_up(next);
+    }
+
+    /// Changes when a question was asked aloud: what is said next is its answer, without a wake word.
+    pub(crate) fn expects_answer(&self) -> watch::Receiver<u64> {
+        self.shared.consent.expected()
     }
 
     /// How the model is used from now on, in new conversations.
@@ -311,6 +325,7 @@ impl Shared {
             line: Line::default(),
             answering: Mutex::default(),
             closed: CancellationToken::new(),
+            consent: Consent::default(),
         }
     }
 

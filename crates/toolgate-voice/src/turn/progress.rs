@@ -43,6 +43,8 @@ struct Inner {
     working: Option<Instant>,
     /// Tools of servers that are still starting are waited for.
     is_waiting: bool,
+    /// The person is asked about a call.
+    is_asking: bool,
 }
 
 enum Words {
@@ -90,6 +92,27 @@ impl Progress {
     /// True while servers of tools that are still starting are waited for.
     pub(super) fn is_waiting(&self) -> bool {
         self.lock().is_waiting
+    }
+
+    /// True if the call belongs to this turn.
+    pub(super) fn has_call(&self, id: CallId) -> bool {
+        self.lock().running.iter().any(|running| running.id == id)
+    }
+
+    /// True if words came that nobody has said or sent yet.
+    pub(super) fn has_words(&self) -> bool {
+        !self.lock().words.is_empty()
+    }
+
+    /// True while the person is asked about a call.
+    pub(super) fn is_asking(&self) -> bool {
+        self.lock().is_asking
+    }
+
+    /// The person is asked about a call until the guard is dropped.
+    pub(super) fn asks(&self) -> impl Drop + use<> {
+        self.lock().is_asking = true;
+        AsksGuard(self.clone())
     }
 
     /// Since when a tool is at work or waited for, if one is.
@@ -223,6 +246,14 @@ impl Progress {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct AsksGuard(Progress);
+
+impl Drop for AsksGuard {
+    fn drop(&mut self) {
+        self.0.lock().is_asking = false;
     }
 }
 

@@ -21,13 +21,15 @@ pub enum Reason {
     GivenUp,
     /// Too many requests waited.
     Overrun,
+    /// It answered a question that was asked aloud.
+    Reply,
     /// Something broke that is not to blame on anybody outside.
     Broken,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TooShort,
         Self::TooQuiet,
         Self::NoWords,
@@ -35,6 +37,7 @@ impl Reason {
         Self::Cancel,
         Self::GivenUp,
         Self::Overrun,
+        Self::Reply,
         Self::Broken,
     ];
 }
@@ -49,6 +52,7 @@ impl fmt::Display for Reason {
             Self::Cancel => "a request to stop",
             Self::GivenUp => "given up before it was answered",
             Self::Overrun => "too many requests wait",
+            Self::Reply => "the answer to a question",
             Self::Broken => "an error inside of the gateway",
         })
     }
@@ -91,6 +95,6 @@ mod tests {
             }
         }
         let all = Reason::ALL.map(|reason| counts.get(reason));
-        assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 }

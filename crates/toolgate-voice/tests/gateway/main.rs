@@ -23,6 +23,7 @@ mod alone;
 mod barge_in;
 #[path = "../turns/support/coming.rs"]
 mod coming;
+mod consent;
 mod endurance;
 mod engines;
 mod hostile;

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
 use toolgate_models::{ChooseError, Chosen, ModelClient, ModelSettings, Toolbox};
 use toolgate_voice::{
-    GatewayError, Input, Key, Loudness, Mode, Parts, Reach, Summary, VoiceSettings, Watcher,
+    GatewayError, Input, Key, Loudness, Mode, Parts, Reach, SpokenApprovals, Summary,
+    VoiceSettings, Watcher,
 };
 
 use crate::model::{Say, Script};
@@ -72,6 +73,7 @@ impl Stage {
             model_settings: ModelSettings::default(),
             toolbox: toolbox(),
             tools: reach.subscribe(),
+            approvals: SpokenApprovals::default(),
             journal: None,
             mqtt: None,
             loudness: Loudness::default(),

@@ -4,6 +4,7 @@
 mod answers;
 mod asks;
 mod barge_in;
+mod consent;
 #[cfg(target_os = "linux")]
 mod endurance;
 mod engines;

@@ -28,7 +28,7 @@ use toolgate_models::{IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
 use toolgate_voice::audio::Format;
 use toolgate_voice::{
     BackgroundTranscriber, EngineError, Equipment, Loudness, Output, Playing, SoundStream, Speaker,
-    Synthesize, Transcribe, Utterance, VoiceSettings,
+    SpokenApprovals, Synthesize, Transcribe, Utterance, VoiceSettings,
 };
 
 /// A second of a voice.
@@ -273,7 +273,9 @@ impl Plan {
     pub(crate) fn build(self) -> House {
         let manager = Arc::new(ToolManager::new());
         manager.add_all(self.tools);
-        let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(&manager)));
+        let approvals = SpokenApprovals::default();
+        let executor = ToolExecutor::builder(Arc::clone(&manager)).approver(approvals.clone());
+        let toolbox = Toolbox::new(executor.build());
         let coming = self.is_starting.then(|| Coming::to(manager, &toolbox));
         let (mouth, watch) = (Arc::new(Mouth::default()), Arc::new(Watch::default()));
         let room = Room {
@@ -294,6 +296,7 @@ impl Plan {
             journal: self.journal,
         };
         let ears = BackgroundTranscriber::start(equipment, &self.settings, "microphone");
+        approvals.use_voice(&ears);
         House {
             ears: Arc::new(ears),
             watch,

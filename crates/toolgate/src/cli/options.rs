@@ -172,7 +172,7 @@ pub(crate) struct ModelOptions {
     /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
     #[arg(short, long, value_name = "PATTERN", value_delimiter = ',', value_parser = trimmed)]
     pub(crate) tools: Vec<String>,
-    /// Approve every call that the policy asks about
+    /// Approve every call that the policy asks about, those of destructive tools included
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Give up when a turn has lasted this long, such as 30s or 5m

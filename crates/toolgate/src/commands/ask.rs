@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use toolgate_core::ToolError;
 use toolgate_models::{
     ChooseError, Chosen, Conversation, Message, ModelError, Provider, Turn, TurnEnd,
 };
@@ -188,7 +189,7 @@ fn needed_approval(turn: &Turn) -> bool {
     let mut calls = turn.rounds.iter().flat_map(|round| &round.calls);
     calls.any(|call| {
         let error = call.outcome.result.as_ref().err();
-        error.is_some_and(|error| error.to_string().ends_with("needs approval"))
+        matches!(error, Some(ToolError::NeedsApproval { .. }))
     })
 }
 

@@ -141,6 +141,12 @@ impl Config {
         config.mqtt = sections.read("mqtt");
         config.unset = sections.unset;
         errors.extend(sections.errors);
+        if let Some(list) = config.policy.flow.missing_list() {
+            let text = format!(
+                "policy.flow: '{list}' is empty, so nothing is ever asked about; [\"*\"] means every tool"
+            );
+            errors.push(document.error_at(&["policy", "flow"], text));
+        }
         let read = servers::read(&document, environment);
         config.servers = read.servers;
         config.server_problems = read.problems;

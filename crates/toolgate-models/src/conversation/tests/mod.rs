@@ -1,6 +1,7 @@
 //! A conversation with a model that says what a test tells it to.
 
 mod calls;
+mod consent;
 mod history;
 mod limits;
 mod names;

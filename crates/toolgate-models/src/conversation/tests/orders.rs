@@ -76,7 +76,7 @@ async fn d3_an_order_in_a_result_meets_the_policy() {
         assert!(!is_open.load(Ordering::SeqCst));
         let refusal = &last_results(&conversation)[0];
         assert!(refusal.is_error);
-        assert_eq!(refusal.text, expected);
+        assert!(refusal.text.starts_with(expected), "{}", refusal.text);
         assert_eq!(turn.end, TurnEnd::Answered);
         let envelope = serde_json::to_value(&turn.rounds[1].calls[0]).unwrap();
         assert_eq!(envelope["error_kind"], "denied");

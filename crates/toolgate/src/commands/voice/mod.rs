@@ -92,6 +92,7 @@ async fn converse(
         model_settings: setting.wanted.clone(),
         toolbox: setting.toolbox.clone(),
         tools: reach(Arc::clone(&fleet)),
+        approvals: setting.spoken.clone(),
         journal: setting.record.journal().cloned(),
         mqtt: wanted.mqtt,
         loudness,
