@@ -48,6 +48,16 @@ pub enum ToolError {
         /// The rest of the sentence.
         reason: String,
     },
+    /// The tool is not what a person agreed to, so it isn't run.
+    #[error("Tool '{tool}' {reason}")]
+    Withheld {
+        /// The tool's name.
+        tool: String,
+        /// The rest of the sentence.
+        reason: String,
+        /// How to agree to the tool.
+        hint: String,
+    },
     /// What the tool needs can not be reached: a network, a device, a program.
     #[error("The {tool} service is currently unavailable: {reason}")]
     Unavailable {
@@ -309,7 +319,7 @@ impl ToolError {
         match self {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
-            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Denied { .. } | Self::Withheld { .. } => ErrorKind::Denied,
             Self::Unavailable { .. } | Self::ServerStopped { .. } => ErrorKind::Unavailable,
             Self::TimedOut { .. } => ErrorKind::Timeout,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
@@ -375,6 +385,7 @@ impl ToolError {
                 };
                 Some(misspelt.iter().map(meant).collect::<Vec<_>>().join(" "))
             }
+            Self::Withheld { hint, .. } => Some(hint.clone()),
             Self::Denied { reason, .. } if reason.starts_with(NEEDS_APPROVAL) => Some(
                 "'policy.ask' lets a person decide: on the dashboard of 'toolgate serve', or at the terminal of \
                  'toolgate call' or 'toolgate chat', where --yes agrees beforehand"

@@ -177,7 +177,7 @@ async fn a_status_is_plain_json() {
         "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "protocol": null, "tools": 1,
         "remembered": false, "refused": [],
         "connected_in_ms": 1500.0, "attempts": 1, "restarts": 0, "polluted": 2, "polluted_lines": ["hello"],
-        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null,
+        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null, "changes": null,
     });
     assert_eq!(serde_json::to_value(house.status("a")).unwrap(), expected);
 }
@@ -224,9 +224,9 @@ async fn im6_server_health_says_how_every_server_is() {
         .await;
     let expected = json!({ "servers": [
         { "name": "good", "state": "connected", "era": "legacy", "tools": 1, "restarts": 0, "polluted": 2, "error": null,
-          "health": null },
+          "health": null, "changes": null },
         { "name": "bad", "state": "failed", "era": null, "tools": 0, "restarts": 0, "polluted": 2,
-          "error": "it stopped during the handshake ([REDACTED])", "health": null },
+          "error": "it stopped during the handshake ([REDACTED])", "health": null, "changes": null },
     ] });
     assert_eq!(outcome.to_envelope()["result"], expected);
 }
