@@ -184,13 +184,18 @@ Examples:
   toolgate import cursor
   toolgate import ~/projects/house/.vscode/mcp.json")]
     Import(ImportOptions),
-    /// Agree to the MCP servers of the configuration in this folder
+    /// Agree to the MCP servers of the configuration in this folder, or to changed tools of a server
     #[command(after_help = "\
 Servers of a file that lies in the working folder start only once you have agreed to them. A
 server whose command, variables or address changed asks again.
 
+What a server lists first is agreed to. A destructive tool that is new or changed after that is
+withheld until you agree to it, and so is every new or changed tool of a server with
+\"pin\": \"ask\".
+
 Examples:
   toolgate trust             shows what would be started, and agrees
+  toolgate trust house       shows which tools of that server changed, and agrees
   toolgate trust --list
   toolgate trust --revoke")]
     Trust(TrustOptions),

@@ -200,6 +200,12 @@ impl Fleet {
     pub(crate) fn tell_missing_of(&self, server: Option<&str>) {
         for status in self.status_of(server) {
             let name = escape(&status.name);
+            let withheld = status.withheld();
+            if withheld > 0 {
+                say::note(&format!(
+                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed, and agrees"
+                ));
+            }
             match status.state {
                 ServerState::Connected => {
                     if let Some(problem) = status.degraded() {

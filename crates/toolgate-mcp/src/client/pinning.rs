@@ -355,7 +355,8 @@ impl ToolPins {
         if more > 0 {
             warn!(
                 server,
-                more, "more MCP tools are not what they were: 'toolgate trust' shows all of them"
+                tools = more,
+                "more MCP tools are not what they were: 'toolgate trust' shows all of them"
             );
         }
         let hashes: Vec<String> = state.hashes().collect();

@@ -255,6 +255,7 @@ impl Server {
 
     fn offer(&mut self, offer: Offer) {
         let verdict = self.pins.compare(&offer.listed);
+        self.link.withhold(verdict.withheld.clone());
         let refused = offer.refused;
         let health_tool = health_tool(self.settings(), &offer.tools);
         let tools = self.shelf.offer(offer.tools, verdict.withheld);

@@ -368,6 +368,9 @@ pub(crate) struct ImportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustOptions {
+    /// Agree to the tools of these servers as they are now
+    #[arg(value_name = "SERVER", conflicts_with_all = ["list", "revoke"])]
+    pub(crate) servers: Vec<String>,
     /// Show what was agreed to
     #[arg(long)]
     pub(crate) list: bool,

@@ -123,6 +123,7 @@ impl Report {
             if let Some(text) = server::unknown_health(&status) {
                 self.add(&name, &Finding::Warning(text));
             }
+            self.on_changes(&name, &status);
             for refused in &status.refused {
                 self.add(&name, &Finding::Warning(format!("refused {refused}")));
             }
@@ -142,6 +143,20 @@ impl Report {
             let text = "not trusted, since the file lies in this folder; 'toolgate trust' shows what would be started, and agrees";
             self.add(&escape(name), &Finding::Warning(text.to_owned()));
         }
+    }
+
+    fn on_changes(&mut self, name: &str, status: &ServerStatus) {
+        let changes = server::changes(status);
+        let finding = match server::withheld(status) {
+            None if changes.is_empty() => return,
+            Some(text) => Finding::Bad(text),
+            None => Finding::Warning(format!(
+                "tools are not what you agreed to: 'toolgate trust {}' shows how they changed",
+                status.name
+            )),
+        };
+        self.add(name, &finding);
+        detail("changed", &changes);
     }
 
     async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {

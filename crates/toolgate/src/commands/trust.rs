@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use toolgate_core::escape;
 
+use super::trust_tools;
 use crate::cli::{Global, TrustOptions};
 use crate::config::{ConfiguredServer, Place};
 use crate::exit::Exit;
@@ -15,6 +16,9 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
     if options.list {
         list(&trust);
         return Ok(Exit::Success);
+    }
+    if !options.servers.is_empty() {
+        return trust_tools::run(global, options);
     }
     let config = wiring::configuration(global)?;
     let Some(file) = config.file().filter(|_| config.place == Place::Here) else {

@@ -66,6 +66,7 @@ impl Member {
             None => (None, Vec::new()),
         };
         let verdict = self.pins.recall(&listed);
+        self.link.withhold(verdict.withheld.clone());
         let tools = tool::recall(listed, settings, &self.link);
         let offered = self.shelf.offer(tools, verdict.withheld);
         let failure = catalogue.failure(settings);
@@ -82,6 +83,7 @@ impl Member {
 
     /// Offers what may be offered by now.
     pub(super) fn apply_verdict(&self, verdict: PinVerdict) {
+        self.link.withhold(verdict.withheld.clone());
         let offered = self.shelf.withhold(verdict.withheld);
         self.board.update(|facts| {
             facts.tools = offered;
