@@ -239,7 +239,10 @@ impl Catalogue {
             .as_ref()
             .is_some_and(|known| known.version == VERSION && known.server.tools == tools);
         // Before the list: one without an agreement would mean that the agreement was lost.
-        tell(settings, self.agree_at_first(settings, known, &tools));
+        tell(
+            settings,
+            self.agree_at_first(settings, known.as_ref(), &tools),
+        );
         // Another process may have forgotten the file meanwhile.
         let is_confirmed = is_same && touch(&path).is_ok();
         let written = match is_confirmed {
@@ -263,7 +266,7 @@ impl Catalogue {
     fn agree_at_first(
         &self,
         settings: &ServerSettings,
-        known: Option<StoredServer>,
+        known: Option<&StoredServer>,
         listed: &[RememberedTool],
     ) -> io::Result<()> {
         let Some(path) = self.file(settings, AGREED) else {
@@ -272,7 +275,7 @@ impl Catalogue {
         if path.exists() {
             return Ok(());
         }
-        let first = match &known {
+        let first = match known {
             Some(known) if known.version == VERSION_BEFORE_AGREEMENTS => &known.server.tools,
             Some(known) if !known.server.tools.is_empty() => return Ok(()),
             _ => listed,

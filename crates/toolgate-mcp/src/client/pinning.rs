@@ -3,15 +3,14 @@
 //! The first list a server ever gives is agreed to as it is (trust on first use). The agreement is kept by the
 //! [`Catalogue`] apart from what was listed last, so that no list can change it; only a person does.
 
+mod change;
 mod difference;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_core::{Redactor, Withheld, escape, shown_name};
 use tracing::warn;
@@ -19,6 +18,7 @@ use tracing::warn;
 use super::catalogue::{AgreementStamp, Catalogue, RememberedTool, hash};
 use super::tool;
 use crate::{PinPolicy, ServerSettings};
+pub use change::{AgreeError, ToolChange, ToolChangeKind, ToolChanges};
 pub use difference::Difference;
 use difference::differences;
 
@@ -38,74 +38,6 @@ const MOST_LOGGED: usize = 10;
 const MOST_TOLD: usize = 4000;
 /// Bytes of differences that are kept of one server.
 const MOST_SHOWN: usize = 256 << 10;
-
-/// The tools of a server that aren't what a person agreed to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ToolChanges {
-    /// Stands for these very definitions: who agrees names it, so that nobody agrees to what wasn't shown.
-    pub hash: String,
-    /// In the server's order; tools that are gone come last.
-    pub tools: Vec<ToolChange>,
-}
-
-impl ToolChanges {
-    /// How many of them may not be used.
-    pub fn withheld(&self) -> usize {
-        self.tools.iter().filter(|tool| tool.withheld).count()
-    }
-
-    /// What changed about one tool, by its name on the server.
-    pub fn of(&self, original_name: &str) -> Option<&ToolChange> {
-        let mut tools = self.tools.iter();
-        tools.find(|tool| tool.original_name == original_name)
-    }
-}
-
-/// A tool that isn't what a person agreed to. Its texts are redacted, bounded and fit for a terminal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ToolChange {
-    /// Its name on the server, as it is shown.
-    pub tool: String,
-    #[serde(skip)]
-    original_name: String,
-    /// What became of it.
-    pub kind: ToolChangeKind,
-    /// True if it isn't offered until somebody agrees.
-    pub withheld: bool,
-    /// What differs, the most telling first.
-    pub differences: Vec<Difference>,
-    /// How many differences there are besides.
-    pub more: usize,
-}
-
-/// What became of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolChangeKind {
-    /// It wasn't there when the server's tools were agreed to.
-    New,
-    /// It is another one than before.
-    Changed,
-    /// The server doesn't list it any more.
-    Gone,
-}
-
-/// Why an agreement came to nothing.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AgreeError {
-    /// There is no such server.
-    #[error("there is no MCP server '{0}'")]
-    UnknownServer(String),
-    /// What was shown isn't what the server has now.
-    #[error("the tools of '{0}' changed again since they were shown; look at them once more")]
-    OtherChanges(String),
-    /// It can't be kept.
-    #[error("the agreement can't be written: {0}")]
-    Write(#[from] io::Error),
-}
 
 /// Compares the tools of one server with what was agreed to. Survives its restarts, and ours with the catalogue.
 pub(crate) struct ToolPins {

@@ -126,7 +126,7 @@ function updateChanges(part, { name, changes }) {
   const withheld = changes.tools.filter((change) => change.withheld).length;
   const title = withheld > 0 ? `${plural(withheld, 'tool')} withheld until you agree` : 'Tools changed since you agreed to them';
   fill(part, h('h3', null, title), changes.tools.map(change),
-    may('manage_servers') && h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'server-trust', 'aria-label': `Agree to the tools of ${name} as they are now`, onclick: (event) => trust(name, changes.hash, event.currentTarget) },
+    may('manage_servers') && h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'server-trust', 'aria-label': `Agree to them as they are now: the tools of ${name}`, onclick: (event) => trust(name, changes.hash, event.currentTarget) },
       'Agree to them as they are now'));
 }
 
