@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::redact::cut;
 use crate::{
-    Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source, tool_name,
+    Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source, Withheld,
+    tool_name,
 };
 
 /// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
@@ -37,6 +38,7 @@ pub struct ToolDefinition {
     annotations: Annotations,
     names: ParameterNames,
     timeout: Option<Duration>,
+    withheld: Option<Arc<Withheld>>,
 }
 
 /// Why a definition was refused.
@@ -173,6 +175,20 @@ impl ToolDefinition {
         configured.or(self.timeout).unwrap_or(limits.timeout)
     }
 
+    /// Why nobody may use it for now; none for nearly every tool.
+    pub fn withheld(&self) -> Option<&Withheld> {
+        self.withheld.as_deref()
+    }
+
+    /// The same tool, which keeps its name but is neither offered nor called.
+    #[must_use]
+    pub fn withhold(&self, why: Withheld) -> Self {
+        Self {
+            withheld: Some(Arc::new(why)),
+            ..self.clone()
+        }
+    }
+
     /// The same tool under another name; what it is called on its server stays.
     pub(crate) fn listed_as(&self, name: String) -> Self {
         Self {
@@ -201,6 +217,9 @@ impl Serialize for ToolDefinition {
             tool.serialize_entry("output_schema", schema)?;
         }
         tool.serialize_entry("annotations", &self.annotations)?;
+        if let Some(withheld) = &self.withheld {
+            tool.serialize_entry("withheld", &withheld.reason)?;
+        }
         tool.end()
     }
 }
@@ -343,6 +362,7 @@ impl DefinitionBuilder {
             output_schema: self.output_schema.map(Arc::new),
             annotations: self.annotations,
             timeout: self.timeout,
+            withheld: None,
         })
     }
 }

@@ -62,6 +62,16 @@ pub enum ToolError {
         /// How a person gives the approval, where the approver knows it better than we do.
         hint: Option<String>,
     },
+    /// The tool is not what a person agreed to, so it isn't run.
+    #[error("Tool '{tool}' {reason}")]
+    Withheld {
+        /// The tool's name.
+        tool: String,
+        /// The rest of the sentence.
+        reason: String,
+        /// How to agree to the tool.
+        hint: String,
+    },
     /// What the tool needs can not be reached: a network, a device, a program.
     #[error("The {tool} service is currently unavailable: {reason}")]
     Unavailable {
@@ -341,7 +351,9 @@ impl ToolError {
         match self {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::InvalidArguments { .. } => ErrorKind::InvalidArguments,
-            Self::Denied { .. } | Self::NeedsApproval { .. } => ErrorKind::Denied,
+            Self::Denied { .. } | Self::NeedsApproval { .. } | Self::Withheld { .. } => {
+                ErrorKind::Denied
+            }
             Self::Unavailable { .. } | Self::ServerStopped { .. } => ErrorKind::Unavailable,
             Self::TimedOut { .. } => ErrorKind::Timeout,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
@@ -414,6 +426,7 @@ impl ToolError {
                 hint: Some(hint), ..
             } => Some(hint.clone()),
             Self::NeedsApproval { because, .. } => Some(because.hint()),
+            Self::Withheld { hint, .. } => Some(hint.clone()),
             _ => None,
         }
     }

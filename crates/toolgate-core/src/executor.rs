@@ -137,12 +137,12 @@ impl ToolExecutor {
         }
     }
 
-    /// True if the policy lets callers see this tool.
+    /// True if this tool is offered to callers: the policy lets them see it, and it isn't withheld.
     pub fn is_visible(&self, tool: &ToolDefinition) -> bool {
-        self.decision(tool) != Decision::Hide
+        tool.withheld().is_none() && self.decision(tool) != Decision::Hide
     }
 
-    /// True if the policy and the caller's share of the tools let it see this one.
+    /// The same for a caller with a share of the tools.
     pub fn is_visible_in(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
         self.shared.rules.load().shows(tool, scope)
     }

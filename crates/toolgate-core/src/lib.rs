@@ -81,6 +81,7 @@ mod units;
 mod value_counter;
 mod visible;
 pub mod wire_names;
+mod withheld;
 
 pub use annotations::Annotations;
 pub use approval::{
@@ -126,6 +127,7 @@ pub use units::{
 };
 pub use value_counter::{ValueCounter, has_more_values};
 pub use visible::{is_visible, visible, visible_schema};
+pub use withheld::Withheld;
 
 /// The program in the README is compiled with the examples here.
 #[cfg(doctest)]

@@ -47,8 +47,14 @@ impl Rules {
         }
     }
 
-    /// True if the policy and the caller's share of the tools let it see this one.
+    /// True if this tool is offered to the caller: the policy and its share of the tools let it see it, and it isn't
+    /// [withheld](ToolDefinition::withheld).
     pub fn shows(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
+        tool.withheld().is_none() && self.admits(tool, scope)
+    }
+
+    /// Like [`shows`](Self::shows), but true of withheld tools as well: the caller may know that there is one.
+    pub fn admits(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
         scope.has(tool) && self.policy.decide(tool) != Decision::Hide
     }
 }

@@ -16,9 +16,10 @@ mod server;
 mod settings;
 
 pub use client::{
-    Catalogue, Chain, ChainError, Elicitation, ElicitationAnswer, Elicitor, HealthReport,
-    HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth, ServerState,
-    ServerStatus, Servers, ServersOptions, guard, what_to_check,
+    AgreeError, Catalogue, Chain, ChainError, Difference, Elicitation, ElicitationAnswer, Elicitor,
+    HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth,
+    ServerState, ServerStatus, Servers, ServersOptions, ToolChange, ToolChangeKind, ToolChanges,
+    guard, what_to_check,
 };
 pub use era::{Era, EraChoice};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
@@ -27,5 +28,5 @@ pub use server::{
     RequestObserver, ServeOptions,
 };
 pub use settings::{
-    Connection, EntryProblem, Headers, HealthTool, Places, Program, ServerSettings,
+    Connection, EntryProblem, Headers, HealthTool, PinPolicy, Places, Program, ServerSettings,
 };

@@ -57,6 +57,8 @@ pub struct ServerSettings {
     pub check: Option<String>,
     /// Which of its tools says whether it can do its work.
     pub health: HealthTool,
+    /// What happens to tools that aren't what was agreed to.
+    pub pin: PinPolicy,
     /// Named, but not started.
     pub disabled: bool,
     /// Why it can't be started as it is configured, such as a variable that isn't set. What is remembered of its tools stays
@@ -77,6 +79,22 @@ pub enum HealthTool {
     Off,
     /// This one, by its name on the server. It is asked without arguments.
     Named(String),
+}
+
+/// What happens to a tool that is new, or whose description, schema or annotations changed, since a person agreed to the
+/// tools of its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PinPolicy {
+    /// It is withheld if it is or was destructive, or isn't read-only any more; any other is told.
+    #[default]
+    AskIfDestructive,
+    /// It is withheld until a person agrees.
+    Ask,
+    /// It is told.
+    Warn,
+    /// Nothing is compared.
+    Off,
 }
 
 /// How a server is reached.
@@ -130,6 +148,7 @@ impl ServerSettings {
             parameter_names: HashMap::new(),
             check: None,
             health: HealthTool::Usual,
+            pin: PinPolicy::default(),
             disabled: false,
             blocked: None,
             max_memory: None,

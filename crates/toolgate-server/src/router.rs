@@ -31,6 +31,7 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::tools::check))
         .routes(routes!(api::servers::list, api::servers::add))
         .routes(routes!(api::servers::reconnect))
+        .routes(routes!(api::servers::trust))
         .routes(routes!(api::calls::list))
         .routes(routes!(api::calls::show))
         .routes(routes!(api::calls::replay))

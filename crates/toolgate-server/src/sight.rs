@@ -103,6 +103,8 @@ impl Sight {
             for server in &mut servers {
                 server.stderr.clear();
                 server.polluted_lines.clear();
+                // It tells of tools that the caller may not know.
+                server.changes = None;
             }
         }
         servers

@@ -184,15 +184,19 @@ Examples:
   toolgate import cursor
   toolgate import ~/projects/house/.vscode/mcp.json")]
     Import(ImportOptions),
-    /// Show what the configuration in this folder would do, and agree to it
+    /// Show what the configuration in this folder would do, or what changed in a server's tools, and agree to it
     #[command(after_help = "\
 A toolgate.json or .mcp.json in the working folder may have come from anybody. Nothing of it is
 used before you have agreed to it; until then your own configuration is. Any change of the file
 asks again, and shows the difference. Your own policy always holds as well.
 
+What a server lists first is agreed to. A destructive tool that is new or changed after that is
+withheld until you agree to it, and so is every new or changed tool of a server with
+\"pin\": \"ask\".
+
 Examples:
   toolgate trust             each command, address, folder, variable, rule and tool; then asks
-  toolgate trust files       only its server 'files', and nothing else of it
+  toolgate trust files       only its server 'files', or what changed in that server's tools
   toolgate trust --yes       where nobody can be asked, such as in a script
   toolgate trust --list
   toolgate trust --revoke")]

@@ -157,6 +157,7 @@ impl Reload {
     /// Applies every change, for as long as it is polled.
     pub(crate) async fn run(mut self) -> Infallible {
         let servers = self.servers.clone();
+        let mut agreements = std::pin::pin!(servers.follow_agreements());
         if let Err(error) = &self.watch {
             let file = escape(&self.path.to_string_lossy());
             let applied = match self.hangup {
@@ -180,6 +181,7 @@ impl Reload {
                     self.apply();
                 }
                 () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement(),
+                never = &mut agreements => match never {},
                 () = passed(early) => self.check_patterns(),
                 () = servers.settled(), if !is_settled => {
                     self.pattern_checks.is_settled = true;

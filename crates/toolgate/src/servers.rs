@@ -198,6 +198,12 @@ impl Fleet {
     fn tell(&self, statuses: Vec<ServerStatus>) {
         for status in statuses {
             let name = escape(&status.name);
+            let withheld = status.withheld();
+            if withheld > 0 {
+                say::note(&format!(
+                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed, and agrees"
+                ));
+            }
             match status.state {
                 ServerState::Connected => {
                     if let Some(problem) = status.degraded() {

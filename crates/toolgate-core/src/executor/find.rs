@@ -24,9 +24,9 @@ impl ToolExecutor {
         name: &str,
         scope: &Scope,
     ) -> Result<Arc<dyn Tool>, ToolError> {
-        let visible = |tool: &Arc<dyn Tool>| rules.shows(tool.definition(), scope);
-        match self.shared.manager.find(name).filter(visible) {
-            Some(tool) => Ok(tool),
+        let admitted = |tool: &Arc<dyn Tool>| rules.admits(tool.definition(), scope);
+        match self.shared.manager.find(name).filter(admitted) {
+            Some(tool) => not_withheld(name, tool),
             None => self.find_among_visible(rules, name, scope),
         }
     }
@@ -40,9 +40,11 @@ impl ToolExecutor {
     ) -> Result<Arc<dyn Tool>, ToolError> {
         let tools = self.shared.manager.tools();
         let visible = |tool: &&Arc<dyn Tool>| rules.shows(tool.definition(), scope);
-        let sharing: Vec<_> = tools.sharing(name).filter(visible).collect();
+        // A withheld tool counts: were it left out, another server's tool would answer under the name.
+        let admitted = |tool: &&Arc<dyn Tool>| rules.admits(tool.definition(), scope);
+        let sharing: Vec<_> = tools.sharing(name).filter(admitted).collect();
         if let [only] = sharing.as_slice() {
-            return Ok(Arc::clone(only));
+            return not_withheld(name, Arc::clone(only));
         }
         if sharing.is_empty()
             && let Some(error) = self.absent(rules, name, scope)
@@ -58,7 +60,7 @@ impl ToolExecutor {
                 false => of_server,
             }
         } else {
-            sharing.into_iter().map(name_of).collect()
+            sharing.into_iter().filter(visible).map(name_of).collect()
         };
         Err(ToolError::NotFound {
             name: crate::redact::cut(name, 200),
@@ -74,6 +76,13 @@ impl ToolExecutor {
         let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
         let visible = asked.build().is_ok_and(|tool| rules.shows(&tool, scope));
         visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
+    }
+}
+
+fn not_withheld(name: &str, tool: Arc<dyn Tool>) -> Result<Arc<dyn Tool>, ToolError> {
+    match tool.definition().withheld() {
+        None => Ok(tool),
+        Some(why) => Err(why.error(crate::redact::cut(name, 200))),
     }
 }
 

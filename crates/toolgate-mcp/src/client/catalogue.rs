@@ -2,10 +2,12 @@
 //!
 //! One file per configured server, named after the server's [identity](ServerSettings::identity). Files are replaced as a whole,
 //! so any number of processes may share the folder. What can't be read counts as not remembered: the server is asked again.
+//!
+//! A second file of the same format holds the tools that a person agreed to. No listing writes it but the first.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,26 +15,31 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 use toolgate_core::escape;
 use tracing::{debug, warn};
 
 use super::listing;
+use super::pinning::pinned_tool;
 use crate::ServerSettings;
 
-/// The format of the files. A file of another version is ignored, and replaced at the next listing.
-const VERSION: u32 = 1;
+/// The format of the files. A file of a later version is ignored, and replaced at the next listing.
+const VERSION: u32 = 2;
+/// Files of this version come without an agreement: what they list counts as agreed to.
+const VERSION_BEFORE_AGREEMENTS: u32 = 1;
 /// A listing may hold 16 MiB of definitions; their hashes and the frame come on top.
 const LARGEST_FILE: u64 = listing::BYTES as u64 + (4 << 20);
 /// Entries are forgotten when their server wasn't listed for this long.
 const KEPT_FOR: Duration = Duration::from_secs(180 * 24 * 3600);
 /// More entries than this aren't kept: the oldest go first.
-const MOST_ENTRIES: usize = 1000;
+const MOST_ENTRIES: usize = 2000;
 /// A file that was never finished belongs to a process that was killed while it wrote.
 const UNFINISHED_FOR: Duration = Duration::from_secs(3600);
 /// The longest reason of a failure that is kept, in bytes.
 const LONGEST_REASON: u64 = 4 << 10;
 
 const LISTED: &str = "json";
+const AGREED: &str = "agreed";
 const FAILED: &str = "failed";
 const UNFINISHED: &str = "new";
 const LOCK: &str = "lock";
@@ -95,6 +102,19 @@ struct StoredVersion {
     version: u32,
 }
 
+/// A file as it was read.
+struct StoredServer {
+    version: u32,
+    server: RememberedServer,
+}
+
+/// Tells two agreements apart without reading them: each is a new file. The number of one that is gone may be used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AgreementStamp {
+    inode: u64,
+    written: Option<SystemTime>,
+}
+
 /// As much of a file as its names need.
 #[derive(Deserialize)]
 struct StoredNames {
@@ -135,7 +155,7 @@ impl Catalogue {
     pub fn recall(&self, settings: &ServerSettings) -> Option<RememberedServer> {
         let path = self.file(settings, LISTED)?;
         match read(&path) {
-            Ok(remembered) => remembered,
+            Ok(remembered) => Some(remembered?.server),
             Err(error) => {
                 let (server, file) = (escape(&settings.name), escape(&path.to_string_lossy()));
                 warn!(%server, %file, "the remembered tools of an MCP server can't be used: {error}; it is asked again");
@@ -152,7 +172,50 @@ impl Catalogue {
         let stored: StoredNames = serde_json::from_slice(&bytes).ok()?;
         let names = stored.tools.iter().map(|tool| &tool.definition.name);
         let names = names.filter_map(Value::as_str).map(str::to_owned);
-        (stored.version == VERSION).then(|| names.collect())
+        is_readable(stored.version).then(|| names.collect())
+    }
+
+    /// The tools of this server that a person agreed to; `None` if it has never listed any. A file that can't be read, or is
+    /// gone though it was written, is an agreement to nothing.
+    pub(crate) fn agreement(&self, settings: &ServerSettings) -> Option<Vec<RememberedTool>> {
+        let path = self.file(settings, AGREED)?;
+        match read(&path) {
+            Ok(Some(agreed)) => Some(agreed.server.tools),
+            Ok(None) => {
+                let listed = self.file(settings, LISTED)?;
+                let listed = read(&listed).ok().flatten()?;
+                match listed.version {
+                    VERSION_BEFORE_AGREEMENTS => Some(listed.server.tools),
+                    _ => (!listed.server.tools.is_empty()).then(Vec::new),
+                }
+            }
+            Err(error) => {
+                let (server, file) = (escape(&settings.name), escape(&path.to_string_lossy()));
+                warn!(%server, %file, "the agreement to the tools of an MCP server can't be used: {error}; 'toolgate trust' agrees again");
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// Changes whenever the agreement is written.
+    pub(crate) fn agreement_stamp(&self, settings: &ServerSettings) -> Option<AgreementStamp> {
+        let about = fs::metadata(self.file(settings, AGREED)?).ok()?;
+        Some(AgreementStamp {
+            inode: about.ino(),
+            written: about.modified().ok(),
+        })
+    }
+
+    /// Remembers that a person agreed to these, and to no others. Blocks until it is on the disk.
+    pub(crate) fn agree(
+        &self,
+        settings: &ServerSettings,
+        tools: Vec<RememberedTool>,
+    ) -> io::Result<()> {
+        match self.file(settings, AGREED) {
+            Some(path) => write(&path, &stored(settings, tools)),
+            None => Ok(()),
+        }
     }
 
     /// Why this server couldn't be reached lately; `None` once it has listed its tools.
@@ -172,7 +235,14 @@ impl Catalogue {
         };
         let tools: Vec<RememberedTool> = listed.iter().map(RememberedTool::new).collect();
         let known = read(&path).ok().flatten();
-        let is_same = known.is_some_and(|known| known.tools == tools);
+        let is_same = known
+            .as_ref()
+            .is_some_and(|known| known.version == VERSION && known.server.tools == tools);
+        // Before the list: one without an agreement would mean that the agreement was lost.
+        tell(
+            settings,
+            self.agree_at_first(settings, known.as_ref(), &tools),
+        );
         // Another process may have forgotten the file meanwhile.
         let is_confirmed = is_same && touch(&path).is_ok();
         let written = match is_confirmed {
@@ -180,11 +250,47 @@ impl Catalogue {
             false => write(&path, &stored(settings, tools)),
         };
         tell(settings, written);
+        if let Some(agreed) = self.file(settings, AGREED) {
+            // After the list, so that it is never forgotten before that. There may be none.
+            drop(touch(&agreed));
+        }
         if let Some(failed) = self.file(settings, FAILED) {
             drop(fs::remove_file(failed));
         }
         if !is_same && let Some(folder) = &self.folder {
             prune(folder, SystemTime::now());
+        }
+    }
+
+    /// Trust on first use: agrees to the first tools a server lists, unless another process was faster.
+    fn agree_at_first(
+        &self,
+        settings: &ServerSettings,
+        known: Option<&StoredServer>,
+        listed: &[RememberedTool],
+    ) -> io::Result<()> {
+        let Some(path) = self.file(settings, AGREED) else {
+            return Ok(());
+        };
+        if path.exists() {
+            return Ok(());
+        }
+        let first = match known {
+            Some(known) if known.version == VERSION_BEFORE_AGREEMENTS => &known.server.tools,
+            Some(known) if !known.server.tools.is_empty() => return Ok(()),
+            _ => listed,
+        };
+        if first.is_empty() {
+            return Ok(());
+        }
+        let pinned = first
+            .iter()
+            .filter_map(|tool| pinned_tool(&tool.definition));
+        let pinned = pinned.map(|(_, tool)| tool).collect();
+        let written = unfinished(&path, &stored(settings, pinned))?.persist_noclobber(&path);
+        match written {
+            Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+            _ => Ok(()),
         }
     }
 
@@ -212,7 +318,7 @@ impl Catalogue {
 }
 
 impl RememberedTool {
-    fn new(definition: &Value) -> Self {
+    pub(crate) fn new(definition: &Value) -> Self {
         let mut sorted = definition.clone();
         sorted.sort_all_objects();
         Self {
@@ -246,14 +352,14 @@ fn tell(settings: &ServerSettings, written: io::Result<()>) {
 }
 
 /// `Ok(None)` if there is nothing, or nothing for this version of the program.
-fn read(path: &Path) -> Result<Option<RememberedServer>, String> {
+fn read(path: &Path) -> Result<Option<StoredServer>, String> {
     let found = read_bounded(path, LARGEST_FILE).map_err(|error| error.to_string())?;
     let Some((bytes, listed_at)) = found else {
         return Ok(None);
     };
     let broken = |error: serde_json::Error| format!("it isn't what was written ({error})");
     let StoredVersion { version } = serde_json::from_slice(&bytes).map_err(broken)?;
-    if version != VERSION {
+    if !is_readable(version) {
         debug!(file_version = version, file = %path.display(), "remembered tools of another version of this program");
         return Ok(None);
     }
@@ -261,7 +367,12 @@ fn read(path: &Path) -> Result<Option<RememberedServer>, String> {
     if tools.len() > listing::TOOLS {
         return Err(format!("it holds more than {} tools", listing::TOOLS));
     }
-    Ok(Some(RememberedServer { listed_at, tools }))
+    let server = RememberedServer { listed_at, tools };
+    Ok(Some(StoredServer { version, server }))
+}
+
+fn is_readable(version: u32) -> bool {
+    (VERSION_BEFORE_AGREEMENTS..=VERSION).contains(&version)
 }
 
 /// The bytes of a file and when it was last written or confirmed; `None` if there is no such file.
@@ -287,6 +398,13 @@ fn touch(path: &Path) -> io::Result<()> {
 
 /// Replaces the file as a whole: whoever reads sees the old content or the new one. Only its owner may read it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = unfinished(path, bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A file beside the one that is to be written, complete and on the disk.
+fn unfinished(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(io::Error::other("they are too large"));
     }
@@ -298,8 +416,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -320,7 +437,7 @@ fn prune(folder: &Path, now: SystemTime) {
     files.sort();
     for (place, (age, path)) in files.into_iter().enumerate() {
         let longest = match path.extension().and_then(|name| name.to_str()) {
-            Some(LISTED | FAILED | LOCK) => KEPT_FOR,
+            Some(LISTED | AGREED | FAILED | LOCK) => KEPT_FOR,
             Some(UNFINISHED) => UNFINISHED_FOR,
             // Not ours.
             _ => continue,

@@ -1,9 +1,11 @@
 //! The current connection of a server, as its tools see it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use toolgate_core::ToolError;
+use toolgate_core::{ToolError, Withheld};
 
 use super::session::Session;
 
@@ -11,6 +13,8 @@ use super::session::Session;
 #[derive(Clone)]
 pub(crate) struct Link {
     state: watch::Sender<State>,
+    /// Tools that may not be called, by their name on the server.
+    withheld: Arc<ArcSwap<HashMap<String, Withheld>>>,
 }
 
 #[derive(Clone)]
@@ -30,6 +34,7 @@ impl Link {
     pub(crate) fn new() -> Self {
         Self {
             state: watch::Sender::new(State::Connecting),
+            withheld: Arc::default(),
         }
     }
 
@@ -37,6 +42,7 @@ impl Link {
     pub(crate) fn idle() -> Self {
         Self {
             state: watch::Sender::new(State::Idle),
+            withheld: Arc::default(),
         }
     }
 
@@ -72,6 +78,20 @@ impl Link {
     pub(crate) fn down(&self, reason: impl Into<String>, details: Option<String>) {
         let reason = reason.into();
         self.state.send_replace(State::Down { reason, details });
+    }
+
+    /// Calls of these fail, even if they found their tool before.
+    pub(crate) fn withhold(&self, withheld: HashMap<String, Withheld>) {
+        self.withheld.store(Arc::new(withheld));
+    }
+
+    /// An error if the tool is withheld by now. A call that waits for its server has found the tool as it was remembered; what the
+    /// server lists once it is there may be another one.
+    pub(crate) fn expect_agreed(&self, original_name: &str, tool: &str) -> Result<(), ToolError> {
+        match self.withheld.load().get(original_name) {
+            Some(why) => Err(why.error(tool)),
+            None => Ok(()),
+        }
     }
 
     /// The session, once it is there. Starts an idle server, and waits while it is being connected: the caller's deadline is

@@ -16,10 +16,10 @@ pub(crate) mod link;
 pub(crate) mod listing;
 pub(crate) mod message;
 pub(crate) mod peer;
+pub(crate) mod pinning;
 pub(crate) mod questions;
 #[cfg(test)]
 pub(crate) mod scripted;
-pub(crate) mod seen;
 mod server;
 pub(crate) mod servers;
 pub(crate) mod session;
@@ -34,6 +34,7 @@ pub use catalogue::{Catalogue, RememberedFailure, RememberedServer, RememberedTo
 pub use chain::{Chain, ChainError};
 pub use health::ServerHealth;
 pub use health_check::{HealthReport, HealthState};
+pub use pinning::{AgreeError, Difference, ToolChange, ToolChangeKind, ToolChanges};
 pub use questions::{Elicitation, ElicitationAnswer, Elicitor};
 pub use servers::{Servers, ServersOptions};
 pub use status::{ServerState, ServerStatus};

@@ -29,7 +29,7 @@ use super::health_check::{HealthCheck, health_tool};
 use super::install_lock::InstallLock;
 use super::link::Link;
 use super::peer::{Offer, Peer, Reached};
-use super::seen::Seen;
+use super::pinning::ToolPins;
 use super::servers::Shared;
 use super::shelf::Shelf;
 use super::status::{Board, ServerState};
@@ -60,7 +60,7 @@ pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) board: Arc<Board>,
     pub(super) shelf: Arc<Shelf>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) pins: Arc<ToolPins>,
     pub(super) link: Link,
     pub(super) stop: CancellationToken,
     pub(super) orders: mpsc::Receiver<Order>,
@@ -254,14 +254,14 @@ impl Server {
     }
 
     fn offer(&mut self, offer: Offer) {
-        let redactor = &self.shared.options.redactor;
-        self.seen
-            .look(&self.settings().name, &offer.tools, redactor);
-        let (tools, refused) = (offer.tools.len(), offer.refused);
+        let verdict = self.pins.compare(&offer.listed);
+        self.link.withhold(verdict.withheld.clone());
+        let refused = offer.refused;
         let health_tool = health_tool(self.settings(), &offer.tools);
-        self.shelf.offer(offer.tools);
+        let tools = self.shelf.offer(offer.tools, verdict.withheld);
         self.board.update(|facts| {
             facts.tools = tools;
+            facts.changes = verdict.changes;
             facts.refused = refused;
             facts.listed_at = Some(SystemTime::now());
             facts.health_tool = health_tool;

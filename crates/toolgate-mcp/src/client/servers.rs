@@ -1,5 +1,6 @@
 //! All servers: what the configuration says becomes what runs.
 
+mod agreements;
 mod health_watch;
 mod lookup;
 mod member;
@@ -24,9 +25,8 @@ use super::catalogue::RememberedFailure;
 use super::connect::Dialer;
 use super::link::Link;
 use super::peer::Reach;
+use super::pinning::ToolPins;
 use super::questions::Questions;
-
-use super::seen::Seen;
 use super::server::{Course, Server};
 use super::shelf::Shelf;
 use super::status::{Roster, ServerState, ServerStatus};
@@ -140,7 +140,7 @@ impl Servers {
                     same
                 }
                 changed => {
-                    let seen = changed.as_ref().map(|member| Arc::clone(&member.seen));
+                    let pins = changed.as_ref().map(|member| Arc::clone(&member.pins));
                     if let Some(changed) = changed {
                         // Handed over in one step, so that nobody else gets hold of a name in between.
                         if !settings.disabled {
@@ -152,8 +152,7 @@ impl Servers {
                         true => None,
                         false => members.leaving.remove(&name),
                     };
-                    self.inner
-                        .start(settings, rank, seen.unwrap_or_default(), previous)
+                    self.inner.start(settings, rank, pins.as_deref(), previous)
                 }
             };
             list.push(member);
@@ -277,7 +276,7 @@ impl Inner {
         &self,
         settings: ServerSettings,
         rank: Rank,
-        seen: Arc<Seen>,
+        pins_before: Option<&ToolPins>,
         previous: Option<JoinHandle<()>>,
     ) -> Member {
         let (disabled, blocked) = (settings.disabled, settings.blocked.clone());
@@ -287,11 +286,14 @@ impl Inner {
             true => (ServerState::Idle, Link::idle()),
             false => (ServerState::Starting, Link::new()),
         };
+        let options = &self.shared.options;
+        let (catalogue, redactor) = (&options.catalogue, &options.redactor);
+        let pins = ToolPins::new(&settings, catalogue, redactor, pins_before);
         let shelf = Shelf::new(Arc::clone(&self.shared.manager), &settings.name, rank);
         let mut member = Member {
             board: self.shared.roster.board(settings, state),
             shelf: Arc::new(shelf),
-            seen,
+            pins: Arc::new(pins),
             rank,
             link,
             life: None,
@@ -310,7 +312,7 @@ impl Inner {
             shared: Arc::clone(&self.shared),
             board: Arc::clone(&member.board),
             shelf: Arc::clone(&member.shelf),
-            seen: Arc::clone(&member.seen),
+            pins: Arc::clone(&member.pins),
             link: member.link.clone(),
             stop: stop.clone(),
             orders: receiver,

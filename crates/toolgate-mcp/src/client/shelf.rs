@@ -1,8 +1,12 @@
 //! Where a server's tools are offered: the one place that puts them into the manager.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Rank, Source, Tool, ToolManager};
+use toolgate_core::{
+    CallContext, Rank, Source, Tool, ToolDefinition, ToolFuture, ToolManager, ValidArguments,
+    Withheld,
+};
 
 /// One per server. Rank and tools change by different hands, so both stand behind one lock.
 pub(crate) struct Shelf {
@@ -15,6 +19,8 @@ pub(crate) struct Shelf {
 struct Goods {
     rank: Rank,
     tools: Vec<Arc<dyn Tool>>,
+    /// Those that have only their name here, by their name on the server.
+    withheld: HashMap<String, Withheld>,
     /// It was said why there are none.
     is_told: bool,
     /// The server's configuration changed, and another shelf speaks for it.
@@ -31,21 +37,39 @@ impl Shelf {
             goods: Mutex::new(Goods {
                 rank,
                 tools: Vec::new(),
+                withheld: HashMap::new(),
                 is_told: false,
                 is_closed: false,
             }),
         }
     }
 
-    /// Offers these tools instead of those before, in one step.
-    pub(crate) fn offer(&self, tools: Vec<Arc<dyn Tool>>) {
+    /// Offers these tools instead of those before, in one step; of those that are withheld only the names.
+    /// Returns how many that leaves.
+    pub(crate) fn offer(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        withheld: HashMap<String, Withheld>,
+    ) -> usize {
         let mut goods = self.goods();
         if !goods.is_closed {
             goods.tools = tools;
+            goods.withheld = withheld;
             self.publish(&goods);
             self.manager.set_absent(&self.server, None);
             goods.is_told = false;
         }
+        goods.offered()
+    }
+
+    /// The same tools, of which others are withheld now. Returns how many that leaves.
+    pub(crate) fn withhold(&self, withheld: HashMap<String, Withheld>) -> usize {
+        let mut goods = self.goods();
+        if !goods.is_closed {
+            goods.withheld = withheld;
+            self.publish(&goods);
+        }
+        goods.offered()
     }
 
     /// The server is down. Tools that are known stay, so that nobody else takes their names; whoever asks for one that isn't
@@ -89,11 +113,54 @@ impl Shelf {
     }
 
     fn publish(&self, goods: &Goods) {
+        let tools = goods.tools.iter().map(|tool| {
+            let name = tool.definition().original_name();
+            match goods.withheld.get(name) {
+                Some(why) => WithheldTool::wrap(tool, why.clone()),
+                None => Arc::clone(tool),
+            }
+        });
         self.manager
-            .replace(&self.source, goods.rank, goods.tools.clone());
+            .replace(&self.source, goods.rank, tools.collect());
     }
 
     fn goods(&self) -> std::sync::MutexGuard<'_, Goods> {
         self.goods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Goods {
+    fn offered(&self) -> usize {
+        let is_withheld = |tool: &&Arc<dyn Tool>| {
+            let name = tool.definition().original_name();
+            self.withheld.contains_key(name)
+        };
+        self.tools.len() - self.tools.iter().filter(is_withheld).count()
+    }
+}
+
+/// Keeps a tool's name, and never runs the tool.
+struct WithheldTool {
+    definition: ToolDefinition,
+}
+
+impl WithheldTool {
+    fn wrap(tool: &Arc<dyn Tool>, why: Withheld) -> Arc<dyn Tool> {
+        Arc::new(Self {
+            definition: tool.definition().withhold(why),
+        })
+    }
+}
+
+impl Tool for WithheldTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    /// The executor doesn't even find it; this is for whoever invokes a tool otherwise.
+    fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        let why = self.definition.withheld().cloned();
+        let error = why.unwrap_or_else(|| Withheld::new("is withheld", ""));
+        Box::pin(async move { Err(error.error(context.tool_name())) })
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::health_check::{HealthReport, HealthState};
 use super::peer::{Peer, Reach};
+use super::pinning::ToolChanges;
 use crate::{Era, ServerSettings};
 
 /// One server, as it is now.
@@ -57,6 +58,8 @@ pub struct ServerStatus {
     pub pid: Option<u32>,
     /// What its health tool said last, if it is connected and was asked.
     pub health: Option<HealthReport>,
+    /// Its tools that aren't what a person agreed to.
+    pub changes: Option<ToolChanges>,
 }
 
 impl ServerStatus {
@@ -65,6 +68,11 @@ impl ServerStatus {
         let health = self.health.as_ref()?;
         let is_degraded = health.state == HealthState::Degraded;
         is_degraded.then(|| health.problem.as_deref().unwrap_or_default())
+    }
+
+    /// How many of its tools wait for a person's agreement.
+    pub fn withheld(&self) -> usize {
+        self.changes.as_ref().map_or(0, ToolChanges::withheld)
     }
 }
 
@@ -167,6 +175,7 @@ pub(crate) struct Facts {
     /// The tool that is asked whether it can do its work, by its name on the server.
     pub(crate) health_tool: Option<String>,
     pub(crate) health: Option<HealthReport>,
+    pub(crate) changes: Option<ToolChanges>,
 }
 
 impl Roster {
@@ -312,6 +321,11 @@ impl Board {
         self.facts().health.clone()
     }
 
+    /// True if tools of it aren't what was agreed to.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.facts().changes.is_some()
+    }
+
     /// Tells of changes of this and every other board.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
@@ -342,6 +356,7 @@ impl Board {
                 .map(|at| at.saturating_duration_since(Instant::now())),
             pid: facts.peer.as_ref().and_then(|peer| peer.pid()),
             health: facts.reported().cloned(),
+            changes: facts.changes.clone(),
         }
     }
 
@@ -371,6 +386,7 @@ impl Facts {
             next_try: None,
             health_tool: None,
             health: None,
+            changes: None,
         }
     }
 

@@ -193,6 +193,8 @@ impl McpTool {
         let mut again = true;
         loop {
             let session = self.link.session(tool).await?;
+            self.link
+                .expect_agreed(self.definition.original_name(), tool)?;
             let failure = match self.converse(&session, arguments, context).await {
                 Ok(answer) => return answer,
                 Err(failure) => failure,

@@ -26,7 +26,7 @@ fn failure(outcome: &ToolOutcome) -> String {
             let same = format!("Unknown tool: '{name}'. ");
             Some(advice.strip_prefix(&same).unwrap_or(&advice).to_owned())
         }
-        ToolError::Denied { .. } => error.hint(),
+        ToolError::Denied { .. } | ToolError::Withheld { .. } => error.hint(),
         _ => return advice,
     };
     match beyond {

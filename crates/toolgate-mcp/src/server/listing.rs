@@ -189,9 +189,13 @@ impl Catalogue {
 
     /// True if clients may use this tool.
     pub(super) fn offers(&self, tool: &ToolDefinition) -> bool {
+        self.executor.is_visible(tool) && self.is_for_clients(tool)
+    }
+
+    /// True if it is in the clients' share of the tools, whether or not it may be used now.
+    pub(super) fn is_for_clients(&self, tool: &ToolDefinition) -> bool {
         let ServeOptions { allow, deny, .. } = &self.options;
-        self.executor.is_visible(tool)
-            && (allow.is_empty() || allow.iter().any(|pattern| pattern.grants(tool)))
+        (allow.is_empty() || allow.iter().any(|pattern| pattern.grants(tool)))
             && !deny.iter().any(|pattern| pattern.matches(tool))
             && self.scopes.iter().all(|scope| scope.has(tool))
     }

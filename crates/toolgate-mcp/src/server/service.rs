@@ -138,7 +138,10 @@ impl Catalogue {
         let asked = std::mem::take(&mut call.name);
         call.name = self.name_here(&asked).into_owned();
         let mut tool = self.find(&call.name);
-        if tool.is_err() {
+        if matches!(
+            tool,
+            Err(ToolError::NotFound { .. } | ToolError::Unavailable { .. })
+        ) {
             tokio::select! {
                 () = self.decided(&asked) => {}
                 () = stop.cancelled() => {}
@@ -147,7 +150,7 @@ impl Catalogue {
             tool = self.find(&call.name);
         }
         let watched = call.watched.take();
-        let asked = self.asked(*call, tool.ok(), place.is_beyond_the_limit);
+        let asked = self.asked(*call, tool, place.is_beyond_the_limit);
         let mut asked = asked.cancellation(stop.clone());
         if let Some(reports) = reports {
             let sink = Arc::clone(reports);
@@ -172,18 +175,29 @@ impl Catalogue {
     }
 
     /// What the executor gets. Also a call that is not made goes through it, so that it is on record.
-    fn asked(&self, call: Call, tool: Option<Arc<dyn Tool>>, is_too_much: bool) -> ToolCall {
+    fn asked(
+        &self,
+        call: Call,
+        tool: Result<Arc<dyn Tool>, ToolError>,
+        is_too_much: bool,
+    ) -> ToolCall {
         let name = call.name.as_str();
-        let offered = tool.is_some_and(|tool| self.offers(tool.definition()));
+        let refusal = match tool {
+            Ok(tool) if self.offers(tool.definition()) => None,
+            Err(error) if self.is_withheld(name, &error) => Some(error),
+            _ => Some(self.not_found(name)),
+        };
         let arguments = Value::Object(call.arguments);
-        let asked = match call.unusable {
-            _ if !offered => ToolCall::refused(name, arguments, self.not_found(name)),
-            Some(Unusable { arguments, error }) => ToolCall::refused(name, arguments, error),
-            None if is_too_much => {
+        let asked = match (refusal, call.unusable) {
+            (Some(error), _) => ToolCall::refused(name, arguments, error),
+            (None, Some(Unusable { arguments, error })) => {
+                ToolCall::refused(name, arguments, error)
+            }
+            (None, None) if is_too_much => {
                 let (tool, limit) = (name.to_owned(), MOST_CALLS);
                 ToolCall::refused(name, arguments, ToolError::Overloaded { tool, limit })
             }
-            None => ToolCall::new(name, arguments),
+            (None, None) => ToolCall::new(name, arguments),
         };
         let mut asked = asked.origin(Origin::Mcp).scope(self.scope());
         let trace = call.meta.get_traceparent();
@@ -194,6 +208,13 @@ impl Catalogue {
             }
         }
         asked
+    }
+
+    /// True if a tool of the clients is withheld; of others they learn nothing.
+    fn is_withheld(&self, name: &str, error: &ToolError) -> bool {
+        let tool = self.executor.manager().find(name);
+        let is_theirs = tool.is_some_and(|tool| self.is_for_clients(tool.definition()));
+        is_theirs && matches!(error, ToolError::Withheld { .. })
     }
 
     /// Of what a client wants to hear, that which we can tell.

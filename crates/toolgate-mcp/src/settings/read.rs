@@ -11,13 +11,13 @@ use toolgate_core::{Pattern, bytes_from_json, escape, nearest};
 pub(super) use keys::KEYS;
 use keys::{
     ALLOWED, ARGS, CHECK, COMMAND, CWD, DISABLED, ENV, ERA, EXCLUDED, HEADERS, HEALTH, INHERIT_ENV,
-    Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, RUN, START_TIMEOUT, TIMEOUT, TYPE, URL,
-    VALIDATE,
+    Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, START_TIMEOUT, TIMEOUT, TYPE,
+    URL, VALIDATE,
 };
 
 use super::values::{
-    ERAS, Given, NORMALIZES, TYPES, Wrong, address, check_name, choice, duration, health, object,
-    string, text, texts, truth,
+    ERAS, Given, NORMALIZES, PINS, TYPES, Wrong, address, check_name, choice, duration, health,
+    object, string, text, texts, truth,
 };
 use super::{Connection, Headers, Program, ServerSettings};
 use crate::client::catalogue::hash;
@@ -189,6 +189,9 @@ impl<'a> Entry<'a> {
         settings.allowed_tools = self.patterns(ALLOWED)?;
         settings.excluded_tools = self.patterns(EXCLUDED)?;
         settings.parameter_names = self.parameter_names()?;
+        if let Some(given) = self.given(PIN)? {
+            settings.pin = choice(given, &PINS)?;
+        }
         Ok(())
     }
 

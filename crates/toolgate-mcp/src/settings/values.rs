@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolgate_core::{Normalize, duration_from_json};
 
-use super::HealthTool;
+use super::{HealthTool, PinPolicy};
 use crate::EraChoice;
 
 /// What is wrong with a key, and the way to it inside the entry.
@@ -45,6 +45,12 @@ pub(super) const NORMALIZES: [(&str, Normalize); 3] = [
     ("undeclared", Normalize::Undeclared),
     ("always", Normalize::Always),
     ("never", Normalize::Never),
+];
+
+pub(super) const PINS: [(&str, PinPolicy); 3] = [
+    ("warn", PinPolicy::Warn),
+    ("ask", PinPolicy::Ask),
+    ("off", PinPolicy::Off),
 ];
 
 /// The words for a transport, and which of ours it is.

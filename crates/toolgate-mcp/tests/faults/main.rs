@@ -15,6 +15,7 @@ mod house;
 mod identities;
 mod listings;
 mod names;
+mod pinning;
 mod pollution;
 mod questions;
 mod starting;

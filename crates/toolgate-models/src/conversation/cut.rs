@@ -159,6 +159,7 @@ fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> Stri
     let mut error = error.clone();
     if let ToolError::Denied { tool, .. }
     | ToolError::NeedsApproval { tool, .. }
+    | ToolError::Withheld { tool, .. }
     | ToolError::Unavailable { tool, .. }
     | ToolError::TimedOut { tool, .. }
     | ToolError::Cancelled { tool }

@@ -1,4 +1,4 @@
-//! MCP servers: listed, connected anew, added.
+//! MCP servers: listed, connected anew, agreed to, added.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_mcp::{HealthReport, HealthState, ServerStatus};
+use toolgate_mcp::{
+    AgreeError, HealthReport, HealthState, ServerStatus, ToolChange, ToolChangeKind, ToolChanges,
+};
 use utoipa::ToSchema;
 
 use super::extract::{Named, Sent, Unreadable};
@@ -71,6 +73,81 @@ pub(crate) struct Server {
     pid: Option<u32>,
     /// Whether it can do its work, by its own health tool; nothing if it is not connected or has none.
     health: Option<Health>,
+    /// Its tools that aren't what a person agreed to; only for a token without a list of tools.
+    changes: Option<Changes>,
+}
+
+/// Tools that aren't what a person agreed to.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Changes {
+    /// Stands for these very definitions; to be sent with an agreement to them.
+    #[schema(example = "9f86d081884c7d65")]
+    hash: String,
+    /// In the server's order; those that are gone come last.
+    tools: Vec<Change>,
+}
+
+/// A tool that isn't what a person agreed to.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Change {
+    /// Its name on the server.
+    #[schema(example = "delete_note")]
+    tool: String,
+    /// `new`, `changed` or `gone`.
+    #[schema(example = "changed")]
+    kind: &'static str,
+    /// True if it isn't offered until somebody agrees.
+    #[schema(example = true)]
+    withheld: bool,
+    /// What differs, the most telling first.
+    differences: Vec<Difference>,
+    /// How many differences there are besides.
+    #[schema(example = 0)]
+    more: usize,
+}
+
+/// A value that isn't what it was. Secrets are hidden, unseen characters are escaped, and long texts are cut.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Difference {
+    /// Where it stands in the tool's definition.
+    #[schema(example = "annotations.readOnlyHint")]
+    path: String,
+    /// What was agreed to; nothing if it wasn't there.
+    #[schema(example = "true")]
+    before: Option<String>,
+    /// What it is now; nothing if it is gone.
+    #[schema(example = "false")]
+    after: Option<String>,
+}
+
+impl From<ToolChanges> for Changes {
+    fn from(changes: ToolChanges) -> Self {
+        Self {
+            hash: changes.hash,
+            tools: changes.tools.into_iter().map(Change::from).collect(),
+        }
+    }
+}
+
+impl From<ToolChange> for Change {
+    fn from(change: ToolChange) -> Self {
+        let difference = |one: toolgate_mcp::Difference| Difference {
+            path: one.path,
+            before: one.before,
+            after: one.after,
+        };
+        Self {
+            tool: change.tool,
+            kind: match change.kind {
+                ToolChangeKind::New => "new",
+                ToolChangeKind::Changed => "changed",
+                ToolChangeKind::Gone => "gone",
+            },
+            withheld: change.withheld,
+            differences: change.differences.into_iter().map(difference).collect(),
+            more: change.more,
+        }
+    }
 }
 
 /// What a server's health tool said last.
@@ -122,6 +199,7 @@ impl From<ServerStatus> for Server {
             next_try_ms: status.next_try.map(millis),
             pid: status.pid,
             health: status.health.map(Health::from),
+            changes: status.changes.map(Changes::from),
         }
     }
 }
@@ -204,6 +282,63 @@ pub(crate) async fn reconnect(
         ));
     }
     gateway.parts().servers.reconnect(&name).await;
+    find().map(|server| Json(server.into())).ok_or_else(unknown)
+}
+
+/// An agreement to the tools of a server.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Agreement {
+    /// The `hash` of the server's `changes`, as they were shown to the person who agrees.
+    #[schema(example = "9f86d081884c7d65")]
+    hash: String,
+}
+
+/// Agrees to the tools of a server that changed, as they were shown. Those that were withheld are offered at once.
+#[utoipa::path(post, path = "/api/servers/{name}/trust", tag = "servers", request_body = Agreement,
+    params(("name" = String, Path, description = "The server's name", example = "house")),
+    responses((status = 200, description = "The server as it is afterwards", body = Server),
+              (status = 403, description = "The caller does not have the right to operate", body = Problem),
+              (status = 404, description = "No such server", body = Problem),
+              (status = 409, description = "Its tools are not those that were shown, or nothing changed", body = Problem),
+              Unreadable,
+              (status = 422, description = "The body does not fit", body = Problem),
+              (status = 503, description = "The agreement can not be kept", body = Problem)))]
+pub(crate) async fn trust(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Named(name): Named,
+    Sent(agreement): Sent<Agreement>,
+) -> Result<Json<Server>, Problem> {
+    let sight = Sight::new(&gateway, &caller);
+    let find = || {
+        sight
+            .servers()
+            .into_iter()
+            .find(|server| server.name == name)
+    };
+    let unknown = || Problem::not_found(unknown(&name, &sight));
+    find().ok_or_else(unknown)?;
+    // It decides for everybody what a model is offered.
+    caller.expect(Right::Operate)?;
+    let (servers, server) = (gateway.parts().servers.clone(), name.clone());
+    let agreed =
+        tokio::task::spawn_blocking(move || servers.agree_to_changes(&server, &agreement.hash));
+    match agreed.await {
+        Ok(Ok(_)) => {}
+        Ok(Err(AgreeError::UnknownServer(_))) => return Err(unknown()),
+        Ok(Err(error @ AgreeError::OtherChanges(_))) => {
+            return Err(Problem::new(StatusCode::CONFLICT, error.to_string()));
+        }
+        Ok(Err(error)) => {
+            let detail = error.to_string();
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+        }
+        Err(_) => {
+            let detail = "the agreement was not kept: an error inside Toolgate";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+        }
+    }
     find().map(|server| Json(server.into())).ok_or_else(unknown)
 }
 

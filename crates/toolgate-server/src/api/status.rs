@@ -226,6 +226,13 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
     for server in enabled {
         all += 1;
         let is_seen = || sight.has_server(&server.name);
+        if server.withheld() > 0 && is_seen() {
+            let (count, name) = (server.withheld(), toolgate_core::escape(&server.name));
+            let text = format!(
+                "withheld tools: {count}; 'toolgate trust {name}' or its card here shows what changed, and agrees"
+            );
+            reasons.push(named(server, &text));
+        }
         match (server.state, server.degraded()) {
             (ServerState::Connected, None) => {}
             (ServerState::Connected, Some(problem)) if is_seen() => {

@@ -59,6 +59,9 @@ pub(crate) struct ToolForm {
     #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
     output_schema: Option<Value>,
     annotations: Habits,
+    /// Why it may not be used until somebody agrees to it: the rest of a sentence that begins with its name.
+    #[schema(nullable = false)]
+    withheld: Option<String>,
     /// True if a person is asked before it runs.
     #[schema(example = false)]
     needs_approval: bool,
@@ -129,16 +132,35 @@ pub(crate) struct Envelope {
     details: Option<String>,
 }
 
+/// Which tools.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ToolsQuery {
+    /// True adds those that are withheld until somebody agrees to them: each then says why.
+    #[serde(default)]
+    #[param(example = false)]
+    withheld: bool,
+}
+
 /// All tools this caller may use.
-#[utoipa::path(get, path = "/api/tools", tag = "tools",
-    responses((status = 200, description = "All tools, in their order", body = Vec<ToolForm>)))]
-pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<ToolInfo>> {
+#[utoipa::path(get, path = "/api/tools", tag = "tools", params(ToolsQuery),
+    responses((status = 200, description = "All tools, in their order", body = Vec<ToolForm>),
+              (status = 400, description = "The query can not be read", body = Problem)))]
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Asked(query): Asked<ToolsQuery>,
+) -> Json<Vec<ToolInfo>> {
     let executor = gateway.executor();
+    let rules = executor.rules();
     let tools = executor.manager().tools();
     let visible = tools
         .iter()
         .map(|tool| tool.definition())
-        .filter(|tool| executor.is_visible_in(tool, &caller.scope));
+        .filter(|tool| match query.withheld {
+            true => rules.admits(tool, &caller.scope),
+            false => rules.shows(tool, &caller.scope),
+        });
     Json(visible.map(|tool| ToolInfo::of(tool, executor)).collect())
 }
 

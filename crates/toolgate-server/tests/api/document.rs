@@ -75,7 +75,8 @@ async fn it_is_complete_in_itself() {
                 ),
                 "{at}: {forbidden:?}"
             );
-            let is_operators = path == "/metrics" || path.ends_with("/reconnect");
+            let is_operators =
+                path == "/metrics" || path.ends_with("/reconnect") || path.ends_with("/trust");
             assert!(
                 !is_operators || forbidden.is_some_and(|text| text.starts_with("The caller")),
                 "{at}: {forbidden:?}"

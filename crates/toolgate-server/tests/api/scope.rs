@@ -278,6 +278,14 @@ async fn servers_outside_of_it_are_not_there() {
                 .status,
             reconnect
         );
+        for (server, expected) in [
+            ("office", 404),
+            ("house", if servers == 0 { 404 } else { 403 }),
+        ] {
+            let path = format!("/api/servers/{server}/trust");
+            let agreed = home.post(&path, &json!({ "hash": "x" })).await;
+            assert_eq!(agreed.status, expected, "{token} {server}");
+        }
         let status = home.get("/api/status").await;
         assert!(!status.text.contains("office"), "{}", status.text);
         assert_eq!(status.json()["status"], "degraded");
@@ -288,6 +296,11 @@ async fn servers_outside_of_it_are_not_there() {
             )
             .await;
         assert_eq!(added.status, 403);
+    }
+    home.sign_in("full");
+    for (body, expected) in [(json!({ "hash": "x" }), 409), (json!({}), 422)] {
+        let agreed = home.post("/api/servers/house/trust", &body).await;
+        assert_eq!(agreed.status, expected, "{}", agreed.text);
     }
     // Nobody has to show a token here, so nobody is told names.
     let ready = crate::client::send(home.address, &http::Method::GET, "/readyz", &[], "").await;

@@ -368,7 +368,7 @@ pub(crate) struct ImportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustOptions {
-    /// Agree to these servers alone, and to nothing else of the file
+    /// Agree to these servers alone and to nothing else of the file, and to their tools as they are now
     #[arg(value_name = "SERVER", conflicts_with_all = ["list", "revoke"])]
     pub(crate) servers: Vec<String>,
     /// Show what was agreed to

@@ -125,6 +125,7 @@ impl Report {
             if let Some(text) = server::unknown_health(&status) {
                 self.add(&name, &Finding::Warning(text));
             }
+            self.on_changes(&name, &status);
             for refused in &status.refused {
                 self.add(&name, &Finding::Warning(format!("refused {refused}")));
             }
@@ -140,6 +141,20 @@ impl Report {
                 detail("check", check.as_slice());
             }
         }
+    }
+
+    fn on_changes(&mut self, name: &str, status: &ServerStatus) {
+        let changes = server::changes(status);
+        let finding = match server::withheld(status) {
+            None if changes.is_empty() => return,
+            Some(text) => Finding::Bad(text),
+            None => Finding::Warning(format!(
+                "tools are not what you agreed to: 'toolgate trust {}' shows how they changed",
+                status.name
+            )),
+        };
+        self.add(name, &finding);
+        detail("changed", &changes);
     }
 
     async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {

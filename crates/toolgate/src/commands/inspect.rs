@@ -6,11 +6,11 @@ mod statistics;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use toolgate_core::{Source, ToolDefinition, escape};
-use toolgate_mcp::ServerStatus;
+use toolgate_core::{Scope, Source, ToolDefinition, ToolError, escape};
+use toolgate_mcp::{ServerStatus, ToolChange};
 
 use super::tool_list::{self, ToolRow};
-use super::{rendered, runtime, server, to_json};
+use super::{rendered, runtime, server, to_json, trust_tools};
 use crate::cli::{Global, InspectOptions};
 use crate::config::{Config, ConfiguredServer};
 use crate::exit::Exit;
@@ -75,7 +75,12 @@ fn inspect(
     fleet: Option<&Fleet>,
     options: &InspectOptions,
 ) -> Exit {
-    let tool = match wiring::probe(config, tools).find(&options.tool) {
+    let found = match wiring::probe(config, tools).find(&options.tool) {
+        // It can be looked at all the same.
+        Err(error @ ToolError::Withheld { .. }) => tools.manager.find(&options.tool).ok_or(error),
+        found => found,
+    };
+    let tool = match found {
         Ok(tool) => tool,
         Err(error) => {
             if let Some(status) = fleet.and_then(|fleet| fleet.status(&options.tool)) {
@@ -99,7 +104,10 @@ fn inspect(
     };
     let statistics = statistics::of(config, definition.name());
     let mut object = to_json(definition, fleet);
+    let changes = status.as_ref().and_then(|status| status.changes.clone());
+    let change = changes.and_then(|changes| changes.of(definition.original_name()).cloned());
     if options.json {
+        object["change"] = json!(change);
         object["calls"] = json!(statistics);
         if let Some(status) = status {
             object["polluted"] = json!(status.polluted);
@@ -108,16 +116,29 @@ fn inspect(
         say::result(&rendered(&object));
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
+        let change = change.map(|change| not_agreed(&change));
         let server = status.map(|status| format!("\n\n{}", server::described(&status)));
         let text = described(&object, timeout);
         let calls = statistics.map(|calls| format!("\n\n{calls}"));
         say::text(&format!(
-            "{text}{}{}",
+            "{text}{}{}{}",
+            change.unwrap_or_default(),
             calls.unwrap_or_default(),
             server.unwrap_or_default()
         ));
     }
     Exit::Success
+}
+
+/// How a tool differs from what was agreed to.
+fn not_agreed(change: &ToolChange) -> String {
+    let bold = anstyle::Style::new().bold();
+    let summary = trust_tools::summary(change);
+    let lines = trust_tools::differences(change).into_iter();
+    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    format!(
+        "\n\n{bold}Not what you agreed to{bold:#} ({summary})\n  'toolgate trust' with its server's name agrees to it{lines}"
+    )
 }
 
 /// How a server is, and what it offers.
@@ -126,7 +147,7 @@ fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: b
     let all = tools.manager.tools();
     let of_server = all.iter().map(|tool| tool.definition()).filter(|tool| {
         matches!(tool.source(), Source::Mcp(server) if *server == status.name)
-            && executor.is_visible(tool)
+            && executor.rules().admits(tool, &Scope::default())
     });
     if as_json {
         let mut object = json!(status);
@@ -134,7 +155,7 @@ fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: b
         return say::result(&rendered(&object));
     }
     let rows: Vec<ToolRow> = of_server
-        .map(|tool| ToolRow::new(tool.name(), "", tool.description()))
+        .map(|tool| ToolRow::from_json(&json!(tool)))
         .collect();
     let names = tool_list::names(&rows, 2, say::width());
     let names = match names.is_empty() {

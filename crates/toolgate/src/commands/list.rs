@@ -1,7 +1,7 @@
 //! `toolgate list`: the tools there are.
 
 use anyhow::Context;
-use toolgate_core::{escape, nearest};
+use toolgate_core::{Scope, escape, nearest};
 
 use super::{runtime, to_json, tool_list};
 use crate::cli::{Global, ListOptions};
@@ -73,7 +73,7 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOpt
     let visible: Vec<_> = all
         .iter()
         .map(|tool| tool.definition())
-        .filter(|tool| executor.is_visible(tool))
+        .filter(|tool| executor.rules().admits(tool, &Scope::default()))
         .collect();
     let list = visible.into_iter().map(|tool| to_json(tool, fleet));
     tool_list::print(list.collect(), options);
@@ -82,9 +82,10 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOpt
 /// The tools of a gateway.
 fn list_at(remote: &Remote, options: &ListOptions) -> anyhow::Result<Exit> {
     let runtime = runtime().context("cannot start")?;
+    let query = [("withheld", "true".to_owned())];
     let asked = runtime.block_on(async {
         tokio::select! {
-            answer = remote.get(&["api", "tools"], &[]) => Some(answer),
+            answer = remote.get(&["api", "tools"], &query) => Some(answer),
             () = exit::interrupted() => None,
         }
     });

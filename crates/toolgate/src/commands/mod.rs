@@ -20,6 +20,7 @@ pub(crate) mod serve;
 mod server;
 mod tool_list;
 pub(crate) mod trust;
+mod trust_tools;
 pub(crate) mod voice;
 pub(crate) mod zwave_mcp_server;
 

@@ -3,6 +3,7 @@
 use toolgate_core::escape;
 use toolgate_mcp::{HealthState, ServerState, ServerStatus};
 
+use super::trust_tools;
 use crate::servers::ago;
 
 /// The state in one line: `connected over stdio, legacy era, 5 tools, in 120 ms`.
@@ -57,6 +58,29 @@ pub(super) fn health_not_known(problem: &str) -> String {
     format!("its health is not known: {problem}; see 'health' in its entry")
 }
 
+/// How many of its tools wait for an agreement, with what to do; `None` if there are none.
+pub(super) fn withheld(status: &ServerStatus) -> Option<String> {
+    Some(match status.withheld() {
+        0 => return None,
+        1 => format!(
+            "1 tool is withheld until you agree to it: 'toolgate trust {}'",
+            status.name
+        ),
+        several => format!(
+            "{several} tools are withheld until you agree to them: 'toolgate trust {}'",
+            status.name
+        ),
+    })
+}
+
+/// Its tools that aren't what was agreed to, a line for each.
+pub(super) fn changes(status: &ServerStatus) -> Vec<String> {
+    let tools = status.changes.iter().flat_map(|changes| &changes.tools);
+    tools
+        .map(|change| format!("{}: {}", change.tool, trust_tools::summary(change)))
+        .collect()
+}
+
 /// Everything that is known of it.
 pub(super) fn described(status: &ServerStatus) -> String {
     let bold = anstyle::Style::new().bold();
@@ -78,6 +102,7 @@ pub(super) fn described(status: &ServerStatus) -> String {
         &status.polluted_lines,
     );
     part("Tools that were refused:", &status.refused);
+    part("Tools that aren't what you agreed to:", &changes(status));
     part("The end of its stderr:", &status.stderr);
     text
 }

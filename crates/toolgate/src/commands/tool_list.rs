@@ -35,7 +35,11 @@ impl ToolRow {
 
     pub(super) fn from_json(tool: &Value) -> Self {
         let [name, source, description] = texts(tool);
-        Self::new(name, source, description)
+        let mut row = Self::new(name, source, description);
+        if let Some(reason) = tool["withheld"].as_str() {
+            row.description = format!("(withheld: it {}) {}", escape(reason), row.description);
+        }
+        row
     }
 }
 

@@ -1,12 +1,13 @@
 //! `toolgate trust`: shows what the file in the working folder would do, and agrees to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use toolgate_core::{escape, nearest};
 
+use super::trust_tools;
 use crate::cli::{Global, TrustOptions};
-use crate::config;
+use crate::config::{self, Place};
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::trust::{self, Scope, Trust};
@@ -18,14 +19,20 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         list(&trust);
         return Ok(Exit::Success);
     }
+    if are_own(global, options)? {
+        return trust_tools::run(global, options);
+    }
     let Some(path) = file_here(global)? else {
+        if !options.servers.is_empty() {
+            return trust_tools::run(global, options);
+        }
         say::note(
             "there is nothing to agree to: no file in this folder is read, and every other file is yours",
         );
         return Ok(Exit::Success);
     };
-    let shown = escape(&path.to_string_lossy());
     if options.revoke {
+        let shown = escape(&path.to_string_lossy());
         let real = std::fs::canonicalize(&path).unwrap_or(path);
         say::note(&match trust.revoke(&real)? {
             true => format!("{shown} is not in use any more"),
@@ -33,15 +40,40 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         });
         return Ok(Exit::Success);
     }
-    let file = FolderFile::open(&path)?;
+    if !agree(&path, &mut trust, options)? {
+        return Ok(Exit::Failure);
+    }
+    match options.servers.is_empty() {
+        true => Ok(Exit::Success),
+        false => trust_tools::run(global, options),
+    }
+}
+
+/// True if all servers that are named are those of the person's own configuration, so that it isn't about the file here.
+fn are_own(global: &Global, options: &TrustOptions) -> anyhow::Result<bool> {
+    if options.servers.is_empty() {
+        return Ok(false);
+    }
+    let config = wiring::find_configuration(global, |_, _| None)?;
+    let is_known = |name: &String| {
+        let mut servers = config.servers.iter();
+        servers.any(|server| server.settings.name == *name)
+    };
+    Ok(config.place == Place::User && options.servers.iter().all(is_known))
+}
+
+/// False if the person did not agree.
+fn agree(path: &Path, trust: &mut Trust, options: &TrustOptions) -> anyhow::Result<bool> {
+    let shown = escape(&path.to_string_lossy());
+    let file = FolderFile::open(path)?;
     file.check_owner()?;
     let scope = scope(&file, options)?;
     if is_agreed(trust.scope(&file).as_ref(), &scope) {
         say::note(&format!("{} in use already", what(&shown, &scope)));
-        return Ok(Exit::Success);
+        return Ok(true);
     }
     let effects = file.effects(&scope, &wiring::environment)?;
-    say::line(&trust::question(&file, &trust, &effects).join("\n"));
+    say::line(&trust::question(&file, trust, &effects).join("\n"));
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
@@ -52,7 +84,7 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         say::line("Agree only if you know where this file comes from. Agree? [y/N]");
         if !questions::agreed() {
             say::note("nothing was agreed to");
-            return Ok(Exit::Failure);
+            return Ok(false);
         }
     }
     let scope = joined(trust.scope(&file), scope);
@@ -61,7 +93,7 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
         "{} in use from now on; 'toolgate trust --revoke' takes it back",
         what(&shown, &scope)
     ));
-    Ok(Exit::Success)
+    Ok(true)
 }
 
 /// The file of this folder that would be read, if it were agreed to.

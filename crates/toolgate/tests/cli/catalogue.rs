@@ -3,6 +3,7 @@
 mod completion;
 mod mcp;
 mod mute;
+mod pinning;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -108,6 +108,23 @@ fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
 }
 
 #[test]
+fn a_changed_tool_is_shown_and_agreed_to() {
+    let Some(tools) = installed("http", &["node", "chromium"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tools.json");
+    let look =
+        json!({ "name": "look", "description": "Looks", "inputSchema": { "type": "object" } });
+    std::fs::write(&file, json!([look]).to_string()).unwrap();
+    let file = file.to_string_lossy();
+    let list = format!("list={file}");
+    let config = json!({ "mcpServers": { "house": fake_server(&[&list]) } });
+    let gateway = Gateway::start(folder.path(), &config);
+    drive(&tools, "changed.mjs", &gateway, &[&file]);
+}
+
+#[test]
 fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
     let Some(tools) = installed("http", &["node", "chromium"]) else {
         return;

@@ -125,6 +125,7 @@ fn a_file_that_is_not_what_was_written_counts_for_nothing_and_is_replaced() {
         br#"{"version":1}"#,
         br#"{"version":1,"server":"house","tools":[5]}"#,
         br#"{"version":2,"server":"house","tools":"of another kind"}"#,
+        br#"{"version":3,"server":"house","tools":[]}"#,
         many.to_string().as_bytes(),
         deep.as_bytes(),
     ] {
@@ -156,7 +157,8 @@ fn files_are_for_their_owner_alone_and_nothing_is_left_beside_them() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = path.parent().unwrap();
     assert_eq!((mode(&path), mode(folder)), (0o600, 0o700));
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(mode(&file(&catalogue, AGREED)), 0o600);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn readers_see_a_whole_list_while_many_write() {
         }
     });
     let folder = file(&catalogue, LISTED).parent().unwrap().to_owned();
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
 }
 
 #[test]
@@ -237,6 +239,7 @@ fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away(
     let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(24 * 3600));
     put("old.json", 181 * day);
     put("old.failed", 181 * day);
+    put("old.agreed", 181 * day);
     put("young.json", 179 * day);
     put("killed.new", 2 * hour);
     put("writing.new", hour / 2);
@@ -246,7 +249,7 @@ fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away(
         let entries = fs::read_dir(folder).unwrap().flatten();
         let mut names: Vec<_> = entries
             .map(|entry| entry.file_name().into_string().unwrap())
-            .filter(|name| *name != path.file_name().unwrap().to_str().unwrap())
+            .filter(|name| !name.starts_with(path.file_stem().unwrap().to_str().unwrap()))
             .collect();
         names.sort();
         names
@@ -258,4 +261,49 @@ fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away(
     prune(folder, now);
     assert!(!left().contains(&"young.json".to_owned()));
     assert!(left().len() <= MOST_ENTRIES + 1);
+}
+
+/// The names in the agreement; none before the first list.
+fn agreed(catalogue: &Catalogue) -> Option<Vec<String>> {
+    let agreed = catalogue.agreement(&house())?;
+    let name = |tool: &RememberedTool| tool.definition["description"].to_string();
+    Some(agreed.iter().map(name).collect())
+}
+
+#[test]
+fn a_file_from_before_agreements_is_taken_as_agreed_to() {
+    let (catalogue, _folder) = catalogue();
+    catalogue.remember(&house(), &[lamp("old")]);
+    fs::remove_file(file(&catalogue, AGREED)).unwrap();
+    let path = file(&catalogue, LISTED);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"version\":2", "\"version\":1")).unwrap();
+    assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
+    catalogue.remember(&house(), &[lamp("new")]);
+    assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
+    assert!(fs::read_to_string(&path).unwrap().contains("\"version\":2"));
+}
+
+#[test]
+fn an_agreement_that_is_torn_or_gone_agrees_to_nothing() {
+    let (catalogue, _folder) = catalogue();
+    assert_eq!(agreed(&catalogue), None);
+    catalogue.remember(&house(), &[]);
+    assert_eq!(agreed(&catalogue), None, "nothing was listed");
+    catalogue.remember(&house(), &[lamp("x")]);
+    let path = file(&catalogue, AGREED);
+    let whole = fs::read(&path).unwrap();
+    for bytes in [&whole[..whole.len() / 2], b"", b"{}", b"\0\0"] {
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
+        catalogue.remember(&house(), &[lamp("x")]);
+        assert_eq!(agreed(&catalogue).unwrap(), [""; 0], "a list mends nothing");
+    }
+    fs::remove_file(&path).unwrap();
+    assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
+    catalogue.remember(&house(), &[lamp("y")]);
+    assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
+    let tools = vec![RememberedTool::new(&lamp("z"))];
+    catalogue.agree(&house(), tools).unwrap();
+    assert_eq!(agreed(&catalogue).unwrap(), ["\"z\""]);
 }

@@ -26,7 +26,9 @@ impl Server {
         }
         self.course.failed = false;
         self.course.hopeless = false;
-        // Calls must get through before a tool is seen.
+        // Calls must get through before a tool is seen, and those that wait already not to a tool that changed.
+        self.link
+            .withhold(self.pins.compare(&offer.listed).withheld);
         peer.open(&self.link);
         self.offer(offer);
         self.board.update(|facts| {

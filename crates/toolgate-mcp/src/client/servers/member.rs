@@ -11,7 +11,7 @@ use toolgate_core::{Rank, escape};
 
 use super::super::catalogue::Catalogue;
 use super::super::link::Link;
-use super::super::seen::Seen;
+use super::super::pinning::{PinVerdict, ToolPins};
 use super::super::server::Order;
 use super::super::shelf::Shelf;
 use super::super::status::Board;
@@ -31,7 +31,7 @@ pub(super) struct Members {
 pub(super) struct Member {
     pub(super) board: Arc<Board>,
     pub(super) shelf: Arc<Shelf>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) pins: Arc<ToolPins>,
     pub(super) rank: Rank,
     pub(super) link: Link,
     /// None if it is disabled.
@@ -61,24 +61,34 @@ impl Member {
     pub(super) fn recall(&self, catalogue: &Catalogue) {
         let settings = &self.board.settings;
         let remembered = catalogue.recall(settings);
-        let (listed_at, tools) = match remembered {
-            Some(remembered) => {
-                let tools = tool::recall(remembered.tools, settings, &self.link);
-                (Some(remembered.listed_at), tools)
-            }
+        let (listed_at, listed) = match remembered {
+            Some(remembered) => (Some(remembered.listed_at), remembered.tools),
             None => (None, Vec::new()),
         };
+        let verdict = self.pins.recall(&listed);
+        self.link.withhold(verdict.withheld.clone());
+        let tools = tool::recall(listed, settings, &self.link);
+        let offered = self.shelf.offer(tools, verdict.withheld);
         let failure = catalogue.failure(settings);
         let failed_last = failure.is_some();
         let age = failure.and_then(|failure| failure.at.elapsed().ok());
         self.board.update(|facts| {
-            facts.tools = tools.len();
+            facts.tools = offered;
+            facts.changes = verdict.changes;
             facts.listed_at = listed_at;
             facts.failed_last = failed_last;
             facts.failed_lately = listed_at.is_none() && age.is_some_and(|age| age < LATELY);
         });
-        self.seen.recall(&tools);
-        self.shelf.offer(tools);
+    }
+
+    /// Offers what may be offered by now.
+    pub(super) fn apply_verdict(&self, verdict: PinVerdict) {
+        self.link.withhold(verdict.withheld.clone());
+        let offered = self.shelf.withhold(verdict.withheld);
+        self.board.update(|facts| {
+            facts.tools = offered;
+            facts.changes = verdict.changes;
+        });
     }
 
     /// It is never started: its tools are there by name, and answer with the reason.

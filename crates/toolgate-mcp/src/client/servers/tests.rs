@@ -4,6 +4,7 @@ mod apply;
 mod connecting;
 mod health;
 mod living;
+mod pinning;
 mod remembering;
 
 use std::collections::{HashMap, VecDeque};
@@ -291,9 +292,10 @@ fn exit(status: &str) -> End {
     }
 }
 
-/// As a server lists it.
+/// As a server lists it. What is called `wipe…` says that it is destructive.
 fn definition((name, text): &(String, String)) -> serde_json::Value {
-    json!({ "name": name, "description": text, "inputSchema": { "type": "object" } })
+    let annotations = json!({ "destructiveHint": name.starts_with("wipe") });
+    json!({ "name": name, "description": text, "inputSchema": { "type": "object" }, "annotations": annotations })
 }
 
 fn tool(name: &str, description: &str, source: Source) -> Arc<dyn Tool> {

@@ -23,10 +23,11 @@ pub(super) const OVERRIDE: Key = &["override"];
 pub(super) const PARAMETER_NAMES: Key = &["parameterNames"];
 pub(super) const CHECK: Key = &["check"];
 pub(super) const HEALTH: Key = &["health"];
+pub(super) const PIN: Key = &["pin"];
 pub(super) const MAX_MEMORY: Key = &["maxMemory"];
 
 /// Every setting there is.
-pub(in crate::settings) const KEYS: [Key; 21] = [
+pub(in crate::settings) const KEYS: [Key; 22] = [
     COMMAND,
     ARGS,
     ENV,
@@ -47,6 +48,7 @@ pub(in crate::settings) const KEYS: [Key; 21] = [
     PARAMETER_NAMES,
     CHECK,
     HEALTH,
+    PIN,
     MAX_MEMORY,
 ];
 

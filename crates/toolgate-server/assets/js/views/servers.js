@@ -69,6 +69,7 @@ function card(name) {
       h('span', { class: 'badge', 'data-part': 'state', 'data-testid': 'server-state' }, h('span', { class: 'dot' }), h('span'))),
     h('p', { class: 'server-error', 'data-part': 'error', hidden: true }),
     h('p', { class: 'server-error', 'data-part': 'health', 'data-testid': 'server-health', hidden: true }),
+    h('div', { class: 'server-changes', 'data-part': 'changes', 'data-testid': 'server-changes', hidden: true }),
     h('dl', { class: 'server-facts' }, facts),
     h('details', { class: 'server-lines', 'data-part': 'offered', 'data-testid': 'server-offered', hidden: true },
       h('summary', null, 'Tools ', h('span', { class: 'muted' })), h('ul', { class: 'server-tools' })),
@@ -103,6 +104,41 @@ async function reconnect(name, button) {
   }
 }
 
+async function trust(name, hash, button) {
+  button.disabled = true;
+  try {
+    await post(`/api/servers/${encodeURIComponent(name)}/trust`, { hash });
+    toast(`The tools of ${name} are agreed to as they are now.`, 'ok');
+  } catch (error) {
+    toastError(error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+/** Tools that are not what a person agreed to, with what differs. Drawn only when that changes, so that a button keeps its focus. */
+function updateChanges(part, { name, changes }) {
+  const known = `${changes?.hash ?? ''} ${may('manage_servers')}`;
+  if (part.dataset.known === known) return;
+  part.dataset.known = known;
+  part.hidden = !changes;
+  if (!changes) return fill(part);
+  const withheld = changes.tools.filter((change) => change.withheld).length;
+  const title = withheld > 0 ? `${plural(withheld, 'tool')} withheld until you agree` : 'Tools changed since you agreed to them';
+  fill(part, h('h3', null, title), changes.tools.map(change),
+    may('manage_servers') && h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'server-trust', 'aria-label': `Agree to them as they are now: the tools of ${name}`, onclick: (event) => trust(name, changes.hash, event.currentTarget) },
+      'Agree to them as they are now'));
+}
+
+function change({ tool, kind, withheld, differences, more }) {
+  const side = (text) => (text === null || text === undefined ? h('span', { class: 'muted' }, '(none)') : h('span', { class: 'mono' }, text));
+  return h('details', { class: 'server-lines', open: withheld },
+    h('summary', null, h('span', { class: 'mono' }, tool), ' ', h('span', { class: 'muted' }, withheld ? `${kind}, withheld` : kind)),
+    h('ul', { class: 'server-differences' },
+      differences.map(({ path, before, after }) => h('li', null, h('span', { class: 'muted' }, `${path}: `), side(before), ' → ', side(after))),
+      more > 0 && h('li', { class: 'muted' }, `and ${more} more`)));
+}
+
 function update(element, { server, at }) {
   const part = (id) => element.querySelector(`[data-part="${id}"]`);
   const degraded = server.state === 'connected' && server.health?.state === 'degraded';
@@ -129,6 +165,7 @@ function update(element, { server, at }) {
   element.classList.toggle('is-degraded', degraded);
   part('restarts').classList.toggle('tone-warn', server.restarts > 0);
   part('polluted').classList.toggle('tone-warn', server.polluted > 0);
+  updateChanges(part('changes'), server);
   for (const id of ['stderr', 'polluted_lines', 'refused']) updateLines(part(id), server[id] ?? [], server);
   setText(part('next'), next(server, at));
   part('reconnect').hidden = server.state === 'disabled' || !may('manage_servers');

@@ -177,7 +177,7 @@ async fn a_status_is_plain_json() {
         "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "protocol": null, "tools": 1,
         "remembered": false, "refused": [],
         "connected_in_ms": 1500.0, "attempts": 1, "restarts": 0, "polluted": 2, "polluted_lines": ["hello"],
-        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null,
+        "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null, "changes": null,
     });
     assert_eq!(serde_json::to_value(house.status("a")).unwrap(), expected);
 }

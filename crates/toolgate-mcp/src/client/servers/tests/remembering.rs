@@ -9,24 +9,24 @@ const UP: Act = Act::Connect(NOW);
 const FAIL: Act = Act::Fail(NOW, "no broker");
 
 /// A configured server: the same one in every run.
-fn known(name: &str) -> ServerSettings {
+pub(super) fn known(name: &str) -> ServerSettings {
     let entry = json!({ "command": format!("{name}-command") });
     server(name).identified(&entry, std::path::Path::new("/house"))
 }
 
-fn memory() -> (Catalogue, TempDir) {
+pub(super) fn memory() -> (Catalogue, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (Catalogue::new(folder.path().join("catalogue")), folder)
 }
 
-fn options(catalogue: &Catalogue) -> ServersOptions {
+pub(super) fn options(catalogue: &Catalogue) -> ServersOptions {
     ServersOptions {
         catalogue: catalogue.clone(),
         ..ServersOptions::default()
     }
 }
 
-fn on_demand(catalogue: &Catalogue) -> ServersOptions {
+pub(super) fn on_demand(catalogue: &Catalogue) -> ServersOptions {
     ServersOptions {
         on_demand: true,
         ..options(catalogue)
@@ -42,13 +42,13 @@ fn seen(catalogue: &Catalogue, server: &str, tools: &[&str]) {
     catalogue.remember(&known(server), &listed);
 }
 
-fn names(house: &House) -> Vec<String> {
+pub(super) fn names(house: &House) -> Vec<String> {
     let tools = house.manager.tools();
     let names = tools.iter().map(|tool| tool.definition().name().to_owned());
     names.collect()
 }
 
-async fn call(house: &House, tool: &str) -> serde_json::Value {
+pub(super) async fn call(house: &House, tool: &str) -> serde_json::Value {
     let executor = ToolExecutor::new(Arc::clone(&house.manager));
     let outcome = executor.execute(ToolCall::new(tool, json!({}))).await;
     outcome.to_envelope()
@@ -387,7 +387,7 @@ async fn a_tool_that_is_not_what_it_was_in_the_last_run_is_told() {
     let house = House::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     house.servers.settled().await;
-    let told = "an MCP tool is not what it was: see that you still trust it server=\"a\" tool=\"a_tool\" change=description: Reads → Does it\n";
+    let told = "an MCP tool is not what it was: see that you still trust it server=\"a\" tool=a_tool change=description: Reads → Does it\n";
     assert_eq!(house.log.count(told), 1, "{}", house.log.text());
 }
 
