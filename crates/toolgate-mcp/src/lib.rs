@@ -18,7 +18,7 @@ mod settings;
 pub use client::{
     Catalogue, Chain, ChainError, Elicitation, ElicitationAnswer, Elicitor, HealthReport,
     HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth, ServerState,
-    ServerStatus, Servers, ServersOptions, guard, what_to_check,
+    ServerStatus, Servers, ServersOptions, guard, sandbox, what_to_check,
 };
 pub use era::{Era, EraChoice};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
@@ -27,5 +27,6 @@ pub use server::{
     RequestObserver, ServeOptions,
 };
 pub use settings::{
-    Connection, EntryProblem, Headers, HealthTool, Places, Program, ServerSettings,
+    Connection, Container, EntryProblem, Headers, HealthTool, Mount, Places, Program, Sandbox,
+    SandboxLevel, ServerSettings,
 };

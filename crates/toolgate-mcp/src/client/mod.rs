@@ -37,4 +37,4 @@ pub use health_check::{HealthReport, HealthState};
 pub use questions::{Elicitation, ElicitationAnswer, Elicitor};
 pub use servers::{Servers, ServersOptions};
 pub use status::{ServerState, ServerStatus};
-pub use stdio::guard;
+pub use stdio::{guard, sandbox};

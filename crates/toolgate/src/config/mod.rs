@@ -31,7 +31,7 @@ use sections::Sections;
 
 pub(crate) use document::Document;
 pub(crate) use error::{ConfigError, ConfigErrors};
-pub(crate) use find::{Place, cache_folder, find, named, state_folder, user_file};
+pub(crate) use find::{Place, find, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
 pub(crate) use voice::{is_installed, is_wav, offers, only_serves, quoted};
