@@ -3,7 +3,7 @@
 //! Everything but `~/.ssh` is: all of `/` but `/home`, all of `/home` but `/home/ada`, all of that but `.ssh`. Only folders on
 //! the way to something hidden are taken apart, as they are when the server starts: what appears in one of them later is closed.
 
-use std::fs::FileType;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{Confinement, places};
@@ -39,43 +39,36 @@ pub(super) struct Named {
 
 /// What is open to the server.
 pub(super) fn grants(confinement: &Confinement, named: &Named) -> Vec<Grant> {
-    let hidden: Vec<Hidden> = confinement
-        .hidden
-        .iter()
-        .flat_map(|place| Hidden::find(place))
-        .collect();
+    let hidden = Hidden::new(&confinement.hidden);
     let mut open = Open {
         hidden: &hidden,
         left: MOST,
         grants: Vec::new(),
     };
-    let device = |name: &str| PathBuf::from(name);
     match confinement.level {
-        SandboxLevel::Strict => {
-            open.all(places::BASICS.map(device), Access::Read);
-        }
+        SandboxLevel::Strict => open.all(&places::BASICS, Access::Read),
         SandboxLevel::Default | SandboxLevel::Off => {
-            open.walk(Path::new("/"), Access::Read);
+            open.walk(Path::new("/"), true, Access::Read);
             open.own_places(confinement, &named.arguments);
         }
     }
-    open.all(places::DEVICES.map(device), Access::Write);
-    open.all(named.programs.iter().cloned(), Access::Read);
-    open.all(confinement.read.iter().cloned(), Access::Read);
-    open.all(confinement.write.iter().cloned(), Access::Write);
+    open.all(&places::DEVICES, Access::Write);
+    open.all(&named.programs, Access::Read);
+    open.all(&confinement.read, Access::Read);
+    open.all(&confinement.write, Access::Write);
     open.grants
 }
 
 struct Open<'a> {
-    hidden: &'a [Hidden],
+    hidden: &'a Hidden,
     left: usize,
     grants: Vec<Grant>,
 }
 
 impl Open<'_> {
-    fn all(&mut self, places: impl IntoIterator<Item = PathBuf>, access: Access) {
+    fn all(&mut self, places: &[impl AsRef<Path>], access: Access) {
         for place in places {
-            self.place(&place, access);
+            self.place(place.as_ref(), access);
         }
     }
 
@@ -86,27 +79,24 @@ impl Open<'_> {
         let Ok(place) = place.canonicalize() else {
             return;
         };
-        if self.hides_inside(&place) {
+        if self.hidden.is_below(&place) {
             self.grants.push(Grant {
                 path: place.clone(),
                 is_folder: true,
                 access: Access::Names,
             });
         }
-        self.walk(&place, access);
+        self.walk(&place, place.is_dir(), access);
     }
 
     /// Its folder, temporary folders, caches, and the folders that it is told to work on; never a folder that is everybody's.
     fn own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
         let home = confinement.home.as_ref();
         let home = home.and_then(|home| home.canonicalize().ok());
-        let mut without_home = self.hidden.to_vec();
-        without_home.extend(home.clone().map(Hidden::exactly));
         let is_above_home =
             |place: &Path| home.as_ref().is_some_and(|home| home.starts_with(place));
         let own = std::iter::once(&confinement.cwd).chain(arguments);
-        let own = own.filter_map(|place| place.canonicalize().ok());
-        for place in own.collect::<Vec<_>>() {
+        for place in own.filter_map(|place| place.canonicalize().ok()) {
             let access = match place.is_dir() && !places::is_of_system(&place) {
                 true => Access::Write,
                 // A file may be the script that is run.
@@ -116,32 +106,28 @@ impl Open<'_> {
                 self.place(&place, access);
             }
         }
+        let mut and_home = self.hidden.clone();
+        and_home.paths.extend(home.clone());
         let others = confinement.temporary.iter().chain(&confinement.caches);
-        let others = others.filter_map(|place| place.canonicalize().ok());
-        for place in others.collect::<Vec<_>>() {
+        for place in others.filter_map(|place| place.canonicalize().ok()) {
             if home.as_ref() == Some(&place) {
                 continue;
             }
             let mut open = Open {
                 hidden: match is_above_home(&place) {
-                    true => &without_home,
+                    true => &and_home,
                     false => self.hidden,
                 },
                 left: self.left,
                 grants: std::mem::take(&mut self.grants),
             };
-            open.walk(&place, Access::Write);
+            open.walk(&place, place.is_dir(), Access::Write);
             (self.left, self.grants) = (open.left, open.grants);
         }
     }
 
-    fn hides_inside(&self, place: &Path) -> bool {
-        self.hidden.iter().any(|hidden| hidden.is_inside(place))
-    }
-
-    fn walk(&mut self, place: &Path, access: Access) {
-        let is_folder = place.is_dir();
-        if !is_folder || !self.hides_inside(place) {
+    fn walk(&mut self, place: &Path, is_folder: bool, access: Access) {
+        if !is_folder || !self.hidden.is_below(place) {
             let path = place.to_owned();
             self.grants.push(Grant {
                 path,
@@ -152,60 +138,67 @@ impl Open<'_> {
         }
         for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
             self.left = self.left.saturating_sub(1);
-            // A link leads to what has a place of its own.
-            let is_link = entry.file_type().as_ref().is_ok_and(FileType::is_symlink);
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             let path = entry.path();
-            if self.left > 0 && !is_link && !self.hidden.iter().any(|hidden| hidden.covers(&path)) {
-                self.walk(&path, access);
+            // A link leads to what has a place of its own.
+            if self.left > 0 && !kind.is_symlink() && !self.hidden.covers(&path) {
+                self.walk(&path, kind.is_dir(), access);
             }
         }
     }
 }
 
-/// Something that is closed: a file, or a folder with everything in it.
-#[derive(Debug, Clone, PartialEq)]
+/// What is closed: files, and folders with everything in them.
+#[derive(Debug, Clone, Default)]
 struct Hidden {
-    path: PathBuf,
-    /// So is everything beside it whose name begins with its name.
-    is_beginning: bool,
+    paths: HashSet<PathBuf>,
+    /// Everything beside one of these whose name begins with its name is closed as well.
+    beginnings: Vec<PathBuf>,
+    /// All folders above something that is closed.
+    above: HashSet<PathBuf>,
 }
 
 impl Hidden {
-    fn exactly(path: PathBuf) -> Self {
-        Self {
-            path,
-            is_beginning: false,
+    fn new(places: &[String]) -> Self {
+        let mut hidden = Self::default();
+        for place in places {
+            hidden.add(place);
         }
+        for path in &hidden.paths {
+            let above = path.ancestors().skip(1).map(Path::to_owned);
+            hidden.above.extend(above);
+        }
+        hidden
     }
 
     /// Where it is, and where it leads to if it is a link. What isn't there yet stays closed when it comes.
-    fn find(place: &str) -> Vec<Self> {
-        let (place, is_beginning) = match place.strip_suffix('*') {
-            Some(place) => (Path::new(place), true),
-            None => (Path::new(place), false),
-        };
-        let mut found = vec![Self {
-            path: real(place),
-            is_beginning,
-        }];
-        let target = place.canonicalize().ok().map(Self::exactly);
-        found.extend(target.filter(|target| target.path != found[0].path));
-        found
+    fn add(&mut self, place: &str) {
+        let beginning = place.strip_suffix('*');
+        let place = Path::new(beginning.unwrap_or(place));
+        let path = real(place);
+        if beginning.is_some() {
+            self.beginnings.push(path.clone());
+        }
+        if path.is_symlink() {
+            self.paths.extend(path.canonicalize());
+        }
+        self.paths.insert(path);
     }
 
-    fn is_inside(&self, place: &Path) -> bool {
-        self.path.starts_with(place) && self.path != place
+    /// True if something in this folder is closed.
+    fn is_below(&self, place: &Path) -> bool {
+        self.above.contains(place)
     }
 
     fn covers(&self, path: &Path) -> bool {
-        if path == self.path {
-            return true;
-        }
-        let (Some(own), Some(name)) = (self.path.file_name(), path.file_name()) else {
-            return false;
+        let begins = |beginning: &PathBuf| {
+            let (path, beginning) = (path.as_os_str(), beginning.as_os_str());
+            path.as_encoded_bytes()
+                .starts_with(beginning.as_encoded_bytes())
         };
-        let begins = || name.as_encoded_bytes().starts_with(own.as_encoded_bytes());
-        self.is_beginning && path.parent() == self.path.parent() && begins()
+        self.paths.contains(path) || self.beginnings.iter().any(begins)
     }
 }
 
