@@ -12,7 +12,8 @@ use super::values::{Given, Wrong, object, string, texts};
 pub struct Container {
     /// What it is made of.
     pub image: String,
-    /// The engine and the options in front of its `run`; empty: podman, or docker where there is no podman.
+    /// The engine and the options in front of its `run`; empty: podman, or docker where there is no
+    /// podman.
     pub engine: Vec<String>,
     /// What it is connected to, as the engine calls it; none: nothing.
     pub network: Option<String>,

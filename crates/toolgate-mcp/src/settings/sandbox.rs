@@ -17,7 +17,8 @@ pub struct Sandbox {
     pub read: Vec<PathBuf>,
     /// Files and folders that may be read and written besides.
     pub write: Vec<PathBuf>,
-    /// TCP ports that may be connected to at [`SandboxLevel::Strict`]; port 53 opens UDP as well, for names.
+    /// TCP ports that may be connected to at [`SandboxLevel::Strict`]; port 53 opens UDP as well,
+    /// for names.
     pub ports: Vec<u16>,
 }
 
@@ -28,8 +29,8 @@ pub enum SandboxLevel {
     /// Nothing.
     #[default]
     Off,
-    /// Well-known secrets, Toolgate's own files and other servers' folders; writing anywhere but the server's folder,
-    /// temporary folders and caches.
+    /// Well-known secrets, Toolgate's own files and other servers' folders; writing anywhere but
+    /// the server's folder, temporary folders and caches.
     Default,
     /// Everything but what programs need to run, and what is listed.
     Strict,

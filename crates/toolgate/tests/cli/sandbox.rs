@@ -51,8 +51,8 @@ impl Home {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Runs a script as a server with this sandbox, in its own folder unless the entry has another. What it says in the end is
-    /// in `report`, in its own folder.
+    /// Runs a script as a server with this sandbox, in its own folder unless the entry has another.
+    /// What it says in the end is in `report`, in its own folder.
     fn attack(&self, sandbox: &Value, script: &str) -> (String, Done) {
         let entry = json!({ "command": "sh", "args": ["-c", script], "cwd": self.path("own"), "sandbox": sandbox });
         let done = self.list(&json!({ "evil": entry }));

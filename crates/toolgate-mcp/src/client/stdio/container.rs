@@ -1,4 +1,5 @@
-//! A server in a container: the command line of the engine, and how the container is removed whatever happens to that.
+//! A server in a container: the command line of the engine, and how the container is removed
+//! whatever happens to that.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,7 +30,8 @@ const NEEDED: [&str; 8] = [
     "CONTAINER_HOST",
 ];
 
-/// The engine's command line. Variables are named there, and their values are not: every user of the machine can read it.
+/// The engine's command line. Variables are named there, and their values are not: every user of
+/// the machine can read it.
 pub(super) fn program(
     inner: &Program,
     container: &Container,
@@ -121,7 +123,8 @@ impl Removal {
     ) -> Self {
         let mut args: Vec<String> = container.engine.iter().skip(1).cloned().collect();
         args.extend(["rm", "--force"].map(str::to_owned));
-        // Else it waits for ten seconds before it kills; docker doesn't, and doesn't know the option.
+        // Else it waits for ten seconds before it kills; docker doesn't, and doesn't know the
+        // option.
         if engine.ends_with("podman") {
             args.extend(["--time", "0"].map(str::to_owned));
         }

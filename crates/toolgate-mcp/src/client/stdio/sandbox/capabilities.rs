@@ -1,5 +1,5 @@
-//! The rights of an administrator that a confined server has no use for: with some of them it could reach past its sandbox, such
-//! as into the memory and the variables of other processes.
+//! The rights of an administrator that a confined server has no use for: with some of them it could
+//! reach past its sandbox, such as into the memory and the variables of other processes.
 
 use rustix::thread::{
     CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,

@@ -61,7 +61,8 @@ fn is_in(path: &Path, secret: &str) -> bool {
     }
 }
 
-/// The last absolute path of a line, in quotes or up to the next blank: the first may be the program that says it.
+/// The last absolute path of a line, in quotes or up to the next blank: the first may be the
+/// program that says it.
 fn path_in(line: &str) -> Option<PathBuf> {
     let starts = line.char_indices().rev().filter(|(_, c)| *c == '/');
     for (at, _) in starts {

@@ -1,7 +1,8 @@
 //! From what is closed to what is open: the kernel takes only a list of what a process may reach.
 //!
-//! Everything but `~/.ssh` is: all of `/` but `/home`, all of `/home` but `/home/ada`, all of that but `.ssh`. Only folders on
-//! the way to something hidden are taken apart, as they are when the server starts: what appears in one of them later is closed.
+//! Everything but `~/.ssh` is: all of `/` but `/home`, all of `/home` but `/home/ada`, all of that
+//! but `.ssh`. Only folders on the way to something hidden are taken apart, as they are when the
+//! server starts: what appears in one of them later is closed.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -72,8 +73,8 @@ impl Open<'_> {
         }
     }
 
-    /// What is named may be hidden elsewhere: naming it opens it. What is hidden inside it stays hidden, except for the names
-    /// in there: without them the folder couldn't be listed at all.
+    /// What is named may be hidden elsewhere: naming it opens it. What is hidden inside it stays
+    /// hidden, except for the names in there: without them the folder couldn't be listed at all.
     fn place(&mut self, place: &Path, access: Access) {
         // What isn't there can't be opened.
         let Ok(place) = place.canonicalize() else {
@@ -89,7 +90,8 @@ impl Open<'_> {
         self.walk(&place, place.is_dir(), access);
     }
 
-    /// Its folder, temporary folders, caches, and the folders that it is told to work on; never a folder that is everybody's.
+    /// Its folder, temporary folders, caches, and the folders that it is told to work on; never a
+    /// folder that is everybody's.
     fn own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
         let home = confinement.home.as_ref();
         let home = home.and_then(|home| home.canonicalize().ok());
@@ -173,7 +175,8 @@ impl Hidden {
         hidden
     }
 
-    /// Where it is, and where it leads to if it is a link. What isn't there yet stays closed when it comes.
+    /// Where it is, and where it leads to if it is a link. What isn't there yet stays closed when
+    /// it comes.
     fn add(&mut self, place: &str) {
         let beginning = place.strip_suffix('*');
         let place = Path::new(beginning.unwrap_or(place));

@@ -1,4 +1,5 @@
-//! What Linux closes for good: Landlock for files, TCP ports and signals, seccomp for what Landlock does not see of the network.
+//! What Linux closes for good: Landlock for files, TCP ports and signals, seccomp for what Landlock
+//! does not see of the network.
 
 use std::fmt;
 use std::io;
@@ -77,7 +78,8 @@ impl fmt::Display for KernelSupport {
     }
 }
 
-/// Gives up everything but this, for good. With `ports` only these may be connected to, and none listened on.
+/// Gives up everything but this, for good. With `ports` only these may be connected to, and none
+/// listened on.
 pub(super) fn restrict(grants: &[Grant], ports: Option<&[u16]>) -> io::Result<()> {
     capabilities::give_up();
     landlock(grants, ports).map_err(io::Error::other)?;

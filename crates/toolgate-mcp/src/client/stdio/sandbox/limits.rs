@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A core dump holds the server's memory, secrets and all. The number of processes is counted over everything that the user
-/// runs, so it has to leave room for a desktop.
+/// A core dump holds the server's memory, secrets and all. The number of processes is counted over
+/// everything that the user runs, so it has to leave room for a desktop.
 const LIMITS: [(Resource, u64); 4] = [
     (Resource::Core, 0),
     (Resource::Nofile, 65_536),

@@ -1,4 +1,5 @@
-//! Confines a server: the program started once more as a launcher, which gives up rights and becomes the server.
+//! Confines a server: the program started once more as a launcher, which gives up rights and
+//! becomes the server.
 //!
 //! ```text
 //!  Launcher      how to start the launcher, and what no server may see
@@ -7,9 +8,10 @@
 //!  denial        what a server says when something was closed to it
 //! ```
 //!
-//! Rights are given up in a process of its own because that has to happen between fork and exec, where only `unsafe` code
-//! could run. The variables of the server reach the launcher under other names, so that none of them, such as
-//! `LD_PRELOAD`, can make it run something before it is confined.
+//! Rights are given up in a process of its own because that has to happen between fork and exec,
+//! where only `unsafe` code could run. The variables of the server reach the launcher under other
+//! names, so that none of them, such as `LD_PRELOAD`, can make it run something before it is
+//! confined.
 
 #[cfg(target_os = "linux")]
 mod capabilities;
@@ -39,7 +41,8 @@ use super::command::{Found, StartError, first_line, refused};
 use super::environment;
 use crate::{Program, SandboxLevel, ServerSettings};
 
-/// The word that a program should know as "be the launcher", and call [`run`] for with the arguments behind it.
+/// The word that a program should know as "be the launcher", and call [`run`] for with the
+/// arguments behind it.
 pub const WORD: &str = "sandbox-exec";
 
 /// In front of each of the server's variables on its way through the launcher.
@@ -60,8 +63,9 @@ struct Inner {
 }
 
 impl Launcher {
-    /// `program` is started with `args`, and must then call [`run`] with the arguments behind those. No confined server may
-    /// see what is `hidden`: paths, of which those that end in `*` mean everything that begins so.
+    /// `program` is started with `args`, and must then call [`run`] with the arguments behind
+    /// those. No confined server may see what is `hidden`: paths, of which those that end in `*`
+    /// mean everything that begins so.
     pub fn new<I: Into<OsString>>(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = I>,
@@ -155,7 +159,8 @@ impl ServerSettings {
     }
 }
 
-/// What one server may reach. Paths are as they were configured: the launcher looks where they lead.
+/// What one server may reach. Paths are as they were configured: the launcher looks where they
+/// lead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Confinement {
     level: SandboxLevel,
@@ -205,8 +210,8 @@ impl Confinement {
         self.hidden.extend(hidden);
     }
 
-    /// uv keeps a lock beside the programs that people installed with it. Who may write there may change these programs, so a
-    /// confined uv gets a folder among the caches instead.
+    /// uv keeps a lock beside the programs that people installed with it. Who may write there may
+    /// change these programs, so a confined uv gets a folder among the caches instead.
     fn adjust(&self, variables: &mut BTreeMap<OsString, OsString>) {
         if let (SandboxLevel::Default, Some(cache)) = (self.level, self.caches.first()) {
             let tools = cache.join("uv-tools").into_os_string();
@@ -215,7 +220,8 @@ impl Confinement {
     }
 }
 
-/// The launcher itself, with the arguments behind [`WORD`]. Returns only if the server can't be started, with the reason.
+/// The launcher itself, with the arguments behind [`WORD`]. Returns only if the server can't be
+/// started, with the reason.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     let mut arguments = arguments.into_iter();
     let (Some(confinement), Some(file)) = (arguments.next(), arguments.next()) else {

@@ -1,7 +1,8 @@
 //! What Landlock does not see of the network, closed by seccomp: it knows only TCP.
 //!
-//! Sockets of IPv4 and IPv6 are TCP or nothing; with port 53 among the open ones UDP too, because names are looked up over it.
-//! Other ways to make a socket or to connect one (`io_uring`, TCP Fast Open) would go past both, so they are closed.
+//! Sockets of IPv4 and IPv6 are TCP or nothing; with port 53 among the open ones UDP too, because
+//! names are looked up over it. Other ways to make a socket or to connect one (`io_uring`, TCP Fast
+//! Open) would go past both, so they are closed.
 
 use std::collections::BTreeMap;
 use std::io;
