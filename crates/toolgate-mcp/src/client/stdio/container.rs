@@ -156,3 +156,84 @@ impl Removal {
         tokio::time::timeout(REMOVING, command.status()).await.ok();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mount;
+
+    fn boxed(container: &Container) -> Program {
+        let inner = Program {
+            command: "notes".to_owned(),
+            args: vec!["--all".to_owned()],
+            env: [("KEY".to_owned(), "s3cret".to_owned())].into(),
+            ..Program::default()
+        };
+        program(&inner, container, "toolgate-1-0", Some(1 << 20)).unwrap()
+    }
+
+    #[test]
+    fn the_engine_is_told_names_of_variables_and_no_values() {
+        let program = boxed(&Container {
+            image: "image".to_owned(),
+            engine: ["podman", "--runtime", "runc"].map(str::to_owned).to_vec(),
+            mounts: vec![Mount {
+                source: "/here".into(),
+                target: "/there:ro".to_owned(),
+            }],
+            options: vec!["--read-only".to_owned()],
+            ..Container::default()
+        });
+        assert_eq!(program.command, "podman");
+        assert_eq!(
+            program.args.join(" "),
+            "--runtime runc run --rm -i --name toolgate-1-0 --security-opt no-new-privileges \
+             --network none --memory 1048576 -e KEY -v /here:/there:ro --read-only image notes --all"
+        );
+        assert_eq!(program.env["KEY"], "s3cret");
+    }
+
+    #[test]
+    fn podman_goes_before_docker_and_neither_is_an_error() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display().to_string();
+        let inner = Program {
+            env: [("PATH".to_owned(), path)].into(),
+            ..Program::default()
+        };
+        let chosen = || {
+            let container = Container::default();
+            program(&inner, &container, "x", None).map(|program| program.command)
+        };
+        let error = chosen().unwrap_err().to_string();
+        assert!(error.contains("neither podman nor docker"), "{error}");
+        for engine in ["docker", "podman"] {
+            let file = folder.path().join(engine);
+            std::fs::write(&file, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            assert_eq!(chosen().unwrap(), engine);
+        }
+    }
+
+    #[test]
+    fn a_removal_names_the_engine_with_its_options_and_the_container() {
+        let container = Container {
+            engine: ["podman", "--root", "/r"].map(str::to_owned).to_vec(),
+            ..Container::default()
+        };
+        let variables = BTreeMap::from([
+            ("HOME".into(), "/home/ada".into()),
+            ("KEY".into(), "s3cret".into()),
+        ]);
+        let of = |engine: &str| Removal::new(engine.into(), &container, "toolgate-1-0", &variables);
+        let podman = of("/usr/bin/podman");
+        assert_eq!(
+            podman.args.join(" "),
+            "--root /r rm --force --time 0 toolgate-1-0"
+        );
+        assert_eq!(podman.variables.len(), 1);
+        let docker = of("/usr/bin/docker");
+        assert_eq!(docker.args.join(" "), "--root /r rm --force toolgate-1-0");
+    }
+}
