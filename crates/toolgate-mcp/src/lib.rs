@@ -19,7 +19,7 @@ pub use client::{
     AgreeError, Catalogue, Chain, ChainError, Difference, Elicitation, ElicitationAnswer, Elicitor,
     HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth,
     ServerState, ServerStatus, Servers, ServersOptions, ToolChange, ToolChangeKind, ToolChanges,
-    guard, what_to_check,
+    guard, sandbox, what_to_check,
 };
 pub use era::{Era, EraChoice};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
@@ -28,5 +28,6 @@ pub use server::{
     RequestObserver, ServeOptions,
 };
 pub use settings::{
-    Connection, EntryProblem, Headers, HealthTool, PinPolicy, Places, Program, ServerSettings,
+    Connection, Container, EntryProblem, Headers, HealthTool, Mount, PinPolicy, Places, Program,
+    Sandbox, SandboxLevel, ServerSettings,
 };

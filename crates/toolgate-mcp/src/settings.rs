@@ -1,12 +1,16 @@
 //! One MCP server, as configured.
 
+mod container;
 mod package_runner;
 mod read;
+mod sandbox;
 mod schema;
 mod secrets;
 mod values;
 
+pub use container::{Container, Mount};
 pub use read::{EntryProblem, Places};
+pub use sandbox::{Sandbox, SandboxLevel};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -66,6 +70,8 @@ pub struct ServerSettings {
     pub blocked: Option<String>,
     /// The memory its processes may hold together; none: any.
     pub max_memory: Option<u64>,
+    /// What its processes may reach of this machine.
+    pub sandbox: Sandbox,
 }
 
 /// Which tool of a server says whether it can do its work.
@@ -128,6 +134,8 @@ pub struct Program {
     pub cwd: Option<PathBuf>,
     /// True passes on the whole environment of this program.
     pub inherit_env: bool,
+    /// The container it runs in; without a command, what the container's image starts by itself.
+    pub container: Option<Container>,
 }
 
 impl ServerSettings {
@@ -152,6 +160,7 @@ impl ServerSettings {
             disabled: false,
             blocked: None,
             max_memory: None,
+            sandbox: Sandbox::default(),
         }
     }
 
@@ -171,6 +180,14 @@ impl ServerSettings {
     pub fn is_package_runner(&self) -> bool {
         match &self.connection {
             Connection::Stdio(program) => program.is_package_runner(),
+            Connection::Http { .. } => false,
+        }
+    }
+
+    /// True if it is started by docker or podman.
+    pub fn is_container_engine(&self) -> bool {
+        match &self.connection {
+            Connection::Stdio(program) => program.is_container_engine(),
             Connection::Http { .. } => false,
         }
     }
@@ -242,6 +259,7 @@ impl fmt::Debug for Program {
             .field("env", &self.env.keys())
             .field("cwd", &self.cwd)
             .field("inherit_env", &self.inherit_env)
+            .field("container", &self.container)
             .finish()
     }
 }

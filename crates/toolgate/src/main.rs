@@ -37,19 +37,12 @@ use std::process::ExitCode;
 
 use cli::{Cli, Command};
 use exit::Exit;
-use toolgate_mcp::Chain;
+use toolgate_mcp::{Chain, sandbox};
 
 fn main() -> ExitCode {
     hide_from_children();
-    // Not a command: a run that has servers starts this one, which ends them if that one is killed.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == servers::GUARD)
-    {
-        return match toolgate_mcp::guard::run() {
-            Ok(()) => Exit::Success.into(),
-            Err(_) => Exit::Failure.into(),
-        };
+    if let Some(exit) = run_as_helper() {
+        return exit.into();
     }
     let cli = match cli::parse() {
         Ok(cli) => cli,
@@ -63,6 +56,24 @@ fn main() -> ExitCode {
         Exit::Usage
     });
     exit.into()
+}
+
+/// Not commands: a run that has servers starts these, one to end them if that run is killed, the other to become a server that
+/// is confined.
+fn run_as_helper() -> Option<Exit> {
+    let mut arguments = std::env::args_os().skip(1);
+    let word = arguments.next()?;
+    if word == servers::GUARD {
+        return Some(match toolgate_mcp::guard::run() {
+            Ok(()) => Exit::Success,
+            Err(_) => Exit::Failure,
+        });
+    }
+    if word == sandbox::WORD {
+        say::error(&anyhow::Error::msg(sandbox::run(arguments)));
+        return Some(Exit::Failure);
+    }
+    None
 }
 
 /// An MCP server runs as the same user, and could read our tokens and model keys from

@@ -3,12 +3,13 @@
 mod readiness;
 mod spoken;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
+use toolgate_mcp::sandbox::{self, Launcher};
 use toolgate_mcp::{
     Catalogue, ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
 };
@@ -17,11 +18,11 @@ use tracing::warn;
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::{is_house, spoken};
 
-use crate::config::{Config, ConfiguredServer, state_folder};
+use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, Tools};
-use crate::{exit, say};
+use crate::{exit, journal, say};
 
 /// What this program is called with to watch over the servers of another run of it.
 pub(crate) const GUARD: &str = "guard-servers";
@@ -109,6 +110,7 @@ impl Fleet {
         options.redactor = tools.redactor.clone();
         options.file = config.file().map(Path::to_owned);
         options.guard = guard();
+        options.launcher = launcher(config);
         options.health = tools.health.clone();
         options.catalogue = catalogue();
         options.on_demand = start == Start::WhenNeeded;
@@ -341,6 +343,37 @@ pub(crate) fn guard() -> Guard {
             Guard::none()
         }
     }
+}
+
+/// This program once more, as what confines a server. No confined server sees our files or the folders of the others.
+pub(crate) fn launcher(config: &Config) -> Launcher {
+    let program = match cfg!(target_os = "linux") {
+        // This very program, even after an update has put another one in its place.
+        true => Ok(PathBuf::from("/proc/self/exe")),
+        false => std::env::current_exe(),
+    };
+    // Without one, servers that have to be confined aren't started, and say why.
+    let Ok(program) = program else {
+        return Launcher::none();
+    };
+    let beginning = |path: PathBuf| format!("{}*", path.display());
+    let file = config
+        .file()
+        .and_then(|file| std::path::absolute(file).ok());
+    let ours = [
+        user_file(&wiring::environment).and_then(|file| Some(file.parent()?.to_owned())),
+        state_folder(&wiring::environment),
+    ];
+    let ours = ours.into_iter().flatten();
+    let hidden = ours.map(|folder| folder.display().to_string());
+    let files = file.into_iter().chain(journal::file(config));
+    let launcher = Launcher::new(
+        program,
+        [sandbox::WORD],
+        hidden.chain(files.map(beginning)).collect(),
+    );
+    launcher.hide_folders_of(config.servers.iter().map(|server| &server.settings));
+    launcher
 }
 
 #[cfg(test)]

@@ -137,7 +137,8 @@ pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
     settings.sounding.clone_from(&sounding);
     let mut handlers = Handlers::new(&settings);
     let mut documents = config.documents.clone();
-    documents.index = config::cache_folder(&environment).map(|folder| folder.join("documents.db"));
+    // It holds the text of the documents, so it lies where a confined server can't read.
+    documents.index = config::state_folder(&environment).map(|folder| folder.join("documents.db"));
     handlers.add_service(
         Documents::NAME,
         Documents::parameters(),

@@ -5,7 +5,8 @@ use std::path::Path;
 use toolgate_core::{Redactor, Source, Tools, escape};
 
 use super::broken_cache;
-use crate::{Connection, ServerSettings};
+use super::stdio::sandbox;
+use crate::{Connection, Program, ServerSettings};
 
 /// How much of stderr is shown.
 const LINES: usize = 20;
@@ -75,12 +76,13 @@ pub fn what_to_check(
     file: Option<&Path>,
     redactor: &Redactor,
 ) -> String {
-    let broken = match &settings.connection {
-        Connection::Stdio(program) => broken_cache::advice(program, stderr),
+    let told_by_stderr = match &settings.connection {
+        Connection::Stdio(program) => broken_cache::advice(program, stderr)
+            .or_else(|| sandbox::advice(settings, program, stderr)),
         Connection::Http { .. } => None,
     };
-    if let Some(broken) = broken {
-        return redactor.line(&broken, LONGEST);
+    if let Some(advice) = told_by_stderr {
+        return redactor.line(&advice, LONGEST);
     }
     if let Some(check) = &settings.check {
         return redactor.line(check, LONGEST);
@@ -93,6 +95,13 @@ pub fn what_to_check(
     match &settings.connection {
         Connection::Stdio(program) if program.runs(ZWAVE) => {
             format!("MQTT broker running, {ZWAVE} installed")
+        }
+        Connection::Stdio(Program {
+            container: Some(container),
+            ..
+        }) => {
+            let image = redactor.line(&container.image, LONGEST);
+            format!("image '{image}' there or to be had, settings of '{name}' in {file}")
         }
         Connection::Stdio(program) => {
             let command = redactor.line(&program.command, LONGEST);

@@ -71,12 +71,14 @@ impl Dialer {
         redactor: Redactor,
         max_message: usize,
         file: Option<&Path>,
+        launcher: stdio::sandbox::Launcher,
     ) -> Self {
         Self {
             stdio: stdio::Shared {
                 guard,
                 max_message,
                 chain: Chain::inherited().continued(file),
+                launcher,
             },
             http: Arc::new(http::Shared::new(max_message)),
             questions: Arc::new(questions),

@@ -38,4 +38,4 @@ pub use pinning::{AgreeError, Difference, ToolChange, ToolChangeKind, ToolChange
 pub use questions::{Elicitation, ElicitationAnswer, Elicitor};
 pub use servers::{Servers, ServersOptions};
 pub use status::{ServerState, ServerStatus};
-pub use stdio::guard;
+pub use stdio::{guard, sandbox};

@@ -80,7 +80,8 @@ impl Servers {
         };
         let (guard, redactor) = (options.guard.clone(), options.redactor.clone());
         let (max_message, file) = (options.max_message, options.file.as_deref());
-        let dialer = Dialer::new(guard, questions, redactor, max_message, file);
+        let launcher = options.launcher.clone();
+        let dialer = Dialer::new(guard, questions, redactor, max_message, file, launcher);
         Self::reaching(manager, options, Arc::new(dialer))
     }
 
@@ -116,6 +117,8 @@ impl Servers {
     /// the others alone. The tools that a server had in an earlier run are there when this returns, before it is contacted.
     /// Returns at once; call it in a tokio runtime.
     pub fn apply(&self, settings: Vec<ServerSettings>) {
+        let launcher = &self.inner.shared.options.launcher;
+        launcher.hide_folders_of(&settings);
         let mut members = self.inner.members();
         let mut old: HashMap<String, Member> = members
             .list

@@ -105,12 +105,28 @@ const FAMILIES: [Family; 8] = [
 impl Program {
     /// True for `npx`, `uvx`, `docker run` and their like: what they run may have to be downloaded first.
     pub(crate) fn is_package_runner(&self) -> bool {
+        if self.container.is_some() {
+            return true;
+        }
         let (name, args) = self.command_line();
         if matches!(name.as_str(), "npx" | "pnpx" | "bunx" | "uvx") {
             return true;
         }
         let family = FAMILIES.iter().find(|family| family.program == name);
         family.is_some_and(|family| family.sub_command(&args).is_some())
+    }
+
+    /// True for npm and npx, which keep a cache of their own.
+    pub(crate) fn uses_npm(&self) -> bool {
+        matches!(self.command_line().0.as_str(), "npm" | "npx")
+    }
+
+    /// True for a container engine: what it runs is confined by itself.
+    pub(crate) fn is_container_engine(&self) -> bool {
+        matches!(
+            self.command_line().0.as_str(),
+            "docker" | "podman" | "nerdctl"
+        )
     }
 
     /// The program that runs in the end, without folder and ending, and its arguments: what `env` or a shell's `-c` is told
@@ -137,6 +153,10 @@ impl Program {
     /// True if it starts Toolgate with the configuration that this program finds too, and so itself without end. Its Z-Wave
     /// server has no servers, and one with another configuration, or at a gateway, ends.
     pub(crate) fn starts_itself(&self) -> bool {
+        // A container has files of its own, and so another configuration.
+        if self.container.is_some() {
+            return false;
+        }
         let Some(words) = self.toolgate_arguments() else {
             return false;
         };
@@ -170,6 +190,9 @@ impl Program {
     /// The folder that npx installs these packages into, by npm's own rule: the first 16 hexadecimal digits of the SHA-512
     /// of the packages, in order, a line each. None if it is not npx, or the package is a folder.
     pub(crate) fn npx_folder(&self, variables: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+        if self.container.is_some() {
+            return None;
+        }
         let mut packages = self.npx_packages()?;
         let is_folder = |package: &String| package.starts_with(['.', '/', '~']);
         if packages.is_empty() || packages.iter().any(is_folder) {

@@ -10,16 +10,16 @@ use toolgate_core::{Pattern, bytes_from_json, escape, nearest};
 
 pub(super) use keys::KEYS;
 use keys::{
-    ALLOWED, ARGS, CHECK, COMMAND, CWD, DISABLED, ENV, ERA, EXCLUDED, HEADERS, HEALTH, INHERIT_ENV,
-    Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, START_TIMEOUT, TIMEOUT, TYPE,
-    URL, VALIDATE,
+    ALLOWED, ARGS, CHECK, COMMAND, CONTAINER, CWD, DISABLED, ENV, ERA, EXCLUDED, HEADERS, HEALTH,
+    INHERIT_ENV, Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX,
+    START_TIMEOUT, TIMEOUT, TYPE, URL, VALIDATE,
 };
 
 use super::values::{
     ERAS, Given, NORMALIZES, PINS, TYPES, Wrong, address, check_name, choice, duration, health,
     object, string, text, texts, truth,
 };
-use super::{Connection, Headers, Program, ServerSettings};
+use super::{Connection, Headers, Program, SandboxLevel, ServerSettings, container, sandbox};
 use crate::client::catalogue::hash;
 
 /// What relative paths of an entry are relative to.
@@ -150,7 +150,8 @@ impl<'a> Entry<'a> {
         let odd = self
             .unknown_keys()
             .into_iter()
-            .chain(self.words(&connection));
+            .chain(self.words(&connection))
+            .chain(self.nothing_to_confine(&connection));
         let odd = odd.collect();
         let mut settings = ServerSettings::new(name, connection);
         let steps = [
@@ -220,6 +221,14 @@ impl<'a> Entry<'a> {
             let bytes = bytes_from_json(given.1).map_err(|text| Wrong::at(&[given.0], &text))?;
             settings.max_memory = Some(bytes as u64);
         }
+        if let Some(given) = self.given(SANDBOX)? {
+            settings.sandbox = sandbox::read(given, |text| self.path(text))?;
+            let is_off = settings.sandbox.level == SandboxLevel::Off;
+            if !is_off && self.given(CONTAINER)?.is_some() {
+                let text = "'container' confines it already, and can't be started from a sandbox; keep one of them";
+                return Err(Wrong::at(&[given.0], text));
+            }
+        }
         Ok(())
     }
 
@@ -246,8 +255,14 @@ impl<'a> Entry<'a> {
                     "'command' is there too; a server has one of them",
                 ));
             }
-            (None, None) => return Err(self.without_connection()),
-            (Some(command), None) => Connection::Stdio(self.program(command)?),
+            (None, Some(_)) if self.given(CONTAINER)?.is_some() => {
+                let text = "'url' is there too; a server has one of them";
+                return Err(Wrong::at(&[CONTAINER[0]], text));
+            }
+            (None, None) if self.given(CONTAINER)?.is_none() => {
+                return Err(self.without_connection());
+            }
+            (command, None) => Connection::Stdio(self.program(command)?),
             (None, Some(url)) => Connection::Http {
                 url: address(url)?,
                 headers: self.headers()?,
@@ -269,25 +284,32 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn program(&self, command: Given<'_>) -> Result<Program, Wrong> {
+    /// Without a command its container starts by itself.
+    fn program(&self, command: Option<Given<'_>>) -> Result<Program, Wrong> {
         let mut words = match command {
-            (key, list @ Value::Array(_)) => texts((key, list))?,
-            given => vec![string(given)?.to_owned()],
+            Some((key, list @ Value::Array(_))) => texts((key, list))?,
+            Some(given) => vec![string(given)?.to_owned()],
+            None => vec![String::new()],
         };
-        if words.first().is_none_or(|word| word.trim().is_empty()) {
-            return Err(Wrong::at(&[command.0], "is empty"));
+        let key = command.map_or(ARGS[0], |(key, _)| key);
+        let is_empty = words.first().is_none_or(|word| word.trim().is_empty());
+        if is_empty && command.is_some() {
+            return Err(Wrong::at(&[key], "is empty"));
         }
+        let container = self.given(CONTAINER)?;
+        let container = container.map(|given| container::read(given, |text| self.path(text)));
+        let container = container.transpose()?;
         if let Some(args) = self.given(ARGS)? {
             words.extend(texts(args)?);
         }
         if words.iter().any(|word| word.contains('\0')) {
-            return Err(Wrong::at(&[command.0], "no word may hold a NUL character"));
+            return Err(Wrong::at(&[key], "no word may hold a NUL character"));
         }
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
         let program = Program {
             // A bare name is looked up on the PATH; a path is relative to the file that has it.
-            command: match program.contains('/') {
+            command: match program.contains('/') && container.is_none() {
                 true => self.path(&program).to_string_lossy().into_owned(),
                 false => program,
             },
@@ -298,9 +320,10 @@ impl<'a> Entry<'a> {
                 None => None,
             },
             inherit_env: self.given(INHERIT_ENV)?.map_or(Ok(false), truth)?,
+            container,
         };
         match program.starts_itself() {
-            true => Err(Wrong::at(&[command.0], ITSELF)),
+            true => Err(Wrong::at(&[key], ITSELF)),
             false => Ok(program),
         }
     }
@@ -386,10 +409,13 @@ impl<'a> Entry<'a> {
         Ok(tools)
     }
 
-    /// Relative to the file; `~/` is the home folder.
+    /// Relative to the file; `~` is the home folder.
     fn path(&self, text: &str) -> PathBuf {
-        match (text.strip_prefix("~/"), self.places.home) {
-            (Some(rest), Some(home)) => home.join(rest),
+        match (text.strip_prefix('~'), self.places.home) {
+            (Some(""), Some(home)) => home.to_owned(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
             _ => self.places.folder.join(text),
         }
     }
@@ -435,6 +461,16 @@ impl<'a> Entry<'a> {
         };
         let first = (*unknown.first()?).clone();
         Some((first, format!("{noun} {}", names.join(", "))))
+    }
+
+    /// A sandbox around a server that doesn't run here.
+    fn nothing_to_confine(&self, connection: &Connection) -> Option<Wrong> {
+        let has_sandbox = self.object.contains_key(SANDBOX[0]);
+        let is_elsewhere = matches!(connection, Connection::Http { .. });
+        (has_sandbox && is_elsewhere).then(|| {
+            let text = "confines nothing: a server with a 'url' does not run here";
+            Wrong::at(&[SANDBOX[0]], text)
+        })
     }
 
     /// A whole command line in `command` is the usual slip.

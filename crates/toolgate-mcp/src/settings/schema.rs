@@ -102,6 +102,8 @@ impl ServerSettings {
                 "maxMemory",
                 json!({ "type": "string", "pattern": r"^[0-9.]+\s*(B|KiB|MiB|GiB)$", "description": "What its processes may hold together" }),
             ),
+            ("sandbox", sandbox(&texts)),
+            ("container", container(&texts)),
         ];
         let properties: Map<String, Value> = properties
             .into_iter()
@@ -109,6 +111,43 @@ impl ServerSettings {
             .collect();
         json!({ "type": "object", "properties": properties })
     }
+}
+
+fn sandbox(texts: &Value) -> Value {
+    let level = json!({ "enum": ["default", "strict", "off"], "default": "off" });
+    let mut in_object = level.clone();
+    in_object["default"] = json!("default");
+    let paths = |meaning: &str| {
+        let mut schema = texts.clone();
+        schema["description"] = meaning.into();
+        schema
+    };
+    let port = json!({ "type": "integer", "minimum": 1, "maximum": 65535 });
+    let properties = json!({
+        "level": in_object,
+        "read": paths("Files and folders that may be read besides, relative to this file or with ~/"),
+        "write": paths("Files and folders that may be read and written besides"),
+        "ports": { "type": "array", "items": port, "description": "With strict: TCP ports that may be connected to; 53 opens UDP too, for names" },
+    });
+    json!({
+        "anyOf": [level, { "type": "object", "properties": properties, "additionalProperties": false }],
+        "description": "What its processes may reach of this machine: default closes well-known secrets and writing anywhere but its folder, temporary folders and caches; strict closes all but what is listed",
+    })
+}
+
+fn container(texts: &Value) -> Value {
+    let image = json!({ "type": "string", "minLength": 1, "description": "The image; without a command it starts what it is made for" });
+    let properties = json!({
+        "image": image,
+        "engine": { "anyOf": [{ "type": "string" }, texts], "description": "podman, docker or a path, as a list with options in front of run; unless set podman, else docker" },
+        "network": { "type": "string", "default": "none", "description": "A network of the engine, such as bridge" },
+        "mounts": { "type": "array", "items": { "type": "string" }, "description": "HERE:/THERE or HERE:/THERE:ro, relative to this file or with ~/" },
+        "options": { "type": "array", "items": { "type": "string" }, "description": "More options of run" },
+    });
+    json!({
+        "anyOf": [image, { "type": "object", "properties": properties, "required": ["image"], "additionalProperties": false }],
+        "description": "Runs the server in a container, without a network and without files of this machine unless it says so",
+    })
 }
 
 #[cfg(test)]

@@ -333,6 +333,10 @@ pub(crate) struct AddOptions {
     /// The folder the program runs in
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) cwd: Option<PathBuf>,
+    /// What it may reach of this machine: default closes secrets and writing, strict all but what its entry lists
+    /// [default: default; off for docker and podman]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["default", "strict", "off"]), conflicts_with = "url")]
+    pub(crate) sandbox: Option<String>,
     /// Replace a server of the same name; add one whose program isn't there
     #[arg(long)]
     pub(crate) force: bool,

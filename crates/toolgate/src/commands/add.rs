@@ -185,7 +185,23 @@ fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
     if let Some(cwd) = &options.cwd {
         entry.insert("cwd".to_owned(), json!(from_anywhere(cwd, place)?));
     }
-    Ok(entry.into())
+    let mut entry = Value::from(entry);
+    let sandbox = options.sandbox.as_deref();
+    entry["sandbox"] = json!(sandbox.unwrap_or_else(|| usual_sandbox(&entry)));
+    Ok(entry)
+}
+
+/// What a container engine starts is confined by the engine, which couldn't start it from inside a sandbox.
+fn usual_sandbox(entry: &Value) -> &'static str {
+    let places = Places {
+        folder: Path::new("/"),
+        home: None,
+    };
+    let (settings, _) = ServerSettings::read("server", entry, places);
+    match settings.is_some_and(|settings| settings.is_container_engine()) {
+        true => "off",
+        false => "default",
+    }
 }
 
 fn insert_unless_empty(entry: &mut Map<String, Value>, key: &str, pairs: Map<String, Value>) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Origin, ToolCall, ToolExecutor, escape};
-use toolgate_mcp::{ServerState, ServerStatus, what_to_check};
+use toolgate_mcp::{Connection, SandboxLevel, ServerState, ServerStatus, sandbox, what_to_check};
 
 use super::{runtime, server};
 use crate::cli::{DoctorOptions, Global};
@@ -50,6 +50,7 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     let all = servers::settings(&config.servers);
     let mut report = Report::default();
     report.on_configuration(&config, &tools);
+    report.on_sandbox(&config);
     let runtime = runtime()?;
     let interrupted = runtime.block_on(async {
         let spinner = Spinner::new("starting");
@@ -155,6 +156,31 @@ impl Report {
         };
         self.add(name, &finding);
         detail("changed", &changes);
+    }
+
+    fn on_sandbox(&mut self, config: &Config) {
+        let settings = config.servers.iter().map(|server| &server.settings);
+        let here = settings.filter(|settings| matches!(settings.connection, Connection::Stdio(_)));
+        let (open, confined): (Vec<_>, Vec<_>) =
+            here.partition(|settings| settings.sandbox.level == SandboxLevel::Off);
+        let support = sandbox::kernel_support();
+        let open: Vec<String> = open.iter().map(|settings| escape(&settings.name)).collect();
+        let finding = match (confined.len(), support.missing()) {
+            (0, _) if open.is_empty() => return,
+            (0, _) => Finding::Good(format!(
+                "{support}; no server is confined: \"sandbox\": \"default\" in its entry does that"
+            )),
+            (_, Some(missing)) => Finding::Warning(format!("{support}: {missing}")),
+            (count, None) if open.is_empty() => Finding::Good(format!(
+                "{support}; {count} of {count} servers are confined"
+            )),
+            (count, None) => Finding::Good(format!(
+                "{support}; {count} of {} servers are confined, {} not",
+                count + open.len(),
+                open.join(", ")
+            )),
+        };
+        self.add("sandbox", &finding);
     }
 
     async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {

@@ -50,11 +50,6 @@ pub(crate) fn state_folder(environment: Environment<'_>) -> Option<PathBuf> {
     user_folder(environment, "XDG_STATE_HOME", ".local/state")
 }
 
-/// Our folder for what can be made anew.
-pub(crate) fn cache_folder(environment: Environment<'_>) -> Option<PathBuf> {
-    user_folder(environment, "XDG_CACHE_HOME", ".cache")
-}
-
 fn user_folder(environment: Environment<'_>, variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = |name| {
         environment(name)

@@ -32,7 +32,7 @@ use sections::Sections;
 
 pub(crate) use document::Document;
 pub(crate) use error::{ConfigError, ConfigErrors};
-pub(crate) use find::{Place, cache_folder, in_folder, named, state_folder, user_file};
+pub(crate) use find::{Place, in_folder, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use ownership::check as check_owner;
 pub(crate) use servers::{ConfiguredServer, ServerProblem};

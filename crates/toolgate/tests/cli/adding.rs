@@ -110,7 +110,7 @@ fn drop_takes_out_what_does_not_start_and_puts_the_former_entry_back() {
     assert!(done.stderr.contains("the former 'x' is in "), "{done:?}");
     assert_eq!(
         servers(folder.path())["x"],
-        serde_json::json!({ "command": "sh" })
+        serde_json::json!({ "command": "sh", "sandbox": "default" })
     );
     let done = run(
         &folder,
@@ -175,7 +175,8 @@ fn the_usage_of_add_has_both_forms_and_asks_for_a_name() {
 fn slow_npx(folder: &Path, seconds: u32) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    let told = folder.join("told").display().to_string();
+    // Where npx may write, confined as it is.
+    let told = folder.join(".npm/told").display().to_string();
     let script = format!(
         "#!/bin/sh\ntrap 'echo INT >> {told}' INT\ntrap 'echo TERM >> {told}' TERM\necho started >> {told}\necho 'fetching 3 of 9' >&2\nwhile ! grep -q INT {told}; do sleep 0.1; done\nsleep {seconds}\necho cleaned >> {told}\n"
     );

@@ -64,7 +64,7 @@ fn add_makes_the_users_file_private_and_says_what_comes_next() {
     let cwd = folder.path().canonicalize().unwrap().join("notes");
     assert_eq!(
         written,
-        json!({ "mcpServers": { "files": { "command": "sh", "args": ["-y", "server", "--flag"], "env": { "KEY": "a=b" }, "cwd": cwd } } })
+        json!({ "mcpServers": { "files": { "command": "sh", "args": ["-y", "server", "--flag"], "env": { "KEY": "a=b" }, "cwd": cwd, "sandbox": "default" } } })
     );
     assert_eq!(mode(&folder.path().join(USER)), 0o600);
 
@@ -104,7 +104,7 @@ fn add_and_remove_keep_comments_layout_and_mode() {
     );
     assert_eq!(
         text(&folder, "toolgate.json"),
-        "// our house\n{\n  \"limits\": { \"timeout\": \"5s\" }, // short\n\n  \"mcpServers\": {\n    // the lamp\n    \"lamp\": { \"command\": \"lamp\" },\n    \"door\": {\n      \"command\": \"./door\",\n      \"args\": [\"--lock\"]\n    }\n  }\n}\n"
+        "// our house\n{\n  \"limits\": { \"timeout\": \"5s\" }, // short\n\n  \"mcpServers\": {\n    // the lamp\n    \"lamp\": { \"command\": \"lamp\" },\n    \"door\": {\n      \"command\": \"./door\",\n      \"args\": [\"--lock\"],\n      \"sandbox\": \"default\"\n    }\n  }\n}\n"
     );
     assert_eq!(mode(&file), 0o640);
     let done = run(&folder, &["remove", "door"]);

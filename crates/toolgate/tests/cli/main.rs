@@ -13,6 +13,7 @@ mod clients; // the SDKs and the inspector as clients of `mcp`
 mod configuration; // where the file is found, what is wrong with it
 mod confinement; // what a hostile server can't reach
 mod consent; // what a model may do without a person
+mod container; // servers in containers of podman
 mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
@@ -28,6 +29,7 @@ mod prompt; // what happens while `chat` waits for a line
 mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the banner of the demo
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
+mod sandbox; // what a confined server can't reach
 mod serve; // `serve`: how it starts, what it refuses, how it ends
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod terminal; // the program on the screen of a terminal

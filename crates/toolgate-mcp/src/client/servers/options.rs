@@ -10,6 +10,7 @@ use super::super::health::ServerHealth;
 use super::super::questions::Elicitor;
 use super::super::stdio::MAX_MESSAGE;
 use super::super::stdio::guard::Guard;
+use super::super::stdio::sandbox::Launcher;
 use crate::RetryPolicy;
 
 /// What all servers have in common.
@@ -24,6 +25,8 @@ pub struct ServersOptions {
     pub file: Option<PathBuf>,
     /// Ends the servers if this program is killed.
     pub guard: Guard,
+    /// Confines servers that have a sandbox; without one they aren't started.
+    pub launcher: Launcher,
     /// Answers what servers ask of a person; without one, such questions are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Folders that servers may ask for.
@@ -53,6 +56,7 @@ impl Default for ServersOptions {
             redactor: Redactor::default(),
             file: None,
             guard: Guard::none(),
+            launcher: Launcher::none(),
             elicitor: None,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use toolgate_core::escape;
+
 use crate::Program;
 
 /// Why a server could not be started: a sentence for a person, with what to do.
@@ -140,12 +142,17 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
 
 /// What a script wants to be run by.
 fn interpreter(file: &Path) -> Option<String> {
+    let line = first_line(file)?;
+    Some(escape(line.split_whitespace().next()?))
+}
+
+/// What stands behind the `#!` of a script.
+pub(super) fn first_line(file: &Path) -> Option<String> {
     let mut head = [0; 256];
     let read = std::fs::File::open(file).ok()?.read(&mut head).ok()?;
     let line = head[..read].strip_prefix(b"#!")?;
     let line = line.split(|byte| *byte == b'\n').next()?;
-    let word = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
-    Some(toolgate_core::escape(&String::from_utf8_lossy(word)))
+    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 #[cfg(test)]

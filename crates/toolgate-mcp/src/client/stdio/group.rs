@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tokio::time::Instant;
 
+use super::container::Removal;
 use super::guard::Guard;
 use super::processes::{Ending, Family};
 use super::table;
@@ -22,6 +23,8 @@ pub(super) struct Group {
     leader: Pid,
     family: Family,
     guard: Guard,
+    /// Removes its container, if it runs in one: that is no process of ours.
+    removal: Option<Removal>,
     /// It may be downloading what it will run.
     installing: AtomicBool,
     /// It was asked to end.
@@ -32,8 +35,17 @@ pub(super) struct Group {
 
 impl Group {
     /// The guard is told, so that the group ends with this program.
-    pub(super) fn new(leader: Pid, marker: String, guard: Guard, installing: bool) -> Self {
+    pub(super) fn new(
+        leader: Pid,
+        marker: String,
+        guard: Guard,
+        installing: bool,
+        removal: Option<Removal>,
+    ) -> Self {
         guard.add(leader, installing.then_some(marker.as_str()));
+        if let Some(removal) = &removal {
+            guard.remove_container(leader, removal.clone());
+        }
         Self {
             leader,
             family: Family {
@@ -42,6 +54,7 @@ impl Group {
                 except: Vec::new(),
             },
             guard,
+            removal,
             installing: AtomicBool::new(installing),
             asked: AtomicBool::new(false),
             gone: AtomicBool::new(false),
@@ -78,10 +91,18 @@ impl Group {
         }
     }
 
-    /// Ends whatever outlives the leader: asked, then forced.
+    /// Removes its container, if it runs in one that is still there.
+    pub(super) async fn remove_container(&self) {
+        if let Some(removal) = &self.removal {
+            removal.run().await;
+        }
+    }
+
+    /// Ends whatever outlives the leader: its container, then processes, asked and then forced.
     pub(super) async fn sweep(&self) {
         /// How long killed processes are waited for. A process in the middle of a system call takes its time.
         const DYING: Duration = Duration::from_secs(1);
+        self.remove_container().await;
         if self.ended_within(Duration::ZERO).await {
             return;
         }

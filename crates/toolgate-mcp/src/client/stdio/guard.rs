@@ -21,7 +21,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::processes::{Ending, Family};
+use super::container::Removal;
+use super::processes::{Ending, Family, PATIENCE};
 
 const MISSING: &str =
     "the guard of the MCP servers cannot be started: they may outlive this program if it is killed";
@@ -49,6 +50,8 @@ struct State {
     missing: bool,
     /// With what is known of those that may be in the middle of a download.
     groups: BTreeMap<i32, Option<Installing>>,
+    /// Of those that run in a container.
+    removals: BTreeMap<i32, Removal>,
 }
 
 /// A group that may be in the middle of a download.
@@ -104,6 +107,16 @@ impl Guard {
         });
     }
 
+    /// The container of a group is removed when it ends.
+    pub(super) fn remove_container(&self, group: Pid, removal: Removal) {
+        let number = group.as_raw_nonzero().get();
+        self.0.tell(|state| {
+            let line = removed(number, &removal);
+            state.removals.insert(number, removal);
+            line
+        });
+    }
+
     /// A group in the middle of a download was asked to end.
     pub(super) fn asked(&self, group: Pid) {
         let number = group.as_raw_nonzero().get();
@@ -120,6 +133,7 @@ impl Guard {
         let number = group.as_raw_nonzero().get();
         self.0.tell(|state| {
             state.groups.remove(&number);
+            state.removals.remove(&number);
             format!("-{number}\n")
         });
     }
@@ -149,6 +163,9 @@ impl Inner {
         for (group, installing) in &state.groups {
             all.push_str(&added(*group, installing.as_ref()));
         }
+        for (group, removal) in &state.removals {
+            all.push_str(&removed(*group, removal));
+        }
         match start(program, args, &all) {
             Ok(watcher) => {
                 state.watcher = Some(watcher);
@@ -173,6 +190,13 @@ fn added(group: i32, installing: Option<&Installing>) -> String {
         Some(Installing { marker, .. }) => format!("+{group} {marker}\n"),
         None => format!("+{group}\n"),
     }
+}
+
+/// `!GROUP` and how its container is removed.
+fn removed(group: i32, removal: &Removal) -> String {
+    // Texts in a map: nothing of it can fail, and without it there is only less to clean up.
+    let removal = serde_json::to_string(removal).unwrap_or_default();
+    format!("!{group} {removal}\n")
 }
 
 /// False if the watcher is gone, or has not read for very long.
@@ -220,17 +244,28 @@ pub fn run() -> io::Result<()> {
             signal(SignalKind::quit())?,
         ];
         let pipe = io::stdin().as_fd().try_clone_to_owned()?;
-        let families = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
+        let (families, removals) = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
+        // Before and after: an engine may wait for its container, or be about to make one.
+        let remove = || join_all(removals.iter().map(Removal::run));
+        if !removals.is_empty() {
+            let all = families
+                .iter()
+                .map(|(family, _)| ended_within(family, PATIENCE));
+            join_all(all).await;
+            remove().await;
+        }
         let ends = families.into_iter().map(|(family, how)| end(family, how));
         join_all(ends).await;
+        remove().await;
         Ok(())
     })
 }
 
 /// Reads until the pipe ends: what is to be ended then, and how.
-async fn listen(pipe: impl AsyncRead + Unpin) -> Vec<(Family, Ending)> {
+async fn listen(pipe: impl AsyncRead + Unpin) -> (Vec<(Family, Ending)>, Vec<Removal>) {
     let mut lines = BufReader::new(pipe).lines();
     let mut groups = BTreeMap::new();
+    let mut removals = BTreeMap::new();
     let mut usual = Family::default();
     while let Ok(Some(line)) = lines.next_line().await {
         match line.split_at_checked(1) {
@@ -245,12 +280,23 @@ async fn listen(pipe: impl AsyncRead + Unpin) -> Vec<(Family, Ending)> {
                 groups.extend(group.map(|group| (group, installing)));
             }
             Some(("-", group)) => {
-                group.parse::<i32>().map(|group| groups.remove(&group)).ok();
+                if let Ok(group) = group.parse::<i32>() {
+                    groups.remove(&group);
+                    removals.remove(&group);
+                }
+            }
+            Some(("!", removal)) => {
+                if let Some((group, removal)) = removal.split_once(' ')
+                    && let (Ok(group), Ok(removal)) =
+                        (group.parse::<i32>(), serde_json::from_str(removal))
+                {
+                    removals.insert(group, removal);
+                }
             }
             _ => {}
         }
     }
-    apart(groups, usual)
+    (apart(groups, usual), removals.into_values().collect())
 }
 
 /// Those in the middle of a download each for itself, and everybody else together.

@@ -107,11 +107,16 @@ impl Keeper {
         if exit.is_some() {
             return exit;
         }
+        if self.group.ending() == Ending::INSTALLING {
+            // A container that is there isn't being downloaded any more, and its engine waits for it.
+            self.group.remove_container().await;
+        }
         self.group.ask().await;
         let exit = self.exit_within(self.group.ending().asked).await;
         if exit.is_some() {
             return exit;
         }
+        self.group.remove_container().await;
         self.group.signal(Signal::KILL).await;
         self.exit_within(PATIENCE).await
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  command, environment   what to start
+//!  sandbox                what it may reach
 //!  stdin                  whole messages to it
 //!  stdout                 lines ─ messages to the inbox, the rest (salvage) into quarantine
 //!  stderr                 the last of it
@@ -11,6 +12,7 @@
 //! ```
 
 mod command;
+mod container;
 mod credentials;
 mod environment;
 mod group;
@@ -19,6 +21,7 @@ mod keeper;
 mod lines;
 mod processes;
 mod salvage;
+pub mod sandbox;
 pub(super) mod stderr;
 mod stdin;
 mod stdout;
@@ -39,9 +42,11 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::command::StartError;
+use self::container::Removal;
 use self::group::Group;
 use self::guard::Guard;
 use self::keeper::{Keeper, Reading};
+use self::sandbox::Launcher;
 use self::stdin::Stdin;
 use self::stdout::Stdout;
 use super::chain;
@@ -59,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) max_message: usize,
     /// The Toolgates that a server stands below, for one that is a Toolgate itself.
     pub(crate) chain: String,
+    /// Confines servers.
+    pub(crate) launcher: Launcher,
 }
 
 /// The largest message unless told otherwise.
@@ -92,12 +99,13 @@ impl Stdio {
     ) -> Result<Arc<Self>, StartError> {
         KEEP_TO_OURSELVES.call_once(|| close_fds::set_fds_cloexec(3, &[]));
         let marker = shared.guard.marker();
-        let mut child = spawn(program, &marker, &shared.chain)?;
+        let (mut child, removal) = spawn(settings, program, &marker, shared)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
             return Err(StartError("the command ended at once".to_owned()));
         };
         // From here on, dropping the group kills what was started.
-        let group = Arc::new(Group::new(leader, marker, shared.guard.clone(), installing));
+        let group = Group::new(leader, marker, shared.guard.clone(), installing, removal);
+        let group = Arc::new(group);
         let (stdin, stdout, stderr) = pipes(&mut child)?;
         let stdin = Arc::new(Stdin::new(&settings.name, stdin));
         let ring = diagnostics.started();
@@ -170,26 +178,51 @@ pub(crate) fn variables(program: &Program) -> BTreeMap<OsString, OsString> {
 
 /// Looks for the file that would be started.
 pub(crate) fn find(program: &Program) -> Result<(), StartError> {
+    let contained = contained(program, "", None)?;
+    let program = contained.as_ref().unwrap_or(program);
     command::find(program, environment::path(&variables(program))).map(drop)
 }
 
-fn spawn(program: &Program, marker: &str, chain: &str) -> Result<Child, StartError> {
-    let variables = variables(program);
-    let path = environment::path(&variables);
-    let found = command::find(program, path)?;
-    Command::new(&found.file)
-        .args(&program.args)
-        .env_clear()
-        .envs(&variables)
+/// What is started instead of a program that runs in a container.
+fn contained(
+    program: &Program,
+    name: &str,
+    max_memory: Option<u64>,
+) -> Result<Option<Program>, StartError> {
+    let container = program.container.as_ref();
+    let contained = container.map(|it| container::program(program, it, name, max_memory));
+    contained.transpose()
+}
+
+fn spawn(
+    settings: &ServerSettings,
+    program: &Program,
+    marker: &str,
+    shared: &Shared,
+) -> Result<(Child, Option<Removal>), StartError> {
+    let name = container::name(marker);
+    let contained = contained(program, &name, settings.max_memory)?;
+    let container = program.container.as_ref();
+    let program = contained.as_ref().unwrap_or(program);
+    let mut variables = variables(program);
+    let path = environment::path(&variables).to_owned();
+    let found = command::find(program, &path)?;
+    let removal = container.map(|it| Removal::new(found.file.clone(), it, &name, &variables));
+    variables.insert(processes::MARKER.into(), marker.into());
+    variables.insert(chain::VARIABLE.into(), shared.chain.clone().into());
+    let launcher = &shared.launcher;
+    let command = launcher.command(settings, program, &found, variables)?;
+    let child = Command::from(command)
+        // A launcher that hangs must be found too.
         .env(processes::MARKER, marker)
-        .env(chain::VARIABLE, chain)
         .current_dir(&found.cwd)
         .process_group(0)
         .stdin(Pipe::piped())
         .stdout(Pipe::piped())
         .stderr(Pipe::piped())
         .spawn()
-        .map_err(|error| command::refused(&found.file, path, &error))
+        .map_err(|error| command::refused(&found.file, &path, &error))?;
+    Ok((child, removal))
 }
 
 /// The ends of its pipes. Those of tokio's child are taken apart, because only plain ones can be written to without waiting.

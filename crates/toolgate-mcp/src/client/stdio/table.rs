@@ -83,7 +83,8 @@ impl Process {
         Some(Self {
             pid,
             zombie: matches!(fields.next()?, "Z" | "X"),
-            group: Pid::from_raw(fields.nth(1)?.parse().ok()?),
+            // A process that has just been collected is in group -1.
+            group: Pid::from_raw(fields.nth(1)?.parse::<i32>().ok()?.max(0)),
         })
     }
 }
@@ -115,6 +116,7 @@ mod tests {
             ("7 (sh) S 1 7 7 0 -1", Some((Pid::from_raw(7), false))),
             ("7 (a) Z 9 9 (x) Z 1 5 7 0", Some((Pid::from_raw(5), true))),
             ("7 (kthreadd) S 0 0 0 0", Some((None, false))),
+            ("7 (sh) X 0 -1 -1 0 -1", Some((None, true))),
             ("7 (sh) S", None),
             ("", None),
         ] {

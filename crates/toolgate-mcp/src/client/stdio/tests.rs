@@ -56,6 +56,7 @@ impl Server {
 
     fn start(program: &Program, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
         let shared = Shared {
+            launcher: sandbox::Launcher::none(),
             chain: String::new(),
             guard: Guard::none(),
             max_message: 1024 * 1024,

@@ -25,9 +25,11 @@ pub(super) const CHECK: Key = &["check"];
 pub(super) const HEALTH: Key = &["health"];
 pub(super) const PIN: Key = &["pin"];
 pub(super) const MAX_MEMORY: Key = &["maxMemory"];
+pub(super) const SANDBOX: Key = &["sandbox"];
+pub(super) const CONTAINER: Key = &["container"];
 
 /// Every setting there is.
-pub(in crate::settings) const KEYS: [Key; 22] = [
+pub(in crate::settings) const KEYS: [Key; 24] = [
     COMMAND,
     ARGS,
     ENV,
@@ -50,11 +52,13 @@ pub(in crate::settings) const KEYS: [Key; 22] = [
     HEALTH,
     PIN,
     MAX_MEMORY,
+    SANDBOX,
+    CONTAINER,
 ];
 
 /// The settings that say what is run or contacted: who agreed to these agreed to the server. A health tool is called by itself,
 /// so it is one of them.
-pub(super) const RUN: [Key; 9] = [
+pub(super) const RUN: [Key; 10] = [
     COMMAND,
     ARGS,
     ENV,
@@ -64,4 +68,5 @@ pub(super) const RUN: [Key; 9] = [
     HEADERS,
     TYPE,
     HEALTH,
+    CONTAINER,
 ];

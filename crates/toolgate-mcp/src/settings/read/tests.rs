@@ -52,6 +52,7 @@ fn a_program_is_understood_as_every_client_writes_it() {
         env: BTreeMap::from([("KEY".to_owned(), "v".to_owned())]),
         cwd: None,
         inherit_env: false,
+        container: None,
     };
     let args = json!(["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]);
     let whole = json!([
@@ -125,6 +126,28 @@ fn our_own_settings_are_read() {
     );
     assert_eq!(settings.check.as_deref(), Some("broker running"));
     assert_eq!(settings.max_memory, Some(1 << 30));
+}
+
+#[test]
+fn a_sandbox_is_a_level_or_an_object_with_lists() {
+    use crate::SandboxLevel::{Default, Off, Strict};
+    for (given, expected) in [
+        (json!(null), Off),
+        (json!("off"), Off),
+        (json!("default"), Default),
+        (json!({}), Default),
+        (json!({ "level": "strict" }), Strict),
+    ] {
+        let settings = good(&json!({ "command": "x", "sandbox": given }));
+        assert_eq!(settings.sandbox.level, expected, "{given}");
+    }
+    let settings = good(&json!({ "command": "x", "sandbox": {
+        "level": "strict", "read": ["~", "~/a", "b", "/c"], "write": ["d"], "ports": [443],
+    } }));
+    let expected = ["/home/ada", "/home/ada/a", "/house/b", "/c"].map(PathBuf::from);
+    assert_eq!(settings.sandbox.read, expected);
+    assert_eq!(settings.sandbox.write, [Path::new("/house/d")]);
+    assert_eq!(settings.sandbox.ports, [443]);
 }
 
 #[test]
@@ -261,6 +284,34 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         (
             json!({ "command": "x", "maxMemory": "1GB" }),
             "maxMemory: '1GB' is not a size; write a number and B, KiB, MiB or GiB, such as 1MiB",
+        ),
+        (
+            json!({ "command": "x", "sandbox": "tight" }),
+            "sandbox: must be one of: default, strict, off",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "level": "strict", "raed": [] } }),
+            "sandbox.raed: is unknown here; a sandbox has level, read, write and ports",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "level": 1 } }),
+            "sandbox.level: must be one of: default, strict, off",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "level": "strict", "read": "/x" } }),
+            "sandbox.read: must be a list of strings",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "write": [""] } }),
+            "sandbox.write.0: is empty",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "level": "strict", "ports": [0] } }),
+            "sandbox.ports.0: must be a port, a number from 1 to 65535",
+        ),
+        (
+            json!({ "command": "x", "sandbox": { "ports": [443] } }),
+            "sandbox.ports: only the level 'strict' closes the network",
         ),
         (
             json!({ "command": "x", "era": "old" }),

@@ -105,6 +105,7 @@ fn options(config: &Config, tools: &Tools) -> ServersOptions {
     options.redactor = tools.redactor.clone();
     options.file = config.file().map(Path::to_owned);
     options.guard = servers::guard();
+    options.launcher = servers::launcher(config);
     options.catalogue = servers::catalogue();
     options
 }

@@ -173,7 +173,7 @@ async fn the_watcher_knows_what_it_was_told() {
         except: vec!["token.3.".to_owned(), "token.6.".to_owned()],
     };
     assert_eq!(
-        listen(told).await,
+        listen(told).await.0,
         [
             (installing, Ending::INSTALLING),
             (cleaning_up, Ending::CLEANING_UP),
@@ -181,7 +181,10 @@ async fn the_watcher_knows_what_it_was_told() {
         ]
     );
     // A pipe that ends before the token came leaves nobody to be looked for.
-    assert_eq!(listen(&b""[..]).await, [(Family::default(), Ending::USUAL)]);
+    assert_eq!(
+        listen(&b""[..]).await.0,
+        [(Family::default(), Ending::USUAL)]
+    );
 }
 
 #[test]

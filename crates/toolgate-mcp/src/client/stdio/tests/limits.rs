@@ -125,6 +125,7 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
 async fn a6_what_cannot_be_started_leaves_nothing() {
     let (sender, _events) = mpsc::unbounded_channel();
     let shared = Shared {
+        launcher: super::sandbox::Launcher::none(),
         chain: String::new(),
         guard: Guard::none(),
         max_message: MAX_MESSAGE,

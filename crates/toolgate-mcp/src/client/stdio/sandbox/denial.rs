@@ -1,0 +1,179 @@
+//! What a server says when its sandbox closed something to it, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::variables;
+use super::places;
+use crate::{Program, SandboxLevel, ServerSettings};
+
+/// How programs say that something was denied.
+const DENIED: [&str; 2] = ["EACCES", "ermission denied"];
+/// What they do with what they want to write.
+const WRITING: [&str; 8] = [
+    "mkdir", "write", "create", "unlink", "rename", "remove", "touch", "copyfile",
+];
+
+/// What to do if a sandbox is what a server failed at, as far as the end of its stderr shows it.
+pub(crate) fn advice(
+    settings: &ServerSettings,
+    program: &Program,
+    stderr: &[String],
+) -> Option<String> {
+    let level = match settings.sandbox.level {
+        SandboxLevel::Off => return None,
+        SandboxLevel::Default => "default",
+        SandboxLevel::Strict => "strict",
+    };
+    let mut lines = stderr.iter().rev();
+    let line = lines.find(|line| DENIED.iter().any(|words| line.contains(words)))?;
+    let Some(path) = path_in(line) else {
+        return (level == "strict").then(|| match line.contains("connect") {
+            true => "its sandbox opens no port but those it lists: add the port to 'ports' in its 'sandbox'".to_owned(),
+            false => "its sandbox may be what denied this: list what the server needs under 'read', 'write' and 'ports' of its 'sandbox'".to_owned(),
+        });
+    };
+    let home = places::folder(&variables(program), "HOME");
+    let is_secret = places::secrets(home.as_deref())
+        .iter()
+        .any(|secret| is_in(&path, secret));
+    let is_written = WRITING.iter().any(|word| line.contains(word));
+    let key = match is_secret || (level == "strict" && !is_written) {
+        true => "read",
+        false => "write",
+    };
+    let what = match is_secret {
+        true => "a place for secrets, to which its sandbox closes it",
+        false => "to which its sandbox may close it",
+    };
+    let shown = path.display().to_string();
+    let entry = json!({ "level": level, key: [shown] });
+    Some(format!(
+        "it was denied {shown}, {what}; if it must have it: \"sandbox\": {entry}"
+    ))
+}
+
+fn is_in(path: &Path, secret: &str) -> bool {
+    match secret.strip_suffix('*') {
+        Some(beginning) => path.to_string_lossy().starts_with(beginning),
+        None => path.starts_with(secret),
+    }
+}
+
+/// The last absolute path of a line, in quotes or up to the next blank: the first may be the
+/// program that says it.
+fn path_in(line: &str) -> Option<PathBuf> {
+    let starts = line.char_indices().rev().filter(|(_, c)| *c == '/');
+    for (at, _) in starts {
+        let before = line[..at].chars().next_back();
+        let rest = &line[at..];
+        let end = match before {
+            Some(quote @ ('\'' | '"' | '`')) => rest.find(quote),
+            None | Some(' ' | '(' | '[' | '=' | ':') => Some(
+                rest.find([' ', ',', ')', ']', '\'', '"'])
+                    .unwrap_or(rest.len()),
+            ),
+            Some(_) => None,
+        };
+        let Some(end) = end else { continue };
+        let path = rest[..end].trim_end_matches([':', ';', '.', ',']);
+        // `//` is the rest of an address, a lone `/` is a word between two others.
+        if path.len() > 1 && !path.starts_with("//") {
+            return Some(PathBuf::from(path));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Connection, Sandbox};
+
+    fn advice_on(level: SandboxLevel, line: &str) -> Option<String> {
+        let program = Program {
+            env: [("HOME".to_owned(), "/home/ada".to_owned())].into(),
+            ..Program::default()
+        };
+        let mut settings = ServerSettings::new("files", Connection::Stdio(program.clone()));
+        settings.sandbox = Sandbox {
+            level,
+            ..Sandbox::default()
+        };
+        let stderr = [
+            "Error".to_owned(),
+            line.to_owned(),
+            "    at x.js:1".to_owned(),
+        ];
+        advice(&settings, &program, &stderr)
+    }
+
+    #[test]
+    fn a_denial_names_the_place_and_the_key_that_opens_it() {
+        use SandboxLevel::{Default, Off, Strict};
+        let secret = r#"it was denied /home/ada/.ssh/id_rsa, a place for secrets, to which its sandbox closes it; if it must have it: "sandbox": {"level":"default","read":["/home/ada/.ssh/id_rsa"]}"#;
+        for (level, line, expected) in [
+            (
+                Default,
+                "Error: EACCES: permission denied, open '/home/ada/.ssh/id_rsa'",
+                Some(secret),
+            ),
+            (
+                Default,
+                "/usr/bin/cat: /home/ada/.ssh/id_rsa: Permission denied",
+                Some(secret),
+            ),
+            (
+                Default,
+                "PermissionError: [Errno 13] Permission denied: '/home/ada/my notes.db'",
+                Some(r#""write":["/home/ada/my notes.db"]"#),
+            ),
+            (
+                Default,
+                "open /home/ada/.npmrc.bak: permission denied",
+                Some(r#""read":["/home/ada/.npmrc.bak"]"#),
+            ),
+            (
+                Strict,
+                "EACCES: permission denied, open '/srv/a'",
+                Some(r#""strict","read":["/srv/a"]"#),
+            ),
+            (
+                Strict,
+                "EACCES: permission denied, mkdir '/srv/a'",
+                Some(r#""strict","write":["/srv/a"]"#),
+            ),
+            (
+                Strict,
+                "Error: connect EACCES 10.0.0.1:443 - Local (undefined:undefined)",
+                Some("add the port to 'ports'"),
+            ),
+            (
+                Strict,
+                "PermissionError: [Errno 13] Permission denied",
+                Some("'read', 'write' and 'ports'"),
+            ),
+            (
+                Default,
+                "PermissionError: [Errno 13] Permission denied",
+                None,
+            ),
+            (
+                Default,
+                "ENOENT: no such file or directory, open '/x'",
+                None,
+            ),
+            (Off, "cat: /home/ada/.ssh/id_rsa: Permission denied", None),
+        ] {
+            let found = advice_on(level, line);
+            match expected {
+                Some(expected) => assert!(
+                    found.as_ref().is_some_and(|found| found.contains(expected)),
+                    "{line}: {found:?}"
+                ),
+                None => assert_eq!(found, None, "{line}"),
+            }
+        }
+    }
+}

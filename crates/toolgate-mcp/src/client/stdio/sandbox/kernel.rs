@@ -1,0 +1,123 @@
+//! What Linux closes for good: Landlock for files, TCP ports and signals, seccomp for what Landlock
+//! does not see of the network.
+
+use std::fmt;
+use std::io;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    NetPort, PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, Scope,
+};
+
+use super::grants::{Access, Grant};
+use super::{capabilities, network};
+
+/// What is asked for. A kernel that knows less does what it can.
+const FILES: ABI = ABI::V5;
+const NETWORK: ABI = ABI::V4;
+const SCOPES: ABI = ABI::V6;
+
+/// How much of a sandbox this kernel can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelSupport {
+    /// The level of Landlock's interface; 0: none.
+    abi: i32,
+}
+
+/// Asks the kernel, on a thread of its own: the way to ask is to be confined.
+pub fn kernel_support() -> KernelSupport {
+    let probe = std::thread::spawn(|| {
+        let ruleset = Ruleset::default().handle_access(AccessFs::Refer)?;
+        let status = ruleset.create()?.restrict_self()?;
+        Ok::<_, RulesetError>(status.landlock)
+    });
+    let abi = match probe.join() {
+        Ok(Ok(LandlockStatus::Available {
+            effective_abi,
+            kernel_abi,
+        })) => kernel_abi.unwrap_or(effective_abi as i32),
+        _ => 0,
+    };
+    KernelSupport { abi }
+}
+
+impl KernelSupport {
+    /// What can't be closed here, with what to do; none if everything can.
+    pub fn missing(self) -> Option<&'static str> {
+        match self.abi {
+            0 => Some(
+                "this kernel has no Landlock, so only limits hold; Linux 5.13 or later has it, if 'landlock' is among the security modules it starts with (lsm=)",
+            ),
+            1 => Some(
+                "this kernel can't move files between folders under Landlock, nor close ports and signals; Linux 6.12 or later can",
+            ),
+            2..=3 => Some("this kernel can't close ports and signals; Linux 6.12 or later can"),
+            4..=5 => Some("this kernel can't close signals; Linux 6.12 or later can"),
+            _ => None,
+        }
+    }
+
+    /// True if TCP ports can be closed.
+    pub fn closes_ports(self) -> bool {
+        self.abi >= NETWORK as i32
+    }
+
+    /// True if files can be closed.
+    pub fn closes_files(self) -> bool {
+        self.abi > 0
+    }
+}
+
+impl fmt::Display for KernelSupport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.abi {
+            0 => f.write_str("no Landlock"),
+            abi => write!(f, "Landlock ABI {abi}"),
+        }
+    }
+}
+
+/// Gives up everything but this, for good. With `ports` only these may be connected to, and none
+/// listened on.
+pub(super) fn restrict(grants: &[Grant], ports: Option<&[u16]>) -> io::Result<()> {
+    capabilities::give_up();
+    landlock(grants, ports).map_err(io::Error::other)?;
+    match ports {
+        Some(ports) => network::restrict(ports),
+        None => Ok(()),
+    }
+}
+
+fn landlock(grants: &[Grant], ports: Option<&[u16]>) -> Result<RestrictionStatus, RulesetError> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let mut ruleset = ruleset
+        .handle_access(AccessFs::from_all(FILES))?
+        .scope(Scope::from_all(SCOPES))?;
+    if ports.is_some() {
+        ruleset = ruleset.handle_access(AccessNet::from_all(NETWORK))?;
+    }
+    let mut ruleset = ruleset.create()?;
+    for grant in grants {
+        // What went away meanwhile needs no rule.
+        if let Ok(place) = PathFd::new(&grant.path) {
+            ruleset = ruleset.add_rule(PathBeneath::new(place, rights(grant)))?;
+        }
+    }
+    for port in ports.unwrap_or_default() {
+        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    }
+    ruleset.restrict_self()
+}
+
+fn rights(grant: &Grant) -> BitFlags<AccessFs> {
+    let rights = match grant.access {
+        Access::Names => AccessFs::ReadDir.into(),
+        Access::Read => AccessFs::from_read(FILES),
+        Access::Write => AccessFs::from_all(FILES),
+    };
+    match grant.is_folder {
+        true => rights,
+        false => rights & AccessFs::from_file(FILES),
+    }
+}

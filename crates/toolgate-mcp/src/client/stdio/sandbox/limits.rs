@@ -1,0 +1,26 @@
+//! Limits for each process of a confined server: so wide that only a runaway meets them.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A core dump holds the server's memory, secrets and all. The number of processes is counted over
+/// everything that the user runs, so it has to leave room for a desktop.
+const LIMITS: [(Resource, u64); 4] = [
+    (Resource::Core, 0),
+    (Resource::Nofile, 65_536),
+    (Resource::Nproc, 16_384),
+    (Resource::Fsize, 64 * 1024 * 1024 * 1024),
+];
+
+/// Lowers what is higher; lower limits of the system stay.
+pub(super) fn set() {
+    for (resource, limit) in LIMITS {
+        let now = getrlimit(resource);
+        let lower = |value: Option<u64>| Some(value.map_or(limit, |value| value.min(limit)));
+        let wanted = Rlimit {
+            current: lower(now.current),
+            maximum: lower(now.maximum),
+        };
+        // Lowering is always allowed.
+        setrlimit(resource, wanted).ok();
+    }
+}
