@@ -113,6 +113,11 @@ impl Journal {
         self.shared.health.report()
     }
 
+    /// How many calls this process has deleted before their time because the journal was full.
+    pub fn evicted(&self) -> u64 {
+        self.shared.health.evicted()
+    }
+
     /// True if they are not, or too late. Costs nothing to ask.
     pub fn is_failing(&self) -> bool {
         self.shared.health.is_failing()

@@ -43,6 +43,9 @@ pub(crate) struct StartRow {
     pub(crate) asked: String,
     /// Only where they differ from what was asked.
     pub(crate) executed: Executed,
+    /// The tool says of itself that what it does can't be undone. Nothing in the spool of an older version.
+    #[serde(default)]
+    pub(crate) destructive: bool,
 }
 
 /// The arguments the tool got.
@@ -178,6 +181,7 @@ impl StartRow {
             started_at: 0,
             asked: String::new(),
             executed: Executed::Not,
+            destructive: false,
         }
     }
 
@@ -187,7 +191,9 @@ impl StartRow {
     }
 
     fn of(mut self, tool: Option<&ToolDefinition>) -> Self {
-        if let Some(source) = tool.map(ToolDefinition::source) {
+        if let Some(tool) = tool {
+            let source = tool.source();
+            self.destructive = tool.annotations().destructive == Some(true);
             self.source = Some(source.to_string());
             if let Source::Mcp(server) = source {
                 self.server = Some(server.clone());

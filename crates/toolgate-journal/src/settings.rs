@@ -41,6 +41,9 @@ pub struct JournalSettings {
     pub sync: Sync,
     /// Which calls are refused while they can not be recorded; the others run all the same.
     pub require: Require,
+    /// Whether the chain of hashes is made with a secret key, in a file beside the journal: without it nobody can make one that
+    /// verifies.
+    pub key: bool,
     /// What is done where the file can not be opened now. The program says it, not its configuration.
     #[serde(skip)]
     pub patience: Patience,
@@ -115,6 +118,7 @@ impl Default for JournalSettings {
             max_size: 1 << 30,
             sync: Sync::default(),
             require: Require::default(),
+            key: false,
             patience: Patience::default(),
         }
     }

@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod chain;
 mod damage;
 mod disk;
 mod documented;
+mod evict;
+mod export;
 mod forms;
 mod kill;
 mod opening;
