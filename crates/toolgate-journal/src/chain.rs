@@ -284,13 +284,6 @@ impl<'a> Chain<'a> {
         let mut statement = self.connection.prepare_cached(sql)?;
         statement.exists([entry.row, entry.n])
     }
-
-    pub(crate) fn head(&self) -> Head {
-        Head {
-            n: self.n,
-            hash: self.hash,
-        }
-    }
 }
 
 /// Which entry a call says is its own: nothing at all if there is no such call.

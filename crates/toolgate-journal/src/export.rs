@@ -95,6 +95,11 @@ fn write_line(to: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
+/// One line of an export, without its line break.
+pub(crate) fn line(call: CallDetail, chain: Option<Link>) -> String {
+    serde_json::to_string(&Line { call, chain }).unwrap_or_default()
+}
+
 impl Link {
     pub(crate) fn new(entry: i64, digest: &[u8], hash: &[u8]) -> Self {
         Self {

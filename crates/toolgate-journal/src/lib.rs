@@ -38,6 +38,7 @@ mod error;
 mod evict;
 mod export;
 mod filter;
+mod forward;
 mod head;
 mod health;
 mod identity;
@@ -70,6 +71,7 @@ mod writer;
 
 pub use error::JournalError;
 pub use filter::{Filter, OUTCOMES, is_called_by};
+pub use forward::Forward;
 pub use health::JournalHealth;
 pub use journal::Journal;
 pub use observer::JournalObserver;

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::deserialize_bytes;
 
+use crate::Forward;
+
 /// Less than this holds no day of calls.
 const SMALLEST: u64 = 1 << 20;
 /// A century: more would be a mistake.
@@ -44,6 +46,8 @@ pub struct JournalSettings {
     /// Whether the chain of hashes is made with a secret key, in a file beside the journal: without it nobody can make one that
     /// verifies.
     pub key: bool,
+    /// Where records go besides the journal; nowhere unless said.
+    pub forward: Option<Forward>,
     /// What is done where the file can not be opened now. The program says it, not its configuration.
     #[serde(skip)]
     pub patience: Patience,
@@ -119,6 +123,7 @@ impl Default for JournalSettings {
             sync: Sync::default(),
             require: Require::default(),
             key: false,
+            forward: None,
             patience: Patience::default(),
         }
     }

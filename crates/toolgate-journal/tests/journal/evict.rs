@@ -36,7 +36,14 @@ fn count(house: &House, condition: &str) -> i64 {
 async fn tidied(house: &House, settings: &JournalSettings) {
     let journal = house.journal_with(settings);
     let max_size = settings.max_size as i64;
-    eventually("it is small", || is_small(house, max_size)).await;
+    // Rows of a megabyte on a machine with much other work take long; this is only a guard against hanging.
+    for _ in 0..6000 {
+        if is_small(house, max_size) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(is_small(house, max_size));
     journal.close().await;
 }
 
@@ -115,17 +122,18 @@ async fn the_chain_is_trimmed_and_still_verifies() {
     let house = House::new();
     let settings = small(1 << 20);
     let journal = house.journal_with(&settings);
-    let executor = executor_of(&journal, [echo(), destructive()]);
+    let executor = executor_of(&journal, [destructive()]);
     executor.execute(call("unlock", "operator", 10)).await;
-    for round in 0..6 {
+    journal.close().await;
+    for _ in 0..4 {
+        let journal = house.journal_with(&settings);
+        let executor = executor_of(&journal, [echo()]);
         for _ in 0..500 {
             executor.execute(call("echo", "kitchen", 4000)).await;
         }
-        journal.flush().await;
-        eventually("it is small", || is_small(&house, 1 << 20) || round == 0).await;
+        journal.close().await;
+        tidied(&house, &settings).await;
     }
-    journal.close().await;
-    tidied(&house, &settings).await;
     let first: i64 = house
         .sqlite()
         .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))

@@ -10,6 +10,7 @@ mod documented;
 mod evict;
 mod export;
 mod forms;
+mod forward;
 mod kill;
 mod opening;
 mod reading;

@@ -57,11 +57,12 @@ impl Config {
             loose.push("maxSize");
         }
         let text = refused(file, "say that less is recorded");
+        let sends = settings.forward.take().map(|_| refused(file, SEND_RECORDS));
+        let sends = sends.and_then(|text| self.error_about("journal", "forward", &text));
         let told = loose
             .into_iter()
             .filter_map(|key| self.error_about("journal", key, &text));
-        let told = told.collect();
-        (settings, told)
+        (settings, told.chain(sends).collect())
     }
 
     /// What is wrong with the place where such a file wants calls to be recorded: a file elsewhere might be somebody's.
@@ -92,6 +93,7 @@ impl Config {
 
 const OPEN: &str = "open the gateway to others";
 const SEND: &str = "say where traces are sent";
+const SEND_RECORDS: &str = "say where records of calls are sent";
 
 pub(super) fn refused(file: &Path, what: &str) -> String {
     let file = escape(&file.to_string_lossy());
@@ -121,6 +123,7 @@ mod tests {
             (r#"{ "sync": "relaxed" }"#, "sync"),
             (r#"{ "keepDays": 1 }"#, "keepDays"),
             (r#"{ "maxSize": "1MiB" }"#, "maxSize"),
+            (r#"{ "forward": "syslog" }"#, "forward"),
         ] {
             let (settings, told) = read(journal, Place::Here).journal_settings();
             assert_eq!(settings, usual, "{journal}");
