@@ -230,9 +230,9 @@ impl<'a> Chain<'a> {
 
     /// Deletes old entries where there are many more than calls. Says whether there may be more to do.
     pub(crate) fn trim(&mut self) -> rusqlite::Result<bool> {
-        let first: Option<i64> = self
-            .connection
-            .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
+        let first: Option<i64> =
+            self.connection
+                .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
         let first = first.unwrap_or(self.n);
         if self.n - first <= 2 * self.calls + SPARE {
             return Ok(false);

@@ -76,11 +76,7 @@ pub(crate) struct Forwarder {
 
 impl Forwarder {
     /// Begins after the newest entry there is, unless records were sent to the same destination before.
-    pub(crate) fn start(
-        database: &Path,
-        to: &Forward,
-        counts: &Arc<Counts>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(database: &Path, to: &Forward, counts: &Arc<Counts>) -> io::Result<Self> {
         let end = Arc::<(Mutex<bool>, Condvar)>::default();
         let (done, is_done) = oneshot::channel();
         let mut worker = Worker {
@@ -220,7 +216,11 @@ impl Worker {
         let connection = connect(&self.database)?;
         let mut position = match self.position()? {
             Some(position) => position,
-            None => first,
+            None => {
+                // At once: what isn't sent now is for whoever sends next.
+                self.keep(first)?;
+                first
+            }
         };
         while until.is_none_or(|until| Instant::now() < until) {
             let Some(last) = chain::last(&connection)? else {
@@ -272,7 +272,11 @@ impl Worker {
         if self.untold > 0 && !was_told {
             self.told = Some(Instant::now());
             let dropped = std::mem::take(&mut self.untold);
-            warn!(dropped, to = self.name, "records of the journal were not forwarded: the destination was away for too long");
+            warn!(
+                dropped,
+                to = self.name,
+                "records of the journal were not forwarded: the destination was away for too long"
+            );
         }
     }
 
@@ -326,7 +330,12 @@ fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<Reco
 
 /// Nothing if the call has ended since, or is deleted: its later entry speaks for it.
 fn record(connection: &Connection, entry: &Entry) -> rusqlite::Result<Option<Record>> {
-    let sql = reader::detail_query(connection, "calls.seq = ? AND chained = ?", "calls.seq", false)?;
+    let sql = reader::detail_query(
+        connection,
+        "calls.seq = ? AND chained = ?",
+        "calls.seq",
+        false,
+    )?;
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![entry.row, entry.n])?;
     let Some(row) = rows.next()? else {

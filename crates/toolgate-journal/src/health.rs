@@ -236,7 +236,12 @@ mod tests {
         evicts(4);
         evicts(5);
         let said = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(said().matches("the journal is full").count(), 1, "{}", said());
+        assert_eq!(
+            said().matches("the journal is full").count(),
+            1,
+            "{}",
+            said()
+        );
         assert!(said().contains("calls=3 caller=\"kitchen\""), "{}", said());
         tokio::time::advance(QUIET_EVICTION).await;
         evicts(1);

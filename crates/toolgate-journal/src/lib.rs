@@ -70,6 +70,7 @@ mod witness;
 mod writer;
 
 pub use error::JournalError;
+pub use export::ExportSummary;
 pub use filter::{Filter, OUTCOMES, is_called_by};
 pub use forward::Forward;
 pub use health::JournalHealth;
@@ -79,7 +80,6 @@ pub use reader::{Position, Reader};
 pub use recent::RecentCalls;
 pub use record::{CallDetail, CallSummary, RunInfo, StepTimes};
 pub use settings::{JournalSettings, Patience, Require, Sync};
-pub use export::ExportSummary;
 pub use turn::{TurnOutcome, TurnStages, VoiceTurn};
 pub use verify::{ChainFinding, ChainProblem, Verification, VerifyOptions};
 pub use witness::NoJournal;

@@ -13,11 +13,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
+use crate::chain::{self, Chain};
+use crate::key::Key;
 use crate::place::{self, NEARBY};
 use crate::runs::{self, Entry};
 use crate::store::{self, Unusable, suffixed};
-use crate::chain::{self, Chain};
-use crate::key::Key;
 use crate::{batch, spool, time};
 
 /// What is said of a call whose process ended before it did.
@@ -214,8 +214,7 @@ fn interrupt(
     }
     let mut chain = Chain::resume(connection, key)?;
     let mut finished = time::now().max(batch::last_finished(connection)?);
-    let sql =
-        "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 WHERE seq = ?3";
+    let sql = "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 WHERE seq = ?3";
     let mut update = connection.prepare_cached(sql)?;
     for (seq, is_chained) in &open {
         finished += 1;

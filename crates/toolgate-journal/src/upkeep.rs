@@ -138,10 +138,7 @@ impl Upkeep {
         if self.shares.weigh(connection)? {
             return Ok(Step::Size(wanted));
         }
-        if !self
-            .shares
-            .evict(connection, key, self.max_size, excess)?
-        {
+        if !self.shares.evict(connection, key, self.max_size, excess)? {
             return Ok(self.sized());
         }
         // A bit less than allowed, so that this is not needed again at once.
@@ -201,7 +198,8 @@ fn delete_before(
     drop(statement);
     Chain::resume(&transaction, key)?.evict(&oldest)?;
     let micros = (place >> 20) * 1000 + (place & 0xf_ffff).min(1000);
-    let sql = "DELETE FROM turns WHERE seq IN (SELECT seq FROM turns WHERE seq < ? ORDER BY seq LIMIT ?)";
+    let sql =
+        "DELETE FROM turns WHERE seq IN (SELECT seq FROM turns WHERE seq < ? ORDER BY seq LIMIT ?)";
     let turns = transaction.execute(sql, params![micros, ROWS as i64])?;
     transaction.commit()?;
     Ok(oldest.len() + turns)

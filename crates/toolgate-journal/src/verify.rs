@@ -248,9 +248,9 @@ impl Verifier<'_> {
             self.report.add(ChainProblem::Missing, None, None, text);
             return Ok(());
         };
-        let oldest: i64 =
-            self.connection
-                .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
+        let oldest: i64 = self
+            .connection
+            .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
         let newest = options.newest.map(i64::from);
         let from = newest.map_or(oldest, |newest| (last.n - newest).max(oldest));
         self.report.is_partial = from > oldest;
@@ -379,8 +379,7 @@ impl Verifier<'_> {
     fn stood_elsewhere(&self, key: Option<&Key>, entry: &Entry) -> rusqlite::Result<bool> {
         let sql = format!("{SELECT} WHERE n >= ? AND n <= ?");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let near =
-            statement.query_map(params![entry.n - NEAR - 1, entry.n + NEAR], Entry::read)?;
+        let near = statement.query_map(params![entry.n - NEAR - 1, entry.n + NEAR], Entry::read)?;
         let near = near.collect::<rusqlite::Result<VecDeque<Entry>>>()?;
         let mut moved = entry.clone();
         Ok((entry.n - NEAR..=entry.n + NEAR).any(|n| {
@@ -565,8 +564,7 @@ impl Verifier<'_> {
         if let Some(key) = self.key
             && last.key != Some(key.id)
         {
-            let text =
-                "the newest entry was not made with the key beside the journal".to_owned();
+            let text = "the newest entry was not made with the key beside the journal".to_owned();
             self.add(ChainProblem::Foreign, last.n, None, text);
         }
     }

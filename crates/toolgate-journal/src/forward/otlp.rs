@@ -15,7 +15,8 @@ const WARN: u8 = 13;
 pub(super) struct Collector {
     endpoint: reqwest::Url,
     client: reqwest::Client,
-    runtime: Runtime,
+    /// Made by the thread that sends.
+    runtime: Option<Runtime>,
 }
 
 impl Collector {
@@ -31,23 +32,30 @@ impl Collector {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| error.to_string())?;
-        let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
             endpoint,
             client,
-            runtime: runtime.map_err(|error| error.to_string())?,
+            runtime: None,
         })
     }
 
-    pub(super) fn send(&self, records: &[Record]) -> Result<(), String> {
+    pub(super) fn send(&mut self, records: &[Record]) -> Result<(), String> {
         let body = body(records).to_string();
         let request = self
             .client
             .post(self.endpoint.clone())
             .header("content-type", "application/json")
             .body(body);
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => {
+                let runtime = Builder::new_current_thread().enable_all().build();
+                runtime.map_err(|error| error.to_string())?
+            }
+        };
+        let answer = runtime.block_on(async { request.send().await });
+        self.runtime = Some(runtime);
         // Without the address: it may hold a login.
-        let answer = self.runtime.block_on(request.send());
         let answer = answer.map_err(|error| error.without_url().to_string())?;
         match answer.status() {
             status if status.is_success() => Ok(()),

@@ -146,18 +146,30 @@ mod tests {
         for (json, expected) in [
             (r#""syslog""#, "syslog unix:/dev/log"),
             (r#"{ "syslog": "unix:/run/log" }"#, "syslog unix:/run/log"),
-            (r#"{ "syslog": "udp://[::1]:514" }"#, "syslog udp://[::1]:514"),
+            (
+                r#"{ "syslog": "udp://[::1]:514" }"#,
+                "syslog udp://[::1]:514",
+            ),
             (r#"{ "file": "/var/log/calls" }"#, "file /var/log/calls"),
-            (r#"{ "otlp": "https://me:secret@logs.example" }"#, "otlp logs.example:443"),
+            (
+                r#"{ "otlp": "https://me:secret@logs.example" }"#,
+                "otlp logs.example:443",
+            ),
         ] {
             assert_eq!(read(json).unwrap().to_string(), expected);
         }
         for (json, problem) in [
             (r#""journald""#, "write \"syslog\", or"),
-            (r#"{ "syslog": "tcp://a:1" }"#, "write udp://host:514 or unix:/dev/log"),
+            (
+                r#"{ "syslog": "tcp://a:1" }"#,
+                "write udp://host:514 or unix:/dev/log",
+            ),
             (r#"{ "syslog": "udp://a" }"#, "write udp://host:514"),
             (r#"{ "otlp": "a:4318" }"#, "write http://host:4318"),
-            (r#"{ "file": "a", "otlp": "http://b" }"#, "write \"syslog\", or"),
+            (
+                r#"{ "file": "a", "otlp": "http://b" }"#,
+                "write \"syslog\", or",
+            ),
         ] {
             let error = read(json).unwrap_err().to_string();
             assert!(error.contains(problem), "{json}: {error}");

@@ -107,8 +107,16 @@ fn shortened(json: &str) -> String {
     let mut record: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
     if let Some(fields) = record.as_object_mut() {
         for long in [
-            "arguments", "asked", "executed", "result", "content", "details", "error", "hint",
-            "renamed", "dropped",
+            "arguments",
+            "asked",
+            "executed",
+            "result",
+            "content",
+            "details",
+            "error",
+            "hint",
+            "renamed",
+            "dropped",
         ] {
             fields.remove(long);
         }
@@ -124,7 +132,11 @@ fn word(text: &str, most: usize) -> String {
         .filter(char::is_ascii_graphic)
         .take(most)
         .collect();
-    if text.is_empty() { "-".to_owned() } else { text }
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -133,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_long_record_is_shortened_and_says_so() {
-        let record = |text: usize| Record {
+        let record = |text: usize| {
+            Record {
             started_at: 1_700_000_000_123_456,
             is_failure: true,
             tool: "echo".to_owned(),
@@ -141,6 +154,7 @@ mod tests {
             trace_id: None,
             json: serde_json::json!({ "tool": "echo", "asked": "x".repeat(text), "chain": { "hash": "ab" } })
                 .to_string(),
+        }
         };
         let short = message("host", &record(10));
         let head = "<108>1 2023-11-14T22:13:20.123456Z host toolgate ";

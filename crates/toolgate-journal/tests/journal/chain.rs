@@ -69,7 +69,8 @@ async fn a_call_that_runs_and_one_that_was_interrupted_are_in_the_chain() {
     let house = House::new();
     let journal = house.journal();
     let executor = executor_of(&journal, [hanging()]);
-    let open = tokio::spawn(async move { executor.execute(ToolCall::new("hang", json!({}))).await });
+    let open =
+        tokio::spawn(async move { executor.execute(ToolCall::new("hang", json!({}))).await });
     crate::support::eventually("it runs", || house.calls().len() == 1).await;
     let verified = verify(&house);
     assert!(verified.is_intact(), "{:?}", verified.findings);
@@ -99,7 +100,8 @@ async fn a_changed_call_is_found_whichever_column_it_is() {
     for column in columns {
         let database = house.sqlite();
         let value = |sql: &str| {
-            let found = database.query_row(sql, [seq], |row| row.get::<_, rusqlite::types::Value>(0));
+            let found =
+                database.query_row(sql, [seq], |row| row.get::<_, rusqlite::types::Value>(0));
             found.unwrap()
         };
         let before = value(&format!("SELECT {column} FROM calls WHERE seq = ?"));
@@ -172,7 +174,11 @@ async fn a_call_deleted_at_the_end_is_missed_even_with_its_entries() {
     // The next process says so, and its own entries do not hide it.
     let (log, _guard) = Log::listen();
     let journal = house.journal();
-    assert!(log.text().contains("calls are missing at its end"), "{}", log.text());
+    assert!(
+        log.text().contains("calls are missing at its end"),
+        "{}",
+        log.text()
+    );
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;
@@ -226,7 +232,11 @@ async fn calls_and_entries_that_changed_places_are_found() {
     let ((one, _), (other, _)) = (call_at(&house, 4), call_at(&house, 5));
     swap("calls", "seq", one, other);
     let verified = verify(&house);
-    assert_eq!(problems(&verified)[0], ChainProblem::Changed, "{verified:?}");
+    assert_eq!(
+        problems(&verified)[0],
+        ChainProblem::Changed,
+        "{verified:?}"
+    );
     assert!(verified.problems >= 2);
     swap("calls", "seq", one, other);
     assert!(verify(&house).is_intact());
@@ -236,7 +246,11 @@ async fn calls_and_entries_that_changed_places_are_found() {
     let verified = verify(&house);
     let found = problems(&verified);
     assert!(found.contains(&ChainProblem::OutOfOrder), "{verified:?}");
-    assert!(verified.findings[0].text.contains("stands where another one was written"));
+    assert!(
+        verified.findings[0]
+            .text
+            .contains("stands where another one was written")
+    );
 }
 
 #[tokio::test]
@@ -250,12 +264,21 @@ async fn a_chain_made_again_is_found_by_a_head_that_was_noted_elsewhere() {
     journal.close().await;
     let later = expecting(&house, &noted);
     assert!(later.is_intact(), "{:?}", later.findings);
-    assert!(later.notes[0].contains("entries were added since"), "{:?}", later.notes);
+    assert!(
+        later.notes[0].contains("entries were added since"),
+        "{:?}",
+        later.notes
+    );
     assert!(!expecting(&house, &"0".repeat(64)).is_intact());
     assert!(!expecting(&house, "abc").is_intact());
 
     // Whoever has the file deletes everything, with the head, and writes a journal of his own.
-    for name in ["journal.db", "journal.db-wal", "journal.db-shm", "journal.db.head"] {
+    for name in [
+        "journal.db",
+        "journal.db-wal",
+        "journal.db-shm",
+        "journal.db.head",
+    ] {
         fs::remove_file(house.file().with_file_name(name)).ok();
     }
     house.journal().close().await;
@@ -295,7 +318,10 @@ async fn without_the_key_nobody_makes_an_entry_that_verifies() {
     forger.close().await;
     fs::write(&key, &secret).unwrap();
     let verified = verify(&house);
-    assert!(problems(&verified).contains(&ChainProblem::Foreign), "{verified:?}");
+    assert!(
+        problems(&verified).contains(&ChainProblem::Foreign),
+        "{verified:?}"
+    );
 
     // With another key it is no better.
     fs::write(&key, "f".repeat(64)).unwrap();
@@ -308,7 +334,11 @@ async fn the_chain_of_a_journal_without_one_begins_when_it_is_written_to() {
     house.sqlite().execute_batch(FIRST_FORM).unwrap();
     fs::remove_file(house.file().with_file_name("journal.db.head")).unwrap();
     let verified = verify(&house);
-    assert!(verified.notes[0].contains("has no chain"), "{:?}", verified.notes);
+    assert!(
+        verified.notes[0].contains("has no chain"),
+        "{:?}",
+        verified.notes
+    );
     let (log, _guard) = Log::listen();
     let journal = house.journal();
     let told = "the journal's chain of hashes begins now";
@@ -321,7 +351,10 @@ async fn the_chain_of_a_journal_without_one_begins_when_it_is_written_to() {
     assert_eq!((verified.calls, verified.uncovered), (1, 10));
     let (old, new) = (call_at(&house, 4).1, call_at(&house, 10).1);
     let refused = house.other_reader().verify_call(&old).unwrap().unwrap();
-    assert!(refused.contains("older than the journal's chain"), "{refused}");
+    assert!(
+        refused.contains("older than the journal's chain"),
+        "{refused}"
+    );
     assert_eq!(house.other_reader().verify_call(&new).unwrap(), None);
 
     // Of calls from before the number is known.

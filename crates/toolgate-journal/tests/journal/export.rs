@@ -43,7 +43,10 @@ async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
         .map(|line| line["chain"]["hash"].as_str().unwrap())
         .collect();
     assert_eq!(hashes.len(), 1201);
-    assert_eq!(lines[7]["asked"], json!({ "n": 7, "password": "[REDACTED]" }));
+    assert_eq!(
+        lines[7]["asked"],
+        json!({ "n": 7, "password": "[REDACTED]" })
+    );
     // Each line is what the journal shows of that call, and the chain besides.
     let mut first = lines[0].clone();
     first.as_object_mut().unwrap().remove("chain");

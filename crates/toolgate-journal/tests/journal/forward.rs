@@ -110,13 +110,15 @@ async fn a_file_gets_every_call_once_from_all_processes() {
         .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0);
 }
 
 /// Answers one request, and gives back its path and body.
 fn answer_once(listener: &TcpListener, status: &str) -> (String, Value) {
     let (mut connection, _) = listener.accept().unwrap();
+    connection.set_read_timeout(Some(LONG)).unwrap();
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -128,7 +130,9 @@ fn answer_once(listener: &TcpListener, status: &str) -> (String, Value) {
             let length = length.split("content-length: ").nth(1).unwrap();
             let length: usize = length.lines().next().unwrap().trim().parse().unwrap();
             if body.len() >= length {
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}"
+                );
                 connection.write_all(answer.as_bytes()).unwrap();
                 let path = head.split(' ').nth(1).unwrap().to_owned();
                 return (path, serde_json::from_str(body).unwrap());
@@ -148,9 +152,8 @@ async fn a_collector_of_otlp_gets_logs_and_is_asked_again_where_it_fails() {
     });
     let journal = house.journal_with(&to(Forward::Otlp(address)));
     call(&journal, 0).await;
-    let (refused, taken) = tokio::task::spawn_blocking(|| collector.join().unwrap())
-        .await
-        .unwrap();
+    eventually("it was asked twice", || collector.is_finished()).await;
+    let (refused, taken) = collector.join().unwrap();
     assert_eq!(refused, taken, "nothing is lost");
     let (path, body) = taken;
     assert_eq!(path, "/v1/logs");

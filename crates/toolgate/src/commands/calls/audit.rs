@@ -60,10 +60,7 @@ fn show(verified: &Verification) {
     }
     say::result(&summary(verified));
     if !verified.head.is_empty() {
-        say::result(&format!(
-            "head #{} {}",
-            verified.head_entry, verified.head
-        ));
+        say::result(&format!("head #{} {}", verified.head_entry, verified.head));
     }
 }
 
@@ -98,11 +95,7 @@ pub(super) fn export(reader: Reader, filter: &Filter, to: &str) -> anyhow::Resul
     let exported = if to == STDOUT {
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = reader.export(filter, &mut out);
-        exported.and_then(|summary| {
-            out.flush()
-                .map(|()| summary)
-                .map_err(JournalError::Export)
-        })
+        exported.and_then(|summary| out.flush().map(|()| summary).map_err(JournalError::Export))
     } else {
         // What is there stays: an export is evidence, and it holds what people asked.
         let file = OpenOptions::new()

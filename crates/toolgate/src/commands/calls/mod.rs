@@ -21,9 +21,9 @@ use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::remote::Remote;
 use crate::{journal, say, wiring};
+pub(super) use audit::summary as verified_summary;
 use lines::{Lines, More};
 use source::Pages;
-pub(super) use audit::summary as verified_summary;
 pub(super) use source::{Unread, call_at};
 
 /// How often new calls are looked for.

@@ -78,7 +78,9 @@ fn of_chain(reader: &Reader) -> Finding {
             let first = verified.findings.first();
             let first = first.map_or(String::new(), |found| format!(": {}", found.text));
             let text = calls::verified_summary(&verified);
-            Finding::Bad(format!("{text}{first} ('toolgate calls --verify' tells all)"))
+            Finding::Bad(format!(
+                "{text}{first} ('toolgate calls --verify' tells all)"
+            ))
         }
         Err(error) => Finding::Warning(format!("the newest calls can't be verified now: {error}")),
     }
