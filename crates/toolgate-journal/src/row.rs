@@ -44,7 +44,7 @@ pub(crate) struct StartRow {
     /// Only where they differ from what was asked.
     pub(crate) executed: Executed,
     /// The tool says of itself that what it does can't be undone. Nothing in the spool of an older version.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) destructive: bool,
 }
 
