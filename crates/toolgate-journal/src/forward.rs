@@ -107,23 +107,23 @@ impl Forwarder {
 
     /// Sends what is left, but not for long.
     pub(crate) async fn close(&self) {
+        if let Some(is_done) = self.end() {
+            tokio::time::timeout(2 * LAST, is_done).await.ok();
+        }
+    }
+
+    fn end(&self) -> Option<oneshot::Receiver<()>> {
         let (is_over, called) = &*self.end;
         *is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         called.notify_all();
-        let mut waits = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_done = waits.take();
-        drop(waits);
-        if let Some(is_done) = is_done {
-            tokio::time::timeout(2 * LAST, is_done).await.ok();
-        }
+        let mut is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
+        is_done.take()
     }
 }
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        let (is_over, called) = &*self.end;
-        *is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        called.notify_all();
+        self.end();
     }
 }
 

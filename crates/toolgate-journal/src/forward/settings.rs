@@ -124,7 +124,7 @@ impl fmt::Display for Forward {
             Self::Otlp(address) => {
                 let url = reqwest::Url::parse(address).ok();
                 let host = url.as_ref().and_then(|url| url.host_str());
-                let port = url.as_ref().and_then(|url| url.port_or_known_default());
+                let port = url.as_ref().and_then(reqwest::Url::port_or_known_default);
                 write!(
                     f,
                     "otlp {}:{}",
