@@ -196,7 +196,7 @@ pub(crate) async fn replay(
     if !replay.unverified
         && let Some(problem) = &found.unverified
     {
-        return Err(unfit(&format!(
+        return Err(unfit(format!(
             "the recorded call is not to be trusted: {problem}; send {{\"unverified\": true}} if it is to run all the same"
         )));
     }
