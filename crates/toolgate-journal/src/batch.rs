@@ -2,29 +2,39 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params, params_from_iter};
 use toolgate_core::Redactor;
 
+use crate::chain::{Chain, Kind};
+use crate::digest::{self, COLUMNS};
+use crate::key::Key;
 use crate::place::{self, NEARBY};
 use crate::row::{EndRow, Executed, Row, StartRow};
 use crate::{time, turns};
 
-const INSERT: &str = "
-    INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id, parent_span_id, started_at, asked, executed, is_as_asked, approval,
-        finished, outcome, duration, check_time, approval_time, queue_time, invoke_time, result_bytes, result_cut, error,
-        hint, details, renamed, dropped, result, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+/// With the columns of a call and, last, the number of its entry in the chain.
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let marks = "?, ".repeat(COLUMNS.len());
+    let columns = COLUMNS.join(", ");
+    format!("INSERT INTO calls ({columns}, chained) VALUES ({marks}?) ON CONFLICT DO NOTHING")
+});
 /// What has an end keeps it: a row may come twice, see `spool.rs`.
 const UPDATE: &str = "
     UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
         result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
         result = ?16, content = ?17, queue_time = ?18
-    WHERE seq = ?1 AND id = ?2 AND (finished IS NULL OR outcome = 'interrupted')";
+    WHERE seq = ?1 AND id = ?2";
+
+/// The same row; whether the chain counts it already.
+const OPEN: &str = "
+    SELECT chained IS NOT NULL OR finished IS NOT NULL FROM calls
+    WHERE seq = ? AND id = ? AND (finished IS NULL OR outcome = 'interrupted')";
 
 /// Fails if the tables are not what they should be. Makes both statements, for later.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.prepare_cached(INSERT)?;
+    connection.prepare_cached(&INSERT)?;
     connection.prepare_cached(UPDATE)?;
     Ok(())
 }
@@ -32,13 +42,14 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 /// Writes rows in one transaction: all of them or none. Says how many there is no place for.
 pub(crate) fn write<'a>(
     connection: &Connection,
+    key: Option<&Key>,
     run: i64,
     redactor: &Redactor,
     rows: impl Iterator<Item = &'a Row> + Clone,
 ) -> rusqlite::Result<u64> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]);
     execute("BEGIN IMMEDIATE")?;
-    let written = add(connection, run, redactor, rows)
+    let written = add(connection, key, run, redactor, rows)
         .and_then(|displaced| execute("COMMIT").map(|_| displaced));
     if written.is_err() && !connection.is_autocommit() {
         // What was wrong with the rows is worth more than what is wrong with this.
@@ -50,14 +61,17 @@ pub(crate) fn write<'a>(
 /// Writes rows in the transaction that is open. A row that is there already changes nothing.
 pub(crate) fn add<'a>(
     connection: &Connection,
+    key: Option<&Key>,
     run: i64,
     redactor: &Redactor,
     rows: impl Iterator<Item = &'a Row> + Clone,
 ) -> rusqlite::Result<u64> {
     let mut batch = Batch {
         connection,
-        insert: connection.prepare_cached(INSERT)?,
+        insert: connection.prepare_cached(&INSERT)?,
+        chain: Chain::resume(connection, key)?,
         run,
+        run_digest: digest::run(connection, run)?,
         redactor,
         last: None,
         displaced: 0,
@@ -78,7 +92,9 @@ struct Batch<'a> {
     connection: &'a Connection,
     /// Held for the whole batch: to give it back and fetch it costs as much as a fifth of a row.
     insert: CachedStatement<'a>,
+    chain: Chain<'a>,
     run: i64,
+    run_digest: Vec<u8>,
     redactor: &'a Redactor,
     /// When the last call ended; only known once one of these does.
     last: Option<i64>,
@@ -121,41 +137,47 @@ impl Batch<'_> {
         let finished = end.map(|_| self.finish()).transpose()?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
-            let rows = self.insert.execute(params![
-                place,
-                row.id,
-                self.run,
-                row.tool,
-                row.source,
-                row.server,
-                row.origin,
-                row.caller,
-                row.trace_id,
-                row.parent_span_id,
-                row.started_at,
-                row.asked,
-                executed,
-                is_as_asked,
-                row.approval,
-                finished,
-                end.map(|end| &end.outcome),
-                end.map(|end| end.duration),
-                end.map(|end| end.check),
-                end.map(|end| end.approval),
-                end.and_then(|end| end.queue),
-                end.map(|end| end.invoke),
-                end.and_then(|end| end.result_bytes),
-                end.is_some_and(|end| end.result_cut),
-                end.and_then(|end| end.error.as_deref()),
-                end.and_then(|end| end.hint.as_deref()),
-                end.and_then(|end| end.details.as_deref()),
-                end.and_then(|end| end.renamed.as_deref()),
-                end.and_then(|end| end.dropped.as_deref()),
-                end.and_then(|end| end.result.as_deref()),
-                end.and_then(|end| end.content.as_deref()),
-            ])?;
+            let values: [&dyn ToSql; COLUMNS.len()] = [
+                &place,
+                &row.id,
+                &self.run,
+                &row.tool,
+                &row.source,
+                &row.server,
+                &row.origin,
+                &row.caller,
+                &row.trace_id,
+                &row.parent_span_id,
+                &row.started_at,
+                &row.asked,
+                &executed,
+                &is_as_asked,
+                &row.approval,
+                &finished,
+                &end.map(|end| &end.outcome),
+                &end.map(|end| end.duration),
+                &end.map(|end| end.check),
+                &end.map(|end| end.approval),
+                &end.and_then(|end| end.queue),
+                &end.map(|end| end.invoke),
+                &end.and_then(|end| end.result_bytes),
+                &end.is_some_and(|end| end.result_cut),
+                &end.and_then(|end| end.error.as_deref()),
+                &end.and_then(|end| end.hint.as_deref()),
+                &end.and_then(|end| end.details.as_deref()),
+                &end.and_then(|end| end.renamed.as_deref()),
+                &end.and_then(|end| end.dropped.as_deref()),
+                &end.and_then(|end| end.result.as_deref()),
+                &end.and_then(|end| end.content.as_deref()),
+                &row.destructive.then_some(true),
+            ];
+            let next = self.chain.next();
+            let chained: &dyn ToSql = &next;
+            let all = values.iter().chain([&chained]);
+            let rows = self.insert.execute(params_from_iter(all))?;
             if rows > 0 {
-                return Ok(());
+                let digest = digest::of_values(&self.run_digest, &values)?;
+                return self.chain.append(Kind::Call, place, 1, &digest);
             }
             if self.has(&row.id, place..place + 1)? {
                 return end.map_or(Ok(()), |end| self.update(end).map(drop));
@@ -207,7 +229,10 @@ impl Batch<'_> {
         let mut update = self.connection.prepare_cached(UPDATE)?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
-            let rows = update.execute(params![
+            let Some(is_chained) = self.is_open(place, &row.id)? else {
+                continue;
+            };
+            update.execute(params![
                 place,
                 row.id,
                 finished,
@@ -227,11 +252,17 @@ impl Batch<'_> {
                 row.content,
                 row.queue,
             ])?;
-            if rows > 0 {
-                return Ok(true);
-            }
+            self.chain.append_call(place, !is_chained)?;
+            return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Whether the chain counts a call that may still end; nothing if there is no such call.
+    fn is_open(&self, place: i64, id: &str) -> rusqlite::Result<Option<bool>> {
+        let mut statement = self.connection.prepare_cached(OPEN)?;
+        let found = statement.query_row(params![place, id], |row| row.get(0));
+        found.optional()
     }
 }
 
@@ -254,6 +285,7 @@ mod tests {
             asked: "{}".to_owned(),
             executed: Executed::AsAsked,
             approval: None,
+            destructive: false,
         }
     }
 
@@ -293,7 +325,7 @@ mod tests {
         let redactor = Redactor::default();
         let again = [2, 0].map(|n: usize| end(&ids[n], &format!("of {}", ids[n])));
         for rows in [&starts[..], &starts[..1], &ends[..2], &again] {
-            let displaced = write(&connection, 1, &redactor, rows.iter()).unwrap();
+            let displaced = write(&connection, None, 1, &redactor, rows.iter()).unwrap();
             assert_eq!(displaced, 0);
         }
         let mut statement = connection
@@ -330,7 +362,7 @@ mod tests {
             .map(|n| end(&format!("{:032x}", n << 80), &"x".repeat(1000)))
             .collect();
         let redactor = Redactor::default();
-        let error = write(&connection, 1, &redactor, rows.iter()).unwrap_err();
+        let error = write(&connection, None, 1, &redactor, rows.iter()).unwrap_err();
         assert_eq!(
             error.sqlite_error_code(),
             Some(rusqlite::ErrorCode::DiskFull)
@@ -341,7 +373,7 @@ mod tests {
         connection
             .pragma_update(None, "max_page_count", 1 << 20)
             .unwrap();
-        write(&connection, 1, &redactor, rows.iter()).unwrap();
+        write(&connection, None, 1, &redactor, rows.iter()).unwrap();
         assert_eq!(count().unwrap(), 100);
     }
 }

@@ -1,5 +1,6 @@
 //! How the journal is, and what is said about it: once when trouble begins, once when it is over.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,8 @@ use crate::{Require, time};
 
 /// How long it is not said again that writing takes long.
 const QUIET: Duration = Duration::from_secs(60);
+/// The same of calls that make room for others.
+const QUIET_EVICTION: Duration = Duration::from_secs(600);
 
 /// Whether calls are recorded.
 ///
@@ -54,10 +57,14 @@ pub(crate) struct Health {
     is_broken: AtomicBool,
     state: Mutex<State>,
     lost: AtomicU64,
+    evicted: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
+    /// Calls that made room, by caller, and when that was last said.
+    untold: HashMap<String, u64>,
+    eviction_said: Option<Instant>,
     trouble: Option<Trouble>,
     /// When it was last said that writing takes long.
     said: Option<Instant>,
@@ -146,6 +153,36 @@ impl Health {
         self.lost.fetch_add(rows, Ordering::Relaxed);
     }
 
+    /// Calls were deleted before their time because the journal was full; said now and then.
+    pub(crate) fn evicts(&self, calls: &HashMap<String, u64>, max_size: i64) {
+        self.evicted
+            .fetch_add(calls.values().sum(), Ordering::Relaxed);
+        let mut state = self.state();
+        for (caller, count) in calls {
+            *state.untold.entry(caller.clone()).or_default() += count;
+        }
+        let was_said = |said: Instant| said.elapsed() < QUIET_EVICTION;
+        if state.untold.is_empty() || state.eviction_said.is_some_and(was_said) {
+            return;
+        }
+        state.eviction_said = Some(Instant::now());
+        let untold = std::mem::take(&mut state.untold);
+        let calls: u64 = untold.values().sum();
+        let most = untold.into_iter().max_by_key(|(_, count)| *count);
+        let (caller, of_caller) = most.unwrap_or_default();
+        warn!(
+            calls,
+            caller,
+            of_caller,
+            max_size,
+            "the journal is full: calls were deleted before 'keepDays' is over, those of the caller that takes most first; raise journal.maxSize to keep them"
+        );
+    }
+
+    pub(crate) fn evicted(&self) -> u64 {
+        self.evicted.load(Ordering::Relaxed)
+    }
+
     fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -160,5 +197,55 @@ impl Health {
                 lost,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_calls_made_room_is_said_now_and_then() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let health = Health::default();
+        let evicts = |count| health.evicts(&HashMap::from([("kitchen".to_owned(), count)]), 1);
+        health.evicts(&HashMap::new(), 1);
+        evicts(3);
+        evicts(4);
+        evicts(5);
+        let said = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(
+            said().matches("the journal is full").count(),
+            1,
+            "{}",
+            said()
+        );
+        assert!(said().contains("calls=3 caller=\"kitchen\""), "{}", said());
+        tokio::time::advance(QUIET_EVICTION).await;
+        evicts(1);
+        assert!(said().contains("calls=10"), "{}", said());
+        assert_eq!(health.evicted(), 13);
     }
 }

@@ -6,11 +6,14 @@ use std::thread;
 
 use tokio::sync::oneshot;
 use toolgate_core::Redactor;
+use tracing::warn;
 
+use crate::forward::{Counts, Forwarder};
 use crate::health::Health;
 use crate::opening::Opening;
 use crate::queue::{Ack, Job, Queue};
 use crate::spool::SharedSpool;
+use crate::writer::Writer;
 use crate::{
     JournalError, JournalHealth, JournalObserver, JournalSettings, Patience, Reader, Require, Sync,
     writer,
@@ -35,6 +38,9 @@ pub(crate) struct Shared {
     pub(crate) queue: Arc<Queue>,
     pub(crate) health: Arc<Health>,
     pub(crate) spool: Arc<SharedSpool>,
+    /// Sends what is recorded elsewhere.
+    forwarder: Option<Forwarder>,
+    forwarded: Arc<Counts>,
 }
 
 impl Journal {
@@ -54,6 +60,7 @@ impl Journal {
             file: file.to_owned(),
             error,
         })?;
+        let forwarded = Arc::<Counts>::default();
         let shared = Shared {
             file: file.clone(),
             sync: settings.sync,
@@ -62,6 +69,8 @@ impl Journal {
             queue: Arc::default(),
             health: Arc::new(Health::new(settings.require)),
             spool: Arc::default(),
+            forwarder: None,
+            forwarded,
         };
         let opening = Opening {
             file,
@@ -72,12 +81,19 @@ impl Journal {
             health: Arc::clone(&shared.health),
             spool: Arc::clone(&shared.spool),
         };
+        let opened = opening.open();
+        // Once the file is there: what was recorded before isn't sent.
+        let shared = shared.forwarding(settings);
         let shared = Arc::new(shared);
-        Self { shared }.begin(opening)
+        Self { shared }.begin(opened, opening)
     }
 
-    fn begin(self, opening: Opening) -> Result<Self, JournalError> {
-        match (opening.open(), opening.settings.patience) {
+    fn begin(
+        self,
+        opened: Result<Writer, JournalError>,
+        opening: Opening,
+    ) -> Result<Self, JournalError> {
+        match (opened, opening.settings.patience) {
             (Ok(writer), _) => self.work(move || writer::run(writer)),
             (Err(error), Patience::None) => Err(error),
             (Err(error), Patience::Endless) => {
@@ -113,6 +129,11 @@ impl Journal {
         self.shared.health.report()
     }
 
+    /// How many calls this process has deleted before their time because the journal was full.
+    pub fn evicted(&self) -> u64 {
+        self.shared.health.evicted()
+    }
+
     /// True if they are not, or too late. Costs nothing to ask.
     pub fn is_failing(&self) -> bool {
         self.shared.health.is_failing()
@@ -126,6 +147,14 @@ impl Journal {
     /// Writes what is left and ends the run. Calls that end later are not recorded; those still open count as interrupted.
     pub async fn close(&self) {
         self.ask(Job::Close).await;
+        if let Some(forwarder) = &self.shared.forwarder {
+            forwarder.close().await;
+        }
+    }
+
+    /// How many records could not be forwarded: the destination was away for too long.
+    pub fn unforwarded(&self) -> u64 {
+        self.shared.forwarded.dropped()
     }
 
     async fn ask(&self, job: fn(Ack) -> Job) {
@@ -133,6 +162,21 @@ impl Journal {
         if self.shared.queue.put(job(Ack::Task(done))).is_ok() {
             drop(is_done.await);
         }
+    }
+}
+
+impl Shared {
+    /// A destination that makes no sense costs a warning, never a call.
+    fn forwarding(mut self, settings: &JournalSettings) -> Self {
+        if let Some(to) = &settings.forward {
+            match Forwarder::start(&self.file, to, &self.forwarded) {
+                Ok(forwarder) => self.forwarder = Some(forwarder),
+                Err(error) => {
+                    warn!(%error, %to, "records of the journal are not forwarded");
+                }
+            }
+        }
+        self
     }
 }
 

@@ -1,6 +1,8 @@
 //! From a path to a thread that writes: at once, or as soon as the file can be opened.
 
 use std::collections::HashSet;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -12,13 +14,14 @@ use tracing::{debug, warn};
 use crate::backlog::Backlog;
 use crate::health::Health;
 use crate::identity::Identity;
+use crate::key::Key;
 use crate::queue::Queue;
 use crate::runs::{self, Run};
 use crate::spool::{self, SharedSpool};
 use crate::tidier::Tidier;
 use crate::upkeep::Upkeep;
 use crate::writer::{self, Writer};
-use crate::{JournalError, JournalSettings, Sync, store, takeover, wal};
+use crate::{JournalError, JournalSettings, Sync, chain, store, takeover, wal};
 
 /// How often a file that can not be opened is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -42,7 +45,9 @@ impl Opening {
             error,
         };
         tell_of_unusable_log(file);
+        let key = self.key()?;
         let mut connection = store::open(file, sync, store::Look::Quick)?;
+        chain::attend(&mut connection, file).map_err(sqlite)?;
         takeover::take_over(&mut connection, file).map_err(sqlite)?;
         let run = Run::begin(file, &self.command).map_err(|error| JournalError::Io {
             file: file.clone(),
@@ -57,6 +62,7 @@ impl Opening {
             file: file.clone(),
             sync,
             redactor: self.redactor.clone(),
+            key,
             run,
             run_seq,
             connection,
@@ -64,7 +70,7 @@ impl Opening {
             health: Arc::clone(&self.health),
             spool: Arc::clone(&self.spool),
             spooled,
-            upkeep: Upkeep::new(&self.settings),
+            upkeep: Upkeep::new(&self.settings, Arc::clone(&self.health)),
             tidier: Tidier::default(),
             identity: Identity::of(file),
             backlog: Backlog::default(),
@@ -74,6 +80,25 @@ impl Opening {
             patience: Duration::ZERO, // What is too old is looked for at once.
             is_unseen: false,
             looked: None,
+        })
+    }
+
+    fn key(&self) -> Result<Option<Key>, JournalError> {
+        let load = || {
+            if self.settings.key {
+                if let Some(folder) = self.file.parent() {
+                    DirBuilder::new()
+                        .recursive(true)
+                        .mode(0o700)
+                        .create(folder)?;
+                }
+                Key::create(&self.file)?;
+            }
+            Key::load(&self.file)
+        };
+        load().map_err(|error| JournalError::Io {
+            file: store::suffixed(&self.file, ".key"),
+            error,
         })
     }
 

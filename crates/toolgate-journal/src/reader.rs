@@ -13,11 +13,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::Value;
 use toolgate_core::{kept, marked};
 
+use crate::export::Link;
 use crate::filter::Conditions;
+use crate::key::Key;
 use crate::queue::Queue;
 use crate::record::{CallDetail, CallSummary, RunInfo, StepTimes};
 use crate::takeover::INTERRUPTED;
-use crate::{Filter, JournalError, batch, place, runs, time};
+use crate::{Filter, JournalError, batch, place, runs, store, time};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
@@ -173,6 +175,17 @@ impl Reader {
         })
     }
 
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(crate) fn key(&self) -> Result<Option<Key>, JournalError> {
+        Key::load(&self.file).map_err(|error| JournalError::Io {
+            file: store::suffixed(&self.file, ".key"),
+            error,
+        })
+    }
+
     pub(crate) fn dead(&self, connection: &Connection) -> rusqlite::Result<Dead> {
         let runs = runs::dead(connection, &self.file)?;
         Ok(Dead(runs.into_iter().map(|run| run.seq).collect()))
@@ -180,14 +193,7 @@ impl Reader {
 
     fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead(connection)?;
-        let queue_time = known_column(connection, "queue_time")?;
-        let approval = known_column(connection, "approval")?;
-        let sql = format!(
-            "SELECT {}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
-                result, result_cut, content, hint, details, trace_id, parent_span_id, {queue_time}, {approval}
-                FROM calls WHERE seq = ?",
-            columns(connection)?
-        );
+        let sql = detail_query(connection, "seq = ?", "seq", false)?;
         let found = connection
             .query_row(&sql, [place], |row| Ok((detail(row, &dead)?, row.get(11)?)))
             .optional()?;
@@ -242,6 +248,44 @@ fn query(
     ))
 }
 
+/// Everything about calls; with their links in the chain, if there is one.
+pub(crate) fn detail_query(
+    connection: &Connection,
+    conditions: &str,
+    order: &str,
+    has_chain: bool,
+) -> rusqlite::Result<String> {
+    let queue_time = known_column(connection, "queue_time")?;
+    let approval = known_column(connection, "approval")?;
+    let mut conditions = conditions.to_owned();
+    if known_column(connection, "caller")? == "NULL" {
+        conditions = conditions.replace("caller", "NULL");
+    }
+    let (link, join) = match has_chain {
+        true => (
+            ", chain.n, chain.digest, chain.hash",
+            "LEFT JOIN chain ON chain.n = calls.chained AND chain.row = calls.seq",
+        ),
+        false => (", NULL, NULL, NULL", ""),
+    };
+    Ok(format!(
+        "SELECT {}, asked, executed, is_as_asked, renamed, dropped, check_time, approval_time, invoke_time,
+            result, result_cut, content, hint, details, trace_id, parent_span_id, {queue_time}, {approval} {link}
+            FROM calls {join} WHERE {conditions} ORDER BY {order}",
+        columns(connection)?
+    ))
+}
+
+/// The link of a call that [`detail_query`] found.
+pub(crate) fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
+    let bytes = |column| row.get_ref(column).map(|value| value.as_blob().ok());
+    let link = (number(row, 34)?, bytes(35)?, bytes(36)?);
+    Ok(match link {
+        (Some(entry), Some(digest), Some(hash)) => Some(Link::new(entry, digest, hash)),
+        _ => None,
+    })
+}
+
 /// The columns of a summary, also of a file that nobody has written to since a column was added.
 fn columns(connection: &Connection) -> rusqlite::Result<Cow<'static, str>> {
     Ok(match known_column(connection, "caller")? {
@@ -293,7 +337,7 @@ fn summary(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallSummary> {
     })
 }
 
-fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
+pub(crate) fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
     let asked = json(row, 17)?.unwrap_or_default();
     let executed = match number(row, 19)? {
         Some(1) => Some(asked.clone()),
@@ -323,7 +367,7 @@ fn detail(row: &Row<'_>, dead: &Dead) -> rusqlite::Result<CallDetail> {
     })
 }
 
-fn run_info(connection: &Connection, run: i64) -> rusqlite::Result<Option<RunInfo>> {
+pub(crate) fn run_info(connection: &Connection, run: i64) -> rusqlite::Result<Option<RunInfo>> {
     let sql = "SELECT id, command, pid, version, started_at FROM runs WHERE seq = ?";
     let info = connection.query_row(sql, [run], |row| {
         Ok(RunInfo {

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use crate::chain::{self, Chain};
 use crate::store::suffixed;
 use crate::{runs, time, turns};
 
@@ -21,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
 const CALLS: &str = "seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, finished, outcome, duration,
     check_time, approval_time, invoke_time, result_bytes, result_cut, is_as_asked, error, hint, details, renamed, dropped,
-    asked, executed, result, content, caller, queue_time, approval";
+    asked, executed, result, content, caller, queue_time, approval, destructive";
 
 /// Renames a damaged file and what belongs to it, and says its new name; nothing if it is gone or another process was faster.
 pub(crate) fn set_aside(
@@ -58,16 +59,21 @@ fn lock(file: &Path) -> io::Result<File> {
 }
 
 /// Takes over what can be read of a damaged file.
-pub(crate) fn salvage(broken: &Path, into: &mut Connection) {
+pub(crate) fn salvage(broken: &Path, database: &Path, into: &mut Connection) {
     let before = Instant::now();
-    match copy(broken, into, before + LONGEST) {
+    match copy(broken, database, into, before + LONGEST) {
         Ok(0) => warn!("nothing of the damaged journal can be read"),
         Ok(calls) => info!(calls, "calls of the damaged journal are kept"),
         Err(error) => warn!(%error, "nothing of the damaged journal can be kept"),
     }
 }
 
-fn copy(broken: &Path, into: &mut Connection, until: Instant) -> rusqlite::Result<u64> {
+fn copy(
+    broken: &Path,
+    database: &Path,
+    into: &mut Connection,
+    until: Instant,
+) -> rusqlite::Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let from = Connection::open_with_flags(broken, flags)?;
     let transaction = into.transaction()?;
@@ -99,6 +105,9 @@ fn copy(broken: &Path, into: &mut Connection, until: Instant) -> rusqlite::Resul
             }
         }
     }
+    let key = chain::key_of(database)?;
+    // Whatever the damaged file had of a chain says nothing of these any more.
+    Chain::resume(&transaction, key.as_ref())?.append_uncovered()?;
     transaction.commit()?;
     Ok(calls)
 }

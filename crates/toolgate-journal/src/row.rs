@@ -46,6 +46,9 @@ pub(crate) struct StartRow {
     /// An [`ApprovalInfo`] as JSON. Nothing in the spool of an older version.
     #[serde(default)]
     pub(crate) approval: Option<String>,
+    /// The tool says of itself that what it does can't be undone. Nothing in the spool of an older version.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) destructive: bool,
 }
 
 /// The arguments the tool got.
@@ -186,6 +189,7 @@ impl StartRow {
             asked: String::new(),
             executed: Executed::Not,
             approval: None,
+            destructive: false,
         }
     }
 
@@ -195,7 +199,9 @@ impl StartRow {
     }
 
     fn of(mut self, tool: Option<&ToolDefinition>) -> Self {
-        if let Some(source) = tool.map(ToolDefinition::source) {
+        if let Some(tool) = tool {
+            let source = tool.source();
+            self.destructive = tool.annotations().destructive == Some(true);
             self.source = Some(source.to_string());
             if let Source::Mcp(server) = source {
                 self.server = Some(server.clone());

@@ -85,7 +85,7 @@ impl Run {
         connection: &mut Connection,
         open: impl Iterator<Item = i64>,
     ) -> rusqlite::Result<()> {
-        takeover::end(connection, &self.entry.id, open)
+        takeover::end(connection, &self.database, &self.entry.id, open)
     }
 
     /// Not everything could be written: the files stay, for the next process.

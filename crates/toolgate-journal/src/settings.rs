@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::deserialize_bytes;
 
+use crate::Forward;
+
 /// Less than this holds no day of calls.
 const SMALLEST: u64 = 1 << 20;
 /// A century: more would be a mistake.
@@ -41,6 +43,11 @@ pub struct JournalSettings {
     pub sync: Sync,
     /// Which calls are refused while they can not be recorded; the others run all the same.
     pub require: Require,
+    /// Whether the chain of hashes is made with a secret key, in a file beside the journal: without it nobody can make one that
+    /// verifies.
+    pub key: bool,
+    /// Where records go besides the journal; nowhere unless said.
+    pub forward: Option<Forward>,
     /// What is done where the file can not be opened now. The program says it, not its configuration.
     #[serde(skip)]
     pub patience: Patience,
@@ -115,6 +122,8 @@ impl Default for JournalSettings {
             max_size: 1 << 30,
             sync: Sync::default(),
             require: Require::default(),
+            key: false,
+            forward: None,
             patience: Patience::default(),
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
-use crate::{JournalError, Sync, batch, foreign, recover, runs, turns};
+use crate::{JournalError, Sync, batch, chain, foreign, recover, runs, turns};
 
 /// "TGjo": tells our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
@@ -39,18 +39,20 @@ const TABLES: &str = "
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL, run INTEGER NOT NULL, tool TEXT NOT NULL, source TEXT, server TEXT,
         origin TEXT NOT NULL, caller TEXT, trace_id TEXT, parent_span_id TEXT, started_at INTEGER NOT NULL, finished INTEGER,
         outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, queue_time INTEGER, invoke_time INTEGER,
-        result_bytes INTEGER, result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, error TEXT, hint TEXT, details TEXT,
+        result_bytes INTEGER, result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, destructive INTEGER, chained INTEGER, error TEXT, hint TEXT, details TEXT,
         renamed TEXT, dropped TEXT, approval TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
     );
     CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 
 /// What makes a file of each older form one of the next. The new column stands last there, which costs a list that reads it
 /// some pages for every call with a long result; to write a large file anew would cost more.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 6] = [
     turns::TABLE,
     "ALTER TABLE calls ADD COLUMN caller TEXT",
     "ALTER TABLE calls ADD COLUMN queue_time INTEGER",
     "ALTER TABLE calls ADD COLUMN approval TEXT",
+    "ALTER TABLE calls ADD COLUMN destructive INTEGER; ALTER TABLE calls ADD COLUMN chained INTEGER",
+    chain::TABLE,
 ];
 
 /// How much of a file is looked at before it is used.
@@ -71,7 +73,7 @@ pub(crate) fn open(file: &Path, sync: Sync, look: Look) -> Result<Connection, Jo
                 .map_err(|error| Unusable::Io(error).of(file))?;
             let mut connection = connect(file, sync, look).map_err(|error| error.of(file))?;
             if let Some(broken) = broken {
-                recover::salvage(&broken, &mut connection);
+                recover::salvage(&broken, file, &mut connection);
             }
             Ok(connection)
         }
@@ -166,6 +168,8 @@ fn connect_to_existing(file: &Path, sync: Sync, look: Look) -> Result<Connection
         if form(&transaction, file)?.is_none() {
             transaction.execute_batch(TABLES)?;
             transaction.execute_batch(turns::TABLE)?;
+            transaction.execute_batch(chain::TABLE)?;
+            chain::begin(&transaction, file)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
@@ -192,6 +196,7 @@ fn renew(connection: &mut Connection, file: &Path) -> Result<(), Unusable> {
     for step in STEPS.iter().skip(usize::try_from(form - 1).unwrap_or(0)) {
         transaction.execute_batch(step)?;
     }
+    chain::begin(&transaction, file)?;
     transaction.pragma_update(None, "user_version", FORM)?;
     transaction.commit()?;
     Ok(())

@@ -13,6 +13,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
+use crate::chain::{self, Chain};
+use crate::key::Key;
 use crate::place::{self, NEARBY};
 use crate::runs::{self, Entry};
 use crate::store::{self, Unusable, suffixed};
@@ -34,24 +36,26 @@ pub(crate) fn take_over(connection: &mut Connection, database: &Path) -> rusqlit
     if runs::dead(connection, database)?.is_empty() && runs::left(database).is_empty() {
         return Ok(true);
     }
+    let key = chain::key_of(database)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Looked at again: another process may have done it in between.
     let mut taken = Vec::new();
     for id in runs::left(database) {
-        if take_rows(&transaction, database, &id)? {
+        if take_rows(&transaction, key.as_ref(), database, &id)? {
             taken.push(id);
         }
     }
     let mut calls = 0;
     let mut unmarked = Vec::new();
     for run in runs::dead(&transaction, database)? {
-        let (marked, is_done) = mark(&transaction, run.seq, run.unmarked)?;
+        let (marked, is_done) = mark(&transaction, key.as_ref(), run.seq, run.unmarked)?;
         calls += marked;
         if !is_done {
             unmarked.push(run.id);
         }
     }
     transaction.commit()?;
+    chain::note(connection, database)?;
     for id in taken {
         remove_files(database, &id, !unmarked.contains(&id));
     }
@@ -84,7 +88,12 @@ pub(crate) fn take_over_to_read(database: &Path) {
 }
 
 /// Rows that stand in the files of a run. False if these can not be read.
-fn take_rows(connection: &Connection, database: &Path, id: &str) -> rusqlite::Result<bool> {
+fn take_rows(
+    connection: &Connection,
+    key: Option<&Key>,
+    database: &Path,
+    id: &str,
+) -> rusqlite::Result<bool> {
     let left = match spool::left_in(&runs::folder_of(database).join(id)) {
         Ok(left) => left,
         Err(error) => {
@@ -106,7 +115,7 @@ fn take_rows(connection: &Connection, database: &Path, id: &str) -> rusqlite::Re
     let run = Entry::left(database, id).enter(connection)?;
     // Secrets are out of them already, and none has a start to be made.
     let redactor = Redactor::default();
-    let homeless = batch::add(connection, run, &redactor, left.rows.iter())?;
+    let homeless = batch::add(connection, key, run, &redactor, left.rows.iter())?;
     if homeless > 0 {
         warn!(
             homeless,
@@ -143,23 +152,31 @@ fn remove_files(database: &Path, id: &str, is_done: bool) {
 /// A run ends in good order. Calls that are still open, by their places, will never end.
 pub(crate) fn end(
     connection: &mut Connection,
+    database: &Path,
     run: &str,
     open: impl Iterator<Item = i64>,
 ) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let key = chain::key_of(database)?;
     let sql = "SELECT seq FROM runs WHERE id = ?";
     let seq: i64 = transaction.query_row(sql, [run], |row| row.get(0))?;
     for place in open {
-        interrupt(&transaction, seq, place, place + NEARBY)?;
+        interrupt(&transaction, key.as_ref(), seq, place, place + NEARBY)?;
     }
     let sql = "UPDATE runs SET ended_at = ? WHERE seq = ?";
     transaction.execute(sql, params![time::now(), seq])?;
-    transaction.commit()
+    transaction.commit()?;
+    chain::note(connection, database)
 }
 
 /// Calls that are still open get what is known of their end: nothing. Looks at some before `unmarked`, and says how many were
 /// marked and whether no more are left.
-fn mark(connection: &Connection, run: i64, unmarked: i64) -> rusqlite::Result<(usize, bool)> {
+fn mark(
+    connection: &Connection,
+    key: Option<&Key>,
+    run: i64,
+    unmarked: i64,
+) -> rusqlite::Result<(usize, bool)> {
     let now = time::now();
     let started: i64 =
         connection.query_row("SELECT started_at FROM runs WHERE seq = ?", [run], |row| {
@@ -171,7 +188,7 @@ fn mark(connection: &Connection, run: i64, unmarked: i64) -> rusqlite::Result<(u
         params![oldest, unmarked, SLICE],
         |row| row.get(0),
     )?;
-    let calls = interrupt(connection, run, from.unwrap_or(unmarked), unmarked)?;
+    let calls = interrupt(connection, key, run, from.unwrap_or(unmarked), unmarked)?;
     let ended_at = from.is_none().then_some(now);
     connection.execute(
         "UPDATE runs SET ended_at = ?, unmarked = ? WHERE seq = ?",
@@ -181,13 +198,29 @@ fn mark(connection: &Connection, run: i64, unmarked: i64) -> rusqlite::Result<(u
 }
 
 /// Marks all open calls of a run from a place to another.
-fn interrupt(connection: &Connection, run: i64, from: i64, until: i64) -> rusqlite::Result<usize> {
-    let last = batch::last_finished(connection)?;
-    connection.execute(
-        "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 + n FROM
-            (SELECT seq AS open, row_number() OVER (ORDER BY seq) AS n FROM calls
-             WHERE seq >= ?3 AND seq < ?4 AND finished IS NULL AND run = ?5)
-         WHERE seq = open",
-        params![INTERRUPTED, time::now().max(last), from, until, run],
-    )
+fn interrupt(
+    connection: &Connection,
+    key: Option<&Key>,
+    run: i64,
+    from: i64,
+    until: i64,
+) -> rusqlite::Result<usize> {
+    let sql = "SELECT seq, chained IS NOT NULL FROM calls
+        WHERE seq >= ? AND seq < ? AND finished IS NULL AND run = ? ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
+    let open = statement.query_map([from, until, run], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let open = open.collect::<rusqlite::Result<Vec<(i64, bool)>>>()?;
+    if open.is_empty() {
+        return Ok(0);
+    }
+    let mut chain = Chain::resume(connection, key)?;
+    let mut finished = time::now().max(batch::last_finished(connection)?);
+    let sql = "UPDATE calls SET outcome = 'interrupted', error = ?1, finished = ?2 WHERE seq = ?3";
+    let mut update = connection.prepare_cached(sql)?;
+    for (seq, is_chained) in &open {
+        finished += 1;
+        update.execute(params![INTERRUPTED, finished, seq])?;
+        chain.append_call(*seq, !is_chained)?;
+    }
+    Ok(open.len())
 }

@@ -1,38 +1,28 @@
 //! Deletes what is too old or too much, a little at a time, so that nobody who wants to write waits for long.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::time::Instant;
 use tracing::debug;
 
+use crate::chain::{self, Chain};
+use crate::evict::{ROWS, Shares};
+use crate::health::Health;
+use crate::key::Key;
 use crate::{JournalSettings, place, takeover, time};
 
 /// How often it looks, besides after much was written.
 const PERIOD: Duration = Duration::from_secs(3600);
 /// So many bytes of rows are much.
 const MUCH: usize = 8 << 20;
-/// Rows deleted at once.
-const ROWS: i64 = 100;
 /// Pages given back at once.
 const PAGES: i64 = 256;
 /// Free pages that are kept: the next rows need them.
 const SPARE: i64 = 1024;
 const DAY: i64 = 86_400 * 1_000_000;
-
-/// Up to which place the oldest calls and turns have to go to get rid of some bytes, but not too many rows at once.
-const HORIZON: &str = "
-    SELECT max(at) FROM
-        (SELECT at, sum(size) OVER (ORDER BY at ROWS UNBOUNDED PRECEDING) - size AS before FROM
-            (SELECT * FROM
-                (SELECT seq AS at, 200 + octet_length(asked) + coalesce(octet_length(executed), 0)
-                    + coalesce(octet_length(result), 0) + coalesce(octet_length(content), 0) AS size
-                 FROM calls ORDER BY seq LIMIT ?1)
-             UNION ALL SELECT * FROM
-                (SELECT seq / 1000 << 20 | seq % 1000, 200 + octet_length(heard) + octet_length(answer) FROM turns ORDER BY seq LIMIT ?1)
-             ORDER BY at LIMIT ?1))
-    WHERE before < ?2";
 
 pub(crate) struct Upkeep {
     keep: i64,
@@ -40,6 +30,8 @@ pub(crate) struct Upkeep {
     next: Instant,
     written: usize,
     step: Step,
+    shares: Shares,
+    health: Arc<Health>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,18 +42,21 @@ enum Step {
     Age,
     /// Down to so many bytes.
     Size(i64),
+    Chain,
     Runs,
     Space,
 }
 
 impl Upkeep {
-    pub(crate) fn new(settings: &JournalSettings) -> Self {
+    pub(crate) fn new(settings: &JournalSettings, health: Arc<Health>) -> Self {
         Self {
             keep: i64::from(settings.keep_days) * DAY,
             max_size: i64::try_from(settings.max_size).unwrap_or(i64::MAX),
             next: Instant::now() + PERIOD,
             written: 0,
             step: Step::Interrupted,
+            shares: Shares::default(),
+            health,
         }
     }
 
@@ -77,6 +72,7 @@ impl Upkeep {
     pub(crate) fn step(
         &mut self,
         connection: &mut Connection,
+        key: Option<&Key>,
         file: &Path,
     ) -> rusqlite::Result<()> {
         let next = match self.step {
@@ -85,8 +81,9 @@ impl Upkeep {
             Step::Rest => Ok(Step::Rest),
             Step::Interrupted => takeover::take_over(connection, file)
                 .map(|is_all| if is_all { Step::Age } else { Step::Interrupted }),
-            Step::Age => self.age(connection),
-            Step::Size(wanted) => self.size(connection, wanted),
+            Step::Age => self.age(connection, key),
+            Step::Size(wanted) => self.size(connection, key, wanted),
+            Step::Chain => trim(connection, key, file),
             Step::Runs => self.runs(connection),
             Step::Space => self.space(connection),
         };
@@ -110,6 +107,7 @@ impl Upkeep {
     /// Until the next time.
     pub(crate) fn rest(&mut self) {
         self.step = Step::Rest;
+        self.shares = Shares::default();
         self.written = 0;
         self.next = Instant::now() + PERIOD;
     }
@@ -118,29 +116,39 @@ impl Upkeep {
         time::now() - self.keep
     }
 
-    fn age(&self, connection: &Connection) -> rusqlite::Result<Step> {
-        Ok(
-            match delete_before(connection, place::first_at(self.oldest() / 1000))? {
-                0 => Step::Size(self.max_size),
-                _ => Step::Age,
-            },
-        )
+    fn age(&self, connection: &mut Connection, key: Option<&Key>) -> rusqlite::Result<Step> {
+        let oldest = place::first_at(self.oldest() / 1000);
+        Ok(match delete_before(connection, key, oldest)? {
+            0 => Step::Size(self.max_size),
+            _ => Step::Age,
+        })
     }
 
-    fn size(&self, connection: &Connection, wanted: i64) -> rusqlite::Result<Step> {
+    fn size(
+        &mut self,
+        connection: &mut Connection,
+        key: Option<&Key>,
+        wanted: i64,
+    ) -> rusqlite::Result<Step> {
         let pages = Pages::of(connection)?;
         let excess = (pages.all - pages.free) * pages.size - wanted;
         if excess <= 0 {
-            return Ok(Step::Runs);
+            return Ok(self.sized());
         }
-        let horizon: Option<i64> =
-            connection.query_row(HORIZON, params![ROWS, excess], |row| row.get(0))?;
-        let Some(horizon) = horizon else {
-            return Ok(Step::Runs);
-        };
-        delete_before(connection, horizon + 1)?;
+        if self.shares.weigh(connection)? {
+            return Ok(Step::Size(wanted));
+        }
+        if !self.shares.evict(connection, key, self.max_size, excess)? {
+            return Ok(self.sized());
+        }
         // A bit less than allowed, so that this is not needed again at once.
         Ok(Step::Size(self.max_size / 10 * 9))
+    }
+
+    fn sized(&mut self) -> Step {
+        let evicted = std::mem::take(&mut self.shares).take_evicted();
+        self.health.evicts(&evicted, self.max_size);
+        Step::Chain
     }
 
     /// Runs that ended before the oldest call began have none left.
@@ -177,15 +185,33 @@ impl Upkeep {
 }
 
 /// Deletes calls and turns from before a place, the oldest first and not too many at once. Says how many.
-fn delete_before(connection: &Connection, place: i64) -> rusqlite::Result<usize> {
+fn delete_before(
+    connection: &mut Connection,
+    key: Option<&Key>,
+    place: i64,
+) -> rusqlite::Result<usize> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let sql = "SELECT seq FROM calls WHERE seq < ? ORDER BY seq LIMIT ?";
+    let mut statement = transaction.prepare(sql)?;
+    let oldest = statement.query_map(params![place, ROWS as i64], |row| row.get(0))?;
+    let oldest = oldest.collect::<rusqlite::Result<Vec<i64>>>()?;
+    drop(statement);
+    Chain::resume(&transaction, key)?.evict(&oldest)?;
     let micros = (place >> 20) * 1000 + (place & 0xf_ffff).min(1000);
-    let mut deleted = 0;
-    for (table, end) in [("calls", place), ("turns", micros)] {
-        let oldest = format!("SELECT seq FROM {table} WHERE seq < ? ORDER BY seq LIMIT ?");
-        let sql = format!("DELETE FROM {table} WHERE seq IN ({oldest})");
-        deleted += connection.execute(&sql, params![end, ROWS])?;
-    }
-    Ok(deleted)
+    let sql =
+        "DELETE FROM turns WHERE seq IN (SELECT seq FROM turns WHERE seq < ? ORDER BY seq LIMIT ?)";
+    let turns = transaction.execute(sql, params![micros, ROWS as i64])?;
+    transaction.commit()?;
+    Ok(oldest.len() + turns)
+}
+
+fn trim(connection: &mut Connection, key: Option<&Key>, file: &Path) -> rusqlite::Result<Step> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let is_trimmed = Chain::resume(&transaction, key)?.trim()?;
+    transaction.commit()?;
+    // Nothing may be noted that is trimmed already.
+    chain::note(connection, file)?;
+    Ok(if is_trimmed { Step::Chain } else { Step::Runs })
 }
 
 /// How the file is divided.

@@ -16,6 +16,7 @@ use tracing::{debug, warn};
 use crate::backlog::Backlog;
 use crate::health::Health;
 use crate::identity::Identity;
+use crate::key::Key;
 use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
@@ -23,7 +24,7 @@ use crate::spool::{self, Segment, SharedSpool, Spool};
 use crate::store::Look;
 use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
-use crate::{JournalError, Sync, batch, place, store};
+use crate::{JournalError, Sync, batch, chain, place, store};
 
 /// How often the thread looks around when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
@@ -45,6 +46,8 @@ pub(crate) struct Writer {
     pub(crate) file: PathBuf,
     pub(crate) sync: Sync,
     pub(crate) redactor: Redactor,
+    /// Makes the hashes of the chain, where there is one.
+    pub(crate) key: Option<Key>,
     pub(crate) run: Run,
     /// The number of the run in the file.
     pub(crate) run_seq: i64,
@@ -232,7 +235,15 @@ impl Writer {
     fn commit_once(&mut self) -> rusqlite::Result<u64> {
         let more = self.spooled.more();
         let rows = self.backlog.rows.iter().chain(&more);
-        let displaced = batch::write(&self.connection, self.run_seq, &self.redactor, rows.clone())?;
+        let displaced = batch::write(
+            &self.connection,
+            self.key.as_ref(),
+            self.run_seq,
+            &self.redactor,
+            rows.clone(),
+        )?;
+        // Behind by a moment is enough: what is noted must be there, what is there need not be noted.
+        chain::note(&self.connection, &self.file).ok();
         for row in rows {
             match row {
                 Row::Start(row) => self.open.insert(place::of(&row.id)),
@@ -248,6 +259,7 @@ impl Writer {
             self.looked = Some(Instant::now());
         }
         self.connection = store::open(&self.file, self.sync, look)?;
+        chain::attend(&mut self.connection, &self.file).map_err(|error| self.trouble(error))?;
         self.identity = Identity::of(&self.file);
         self.run_seq = self
             .run
@@ -295,7 +307,7 @@ impl Writer {
     fn tidy_up(&mut self) {
         let end = Instant::now() + GATHER;
         loop {
-            match self.upkeep.step(&mut self.connection, &self.file) {
+            match self.step_of_upkeep() {
                 Err(error) if store::is_damage(&error) => return self.mend(),
                 _ => {}
             }
@@ -303,6 +315,11 @@ impl Writer {
                 return;
             }
         }
+    }
+
+    fn step_of_upkeep(&mut self) -> rusqlite::Result<()> {
+        self.upkeep
+            .step(&mut self.connection, self.key.as_ref(), &self.file)
     }
 
     /// Someone who reads or tidies up met damage that no row has met. A file that has it is set aside.

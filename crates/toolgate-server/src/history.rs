@@ -21,6 +21,8 @@ pub(crate) struct History<'a>(&'a Gateway);
 pub(crate) struct Found {
     pub(crate) detail: CallDetail,
     pub(crate) asking: Asking,
+    /// Why the record isn't to be trusted.
+    pub(crate) unverified: Option<String>,
 }
 
 /// The arguments as they were asked.
@@ -79,13 +81,27 @@ impl<'a> History<'a> {
                 false => Asking::NotWhole,
             };
             let detail = CallDetail::clone(&detail);
-            return Ok(Some(Found { detail, asking }));
+            return Ok(Some(Found {
+                detail,
+                asking,
+                unverified: None,
+            }));
         }
         let Some(reader) = self.reader() else {
             return Ok(None);
         };
-        let found = LOOKS.ask(reader, move |reader| reader.call(&id)).await?;
-        Ok(found.map(|call| Found::recorded(call.into())))
+        let look = move |reader: &Reader| {
+            let Some(call) = reader.call(&id)? else {
+                return Ok(None);
+            };
+            let unverified = reader.verify_call(&call.summary.id)?;
+            Ok(Some((call, unverified)))
+        };
+        let found = LOOKS.ask(reader, look).await?;
+        Ok(found.map(|(call, unverified)| Found {
+            unverified,
+            ..Found::recorded(call.into())
+        }))
     }
 
     pub(crate) fn reader(&self) -> Option<Reader> {
@@ -100,7 +116,11 @@ impl Found {
             true => Asking::Whole(Arc::new(detail.asked.clone())),
             false => Asking::NotWhole,
         };
-        Self { detail, asking }
+        Self {
+            detail,
+            asking,
+            unverified: None,
+        }
     }
 }
 

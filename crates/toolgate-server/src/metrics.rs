@@ -75,6 +75,8 @@ pub(crate) struct Now {
 pub(crate) struct JournalNow {
     pub(crate) is_up: bool,
     pub(crate) lost: u64,
+    /// Calls that made room for others before their time.
+    pub(crate) evicted: u64,
 }
 
 /// Counts calls. Cheap to clone.
@@ -311,6 +313,11 @@ impl Now {
                 "journal_lost_rows",
                 "Rows of the journal that were lost",
                 ConstCounter::new(journal.lost),
+            );
+            registry.register(
+                "journal_evicted_calls",
+                "Calls deleted before their time because the journal was full",
+                ConstCounter::new(journal.evicted),
             );
         }
         of_servers(&mut registry, &self.servers);

@@ -212,7 +212,10 @@ Examples:
   toolgate calls --follow
   toolgate calls --json --limit 1000 | jq -r 'select(.duration_ms > 1000) | .tool' | sort | uniq -c
   toolgate calls last
-  toolgate calls 019a8c2f41d0 --save-as-mock search_offline")]
+  toolgate calls 019a8c2f41d0 --save-as-mock search_offline
+  toolgate calls --verify                          and note the head it prints elsewhere
+  toolgate calls --verify --expect 3f0c…           was anything before that head changed?
+  toolgate calls --export --since 1d >> /mnt/append-only/calls.ndjson")]
     Calls(CallsOptions),
     /// Make a recorded call once more
     #[command(after_help = "\

@@ -70,7 +70,7 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
     assert_eq!(calls[0].caller.as_deref(), Some("kitchen"));
     assert_eq!(
         (form(&house.file()), house.beside(".broken-").len()),
-        (5, 0)
+        (7, 0)
     );
     journal.close().await;
     assert_eq!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_core::{ToolCall, ToolOutput};
+use toolgate_journal::VerifyOptions;
 
 use crate::support::{
     House, all, any, eventually, executor_of, filtered, given_journal, process, scripted,
@@ -152,6 +153,9 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
         .unwrap();
     assert!(running.is_empty());
     assert_eq!(house.of_runs().len(), 1, "only our own lock is left");
+    let verified = reader.verify(&VerifyOptions::default()).unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!(verified.calls, calls.len() as u64);
     println!(
         "figures: {} kills of a process with a journal: {} calls answered, {} in the journal, {} of them interrupted",
         rounds(),

@@ -3,11 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod chain;
 mod damage;
 mod disk;
 mod documented;
+mod evict;
+mod export;
 mod foreign;
 mod forms;
+mod forward;
 mod kill;
 mod opening;
 mod reading;

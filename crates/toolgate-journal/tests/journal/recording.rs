@@ -397,7 +397,7 @@ async fn nobody_else_may_read_the_files() {
         assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
         seen += 1;
     }
-    assert_eq!(seen, 4, "the file, its log, its index, the runs");
+    assert_eq!(seen, 5, "the file, its log, its index, its head, the runs");
     let of_run = house.of_runs();
     assert_eq!(of_run.len(), 2, "the lock and a spool");
     for file in of_run {

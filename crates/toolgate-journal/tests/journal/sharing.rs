@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{Journal, JournalHealth, JournalSettings, Position, Sync};
+use toolgate_journal::{Journal, JournalHealth, JournalSettings, Position, Sync, VerifyOptions};
 
 use crate::support::{
     House, all, echo, eventually, executor_of, filtered, given_journal, hanging, process,
@@ -102,6 +102,9 @@ async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrup
         .query_row("SELECT count(DISTINCT pid) FROM runs", [], |row| row.get(0))
         .unwrap();
     assert_eq!(commands, 4);
+    let verified = house.reader().verify(&VerifyOptions::default()).unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!(verified.calls, 403, "one chain over all processes");
 }
 
 #[tokio::test]
@@ -164,7 +167,7 @@ fn files_of_others_and_of_later_versions_are_left_alone() {
         ),
         (
             "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
-            "was written by a newer version (form 99, this program knows 5); upgrade, or set journal.file to another file",
+            "was written by a newer version (form 99, this program knows 7); upgrade, or set journal.file to another file",
         ),
     ] {
         let house = House::new();

@@ -65,7 +65,8 @@ pub(crate) fn executor_of(
 }
 
 /// Makes a file one of the first form.
-pub(crate) const FIRST_FORM: &str = "DROP TABLE turns; ALTER TABLE calls DROP COLUMN caller;
+pub(crate) const FIRST_FORM: &str = "DROP TABLE turns; DROP TABLE chain; ALTER TABLE calls DROP COLUMN chained;
+    ALTER TABLE calls DROP COLUMN destructive; ALTER TABLE calls DROP COLUMN caller;
     ALTER TABLE calls DROP COLUMN queue_time; ALTER TABLE calls DROP COLUMN approval; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE);";
 
 /// A folder of its own with a journal in it.

@@ -151,6 +151,10 @@ pub(crate) struct Replay {
     #[schema(example = true)]
     #[serde(default)]
     confirm: bool,
+    /// Needed where the recorded call isn't what the journal's chain of hashes says, or is older than it.
+    #[schema(example = false)]
+    #[serde(default)]
+    unverified: bool,
 }
 
 /// Makes a call again, with the arguments as they were asked the first time.
@@ -193,6 +197,13 @@ pub(crate) async fn replay(
                 "'{name}' does not say that it only reads, so calling it again may do it again; send {{\"confirm\": true}} if that is meant"
             ),
         ));
+    }
+    if !replay.unverified
+        && let Some(problem) = &found.unverified
+    {
+        return Err(unfit(format!(
+            "the recorded call is not to be trusted: {problem}; send {{\"unverified\": true}} if it is to run all the same"
+        )));
     }
     let call = ToolCall::new(name, Value::clone(&arguments));
     let call = traced(call, CallerTrace::of(&headers));

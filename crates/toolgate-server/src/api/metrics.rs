@@ -44,6 +44,7 @@ fn journal(parts: &Parts) -> Option<JournalNow> {
         return is_missed.then_some(JournalNow {
             is_up: false,
             lost: 0,
+            evicted: 0,
         });
     };
     let (is_up, lost) = match journal.health() {
@@ -51,5 +52,9 @@ fn journal(parts: &Parts) -> Option<JournalNow> {
         JournalHealth::Failing { lost, .. } => (false, lost),
         _ => (false, 0),
     };
-    Some(JournalNow { is_up, lost })
+    Some(JournalNow {
+        is_up,
+        lost,
+        evicted: journal.evicted(),
+    })
 }

@@ -87,6 +87,9 @@ pub(crate) struct JournalStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,
+    /// Calls that were deleted before their time since the start, because the journal was full.
+    #[schema(example = 0)]
+    evicted: u64,
 }
 
 /// A model.
@@ -198,7 +201,12 @@ fn journal(gateway: &Gateway) -> JournalStatus {
         Some(JournalHealth::Failing { error, .. }) => ("failing", Some(error)),
         Some(_) => ("ok", None),
     };
-    JournalStatus { state, error }
+    let evicted = parts.journal.as_ref().map_or(0, Journal::evicted);
+    JournalStatus {
+        state,
+        error,
+        evicted,
+    }
 }
 
 fn model(gateway: &Gateway) -> Option<Model> {

@@ -91,10 +91,18 @@ fn the_journal_is_told_where_there_is_one() {
     let page = Metrics::default().render(&now(0));
     assert!(!page.contains("journal"), "{page}");
     for is_up in [true, false] {
-        let journal = Some(JournalNow { is_up, lost: 7 });
+        let journal = Some(JournalNow {
+            is_up,
+            lost: 7,
+            evicted: 40,
+        });
         let page = Metrics::default().render(&Now { journal, ..now(0) });
         let up = format!("toolgate_journal_up {}", i32::from(is_up));
-        for line in [up.as_str(), "toolgate_journal_lost_rows_total 7"] {
+        for line in [
+            up.as_str(),
+            "toolgate_journal_lost_rows_total 7",
+            "toolgate_journal_evicted_calls_total 40",
+        ] {
             assert!(page.lines().any(|found| found == line), "{line}: {page}");
         }
     }

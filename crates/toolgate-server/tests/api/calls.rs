@@ -200,6 +200,23 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
 }
 
 #[tokio::test]
+async fn a_record_that_was_changed_is_not_sent_again_unless_that_is_meant() {
+    let [_, home] = both().await;
+    let id = called(&home, "echo", &json!({ "n": 1 })).await;
+    let path = format!("/api/calls/{id}/replay");
+    assert_eq!(home.post(&path, &json!({})).await.status, 200);
+    let database = rusqlite::Connection::open(&home.journal).unwrap();
+    let forge = r#"UPDATE calls SET asked = '{"n":666}' WHERE id = ?"#;
+    assert_eq!(database.execute(forge, [&id]).unwrap(), 1);
+    let refused = home.post(&path, &json!({})).await;
+    assert_eq!(refused.status, 422);
+    let problem = refused.problem();
+    assert!(problem.contains("its row was changed since"), "{problem}");
+    let meant = home.post(&path, &json!({ "unverified": true })).await;
+    assert_eq!(meant.json()["result"], json!({ "echo": { "n": 666 } }));
+}
+
+#[tokio::test]
 async fn arguments_that_are_not_known_whole_are_not_sent_again() {
     let [memory, journal] = both().await;
     for home in [&memory, &journal] {

@@ -26,7 +26,7 @@ async fn status_stats_and_metrics_count_the_same_calls() {
     );
     assert_eq!(
         (&status["journal"], &status["in_flight"]),
-        (&json!({ "state": "ok" }), &json!(0))
+        (&json!({ "state": "ok", "evicted": 0 }), &json!(0))
     );
     assert_eq!(
         (&status["model"], &status["token_needed"]),
@@ -72,7 +72,7 @@ async fn what_is_not_well_is_told_in_words() {
     );
     assert_eq!(
         home.get("/api/status").await.json()["journal"],
-        json!({ "state": "off" })
+        json!({ "state": "off", "evicted": 0 })
     );
     let nowhere = Connection::Http {
         url: "http://127.0.0.1:1/mcp".to_owned(),

@@ -122,6 +122,15 @@ pub(crate) struct CallsOptions {
     /// Go on with each call that ends, until Ctrl-C
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Check that no recorded call was changed, deleted or added by others; exits with 1 if one was
+    #[arg(long, conflicts_with_all = ["id", "tool", "server", "origin", "caller", "outcome", "since", "until", "search", "limit", "follow", "at", "export"])]
+    pub(crate) verify: bool,
+    /// The head that --verify or --export printed once: the journal must still have it
+    #[arg(long, value_name = "HASH", requires = "verify")]
+    pub(crate) expect: Option<String>,
+    /// Write every call with its hash as a line of JSON, oldest first, to a new file or to stdout (-)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with_all = ["id", "limit", "follow", "at"])]
+    pub(crate) export: Option<String>,
     /// Put a tool into the configuration that always answers what this call answered, and print it
     #[arg(long, value_name = "NAME", requires = "id", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) save_as_mock: Option<String>,
@@ -139,6 +148,9 @@ pub(crate) struct ReplayOptions {
     /// Run it without a question, whatever it does
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Run it even if the record was changed since, or is too old to be checked
+    #[arg(long)]
+    pub(crate) unverified: bool,
     /// Give up when the tool has run this long, such as 500ms, 5s or 2m
     #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
     pub(crate) timeout: Option<Duration>,

@@ -5,7 +5,7 @@ mod at;
 use anyhow::bail;
 use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
-use toolgate_journal::CallDetail;
+use toolgate_journal::{CallDetail, JournalError, Reader};
 
 use super::call::Request;
 use super::call::arguments::Given;
@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
     }
     let config = wiring::configuration(global)?;
     let call = match journal::reader(&config) {
-        Ok(reader) => calls::find(&reader, &options.id),
+        Ok(reader) => found(&reader, options),
         Err(error) => {
             say::error(&anyhow::anyhow!(error.to_string()));
             return Ok(Exit::Failure);
@@ -32,11 +32,18 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
         Ok(call) => call,
         Err(error) => return Ok(calls::Unread::from(error).told()),
     };
-    let Some(call) = call else {
+    let Some((call, unverified)) = call else {
         calls::tell_unknown(&options.id);
         return Ok(Exit::Failure);
     };
     expect_repeatable(&call)?;
+    if let Some(problem) = unverified {
+        say::error(&anyhow::anyhow!(
+            "the record of this call is not to be trusted: {problem}. Nothing was run; look at it with 'toolgate calls {}', and --unverified runs it all the same",
+            call.summary.id
+        ));
+        return Ok(Exit::Failure);
+    }
     let request = Request {
         tool: &call.summary.tool,
         given: Given::Json(call.asked.clone()),
@@ -46,6 +53,21 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
         again: Some(Again { yes: options.yes }),
     };
     request.run(&config, "toolgate replay")
+}
+
+/// The call, and why its record isn't to be trusted.
+fn found(
+    reader: &Reader,
+    options: &ReplayOptions,
+) -> Result<Option<(CallDetail, Option<String>)>, JournalError> {
+    let Some(call) = calls::find(reader, &options.id)? else {
+        return Ok(None);
+    };
+    let unverified = match options.unverified {
+        true => None,
+        false => reader.verify_call(&call.summary.id)?,
+    };
+    Ok(Some((call, unverified)))
 }
 
 /// Refuses what could only be made as another call than it was.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolgate_core::{Limits, Policy, nearest};
-use toolgate_journal::JournalSettings;
+use toolgate_journal::{Forward, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
 use toolgate_server::{ServeSettings, TelemetrySettings};
@@ -155,7 +155,11 @@ impl Config {
         let folder = document.folder();
         let paths = config.documents.folders.iter_mut();
         let paths = paths.chain(&mut config.model.intents);
-        for path in paths.chain(&mut config.journal.file) {
+        let forward = match &mut config.journal.forward {
+            Some(Forward::File(file)) => Some(file),
+            _ => None,
+        };
+        for path in paths.chain(&mut config.journal.file).chain(forward) {
             *path = resolved(path, folder, environment);
         }
         if voice::is_wav(&config.voice.output) {

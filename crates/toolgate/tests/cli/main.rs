@@ -5,6 +5,7 @@ mod adding; // `add` and the first start of what it adds
 mod approvals; // who may approve a call, and a server that tries to
 mod ask; // `ask`: each provider, none, pipes, secrets
 mod at; // `--at`: the same by a gateway that runs already
+mod audit; // `calls --verify` and `--export`, and what `replay` refuses
 mod call; // `call`: input in every form, envelopes, exit codes
 mod catalogue; // what is remembered of servers between runs
 mod chat; // `chat`: in a pipe, and on the screen of a terminal

@@ -1,5 +1,6 @@
 //! `toolgate calls`: what was called, by whom, and what came of it.
 
+mod audit;
 mod filter;
 mod lines;
 mod mock;
@@ -20,6 +21,7 @@ use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::remote::Remote;
 use crate::{journal, say, wiring};
+pub(super) use audit::summary as verified_summary;
 use lines::{Lines, More};
 use source::Pages;
 pub(super) use source::{Unread, call_at};
@@ -32,6 +34,9 @@ const LAST: &str = "last";
 pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global)?;
     let filter = filter::read(options)?;
+    if options.verify || options.export.is_some() {
+        return audited(&config, options, &filter);
+    }
     let remote = Remote::of(&options.remote)?;
     let runtime = runtime().context("cannot start")?;
     let looked = async {
@@ -52,6 +57,18 @@ pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exi
     });
     runtime.shutdown_background();
     exit
+}
+
+/// What is done with the whole journal of this machine.
+fn audited(config: &Config, options: &CallsOptions, filter: &Filter) -> anyhow::Result<Exit> {
+    let reader = match journal::reader(config) {
+        Ok(reader) => reader,
+        Err(error) => return Ok(unreadable(&error, true)),
+    };
+    match &options.export {
+        Some(to) => audit::export(reader, filter, to),
+        None => audit::verify(reader, options.expect.as_deref(), options.json),
+    }
 }
 
 /// The journal; whoever follows it waits for one that is not there yet.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use toolgate_journal::{Filter, JournalHealth, Reader};
+use toolgate_journal::{Filter, JournalHealth, Reader, VerifyOptions};
 
 use super::{Finding, Report};
-use crate::commands::serve;
+use crate::commands::{calls, serve};
 use crate::config::Config;
 use crate::wiring::Tools;
 use crate::{gateway, journal};
@@ -28,8 +28,10 @@ impl Report {
             }
             _ => of_journal(&file, &journal.reader()),
         };
+        let chain = of_chain(&journal.reader());
         journal.close().await;
         self.add("journal", &finding);
+        self.add("journal", &chain);
     }
 
     /// What `serve` would say before it starts.
@@ -62,6 +64,25 @@ fn of_journal(file: &Path, reader: &Reader) -> Finding {
             calls.len()
         )),
         Err(error) => Finding::Bad(error.to_string()),
+    }
+}
+
+/// Only the newest calls: a large journal would take minutes.
+fn of_chain(reader: &Reader) -> Finding {
+    const NEWEST: u32 = 10_000;
+    let mut options = VerifyOptions::default();
+    options.newest = Some(NEWEST);
+    match reader.verify(&options) {
+        Ok(verified) if verified.is_intact() => Finding::Good(calls::verified_summary(&verified)),
+        Ok(verified) => {
+            let first = verified.findings.first();
+            let first = first.map_or(String::new(), |found| format!(": {}", found.text));
+            let text = calls::verified_summary(&verified);
+            Finding::Bad(format!(
+                "{text}{first} ('toolgate calls --verify' tells all)"
+            ))
+        }
+        Err(error) => Finding::Warning(format!("the newest calls can't be verified now: {error}")),
     }
 }
 

@@ -46,7 +46,9 @@ async fn ask(remote: &Remote, options: &ReplayOptions, spinner: &Spinner) -> any
     if is_there && !only_reads && !again.agree(tool, &call["asked"], spinner).await? {
         return Ok(Exit::Failure);
     }
-    let body = json!({ "confirm": true }).to_string().into_bytes();
+    let body = json!({ "confirm": true, "unverified": options.unverified })
+        .to_string()
+        .into_bytes();
     let path = ["api", "calls", id, "replay"];
     Ok(match remote.post(&path, &[], body).await {
         Ok(answer) if answer.body["success"].is_boolean() => envelope(tool, &answer),

@@ -1,0 +1,138 @@
+//! `toolgate calls --verify` and `--export`: the journal as evidence.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use toolgate_core::escape;
+use toolgate_journal::{Filter, JournalError, Reader, Verification, VerifyOptions};
+
+use super::super::rendered;
+use crate::exit::Exit;
+use crate::say;
+
+/// A journal is read to its end, however long that takes; Ctrl-C ends it.
+const PATIENCE: Duration = Duration::from_secs(86_400);
+const STDOUT: &str = "-";
+
+pub(super) fn verify(reader: Reader, expect: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+    if let Some(expect) = expect
+        && (expect.len() != 64 || !expect.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    {
+        bail!("--expect takes a head as --verify prints it: 64 digits from 0 to 9 and a to f");
+    }
+    let mut options = VerifyOptions::default();
+    options.expect = expect.map(str::to_ascii_lowercase);
+    let verified = match patient(reader).verify(&options) {
+        Ok(verified) => verified,
+        Err(error) => {
+            say::error(&anyhow::anyhow!(error.to_string()));
+            return Ok(Exit::Failure);
+        }
+    };
+    match json {
+        true => say::result(&rendered(&serde_json::json!(verified))),
+        false => show(&verified),
+    }
+    Ok(match verified.is_intact() {
+        true => Exit::Success,
+        false => Exit::Failure,
+    })
+}
+
+fn show(verified: &Verification) {
+    for finding in &verified.findings {
+        say::result(&format!(
+            "{:<13} {}",
+            finding.problem.to_string(),
+            escape(&finding.text)
+        ));
+    }
+    let shown = verified.findings.len() as u64;
+    if verified.problems > shown {
+        say::result(&format!("and {} more", verified.problems - shown));
+    }
+    for note in &verified.notes {
+        say::note(&escape(note));
+    }
+    say::result(&summary(verified));
+    if !verified.head.is_empty() {
+        say::result(&format!("head #{} {}", verified.head_entry, verified.head));
+    }
+}
+
+/// What was verified, in one sentence.
+pub(in crate::commands) fn summary(verified: &Verification) -> String {
+    let what = match verified.is_partial {
+        true => format!("the newest {} entries of its chain", verified.entries),
+        false => format!("all {} entries of its chain", verified.entries),
+    };
+    let key = if verified.is_keyed {
+        ", made with the key"
+    } else {
+        ""
+    };
+    let uncovered = match verified.uncovered {
+        0 => String::new(),
+        calls => format!("; {calls} calls are older than the chain and can't be checked"),
+    };
+    match verified.problems {
+        _ if verified.entries == 0 && verified.is_intact() => "nothing to verify".to_owned(),
+        0 => format!(
+            "intact: {} calls are as they were recorded, by {what}{key}{uncovered}",
+            verified.calls
+        ),
+        1 => format!("NOT intact: 1 problem in {what}{key}{uncovered}"),
+        problems => format!("NOT intact: {problems} problems in {what}{key}{uncovered}"),
+    }
+}
+
+pub(super) fn export(reader: Reader, filter: &Filter, to: &str) -> anyhow::Result<Exit> {
+    let reader = patient(reader);
+    let exported = if to == STDOUT {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let exported = reader.export(filter, &mut out);
+        exported.and_then(|summary| out.flush().map(|()| summary).map_err(JournalError::Export))
+    } else {
+        // What is there stays: an export is evidence, and it holds what people asked.
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(to)
+            .with_context(|| {
+                format!(
+                    "can not write {}; name a file that isn't there yet, or add to one with '--export - >> FILE'",
+                    escape(to)
+                )
+            })?;
+        let mut out = BufWriter::new(file);
+        let exported = reader.export(filter, &mut out);
+        exported.and_then(|summary| {
+            let written = out.flush().and_then(|()| out.get_ref().sync_all());
+            written.map(|()| summary).map_err(JournalError::Export)
+        })
+    };
+    match exported {
+        Ok(summary) => {
+            let head = summary.head.unwrap_or_default();
+            say::note(&format!("{} calls exported; head {head}", summary.calls));
+            Ok(Exit::Success)
+        }
+        // Whoever reads has enough.
+        Err(JournalError::Export(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Success)
+        }
+        Err(error) => {
+            say::error(&anyhow::anyhow!(error.to_string()));
+            Ok(Exit::Failure)
+        }
+    }
+}
+
+fn patient(reader: Reader) -> Reader {
+    reader.asked_by(PATIENCE, Arc::default())
+}
