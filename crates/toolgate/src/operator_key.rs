@@ -60,7 +60,7 @@ pub(crate) fn find(base: &Url) -> Option<(SocketAddr, String)> {
         "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
         host => host.parse().into_iter().collect(),
     };
-    let loopback = ips.into_iter().filter(|ip| ip.is_loopback());
+    let loopback = ips.into_iter().filter(std::net::IpAddr::is_loopback);
     let mut addresses = loopback.map(|ip| SocketAddr::new(ip, port));
     addresses.find_map(|address| Some((address, read(&path(address)?)?)))
 }
