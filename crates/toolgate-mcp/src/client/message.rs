@@ -139,10 +139,11 @@ pub(crate) fn expect_same_again(bytes: &[u8]) {
         }),
     };
     let written = written.to_string();
-    let again = Message::parse(written.as_bytes()).expect("a message that was read can be sent");
+    let again = Message::parse(written.as_bytes());
     // Fractions may differ in their last digit.
-    if !written.contains(['.', 'e', 'E']) {
-        assert_eq!(again, message);
+    match written.contains(['.', 'e', 'E']) {
+        true => assert!(again.is_ok(), "{written}"),
+        false => assert_eq!(again, Ok(message)),
     }
 }
 
