@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const TABLE: &str = include_str!("../../../../docs/requirements.md");
+const ATTACKS: &str = include_str!("../../../../docs/security.md");
 
 /// How many lines each section of the contract has.
 const SECTIONS: [(&str, usize); 10] = [
@@ -79,6 +80,28 @@ fn every_test_of_the_table_exists_and_every_test_with_an_id_is_in_the_table() {
         unlisted.is_empty(),
         "a test, but not in docs/requirements.md: {unlisted:#?}"
     );
+}
+
+#[test]
+fn every_attack_has_a_test_that_performs_it() {
+    let existing = tests();
+    let attacks: Vec<&str> = ATTACKS
+        .lines()
+        .filter(|line| line.starts_with("| F"))
+        .collect();
+    let numbers: BTreeSet<&str> = attacks
+        .iter()
+        .flat_map(|line| line.split('|').nth(1).unwrap_or_default().split(','))
+        .map(str::trim)
+        .collect();
+    let expected: BTreeSet<String> = (1..=30).map(|n| format!("F{n}")).collect();
+    assert_eq!(numbers, expected.iter().map(String::as_str).collect());
+    for line in attacks {
+        let tests = line.split('|').nth(3).unwrap_or_default();
+        for test in tests.split(',').map(|test| test.trim().trim_matches('`')) {
+            assert!(existing.contains(test), "no such test: '{test}' in {line}");
+        }
+    }
 }
 
 /// The names of all test functions in the workspace.
