@@ -332,7 +332,7 @@ pub(crate) fn attend(connection: &mut Connection, database: &Path) -> rusqlite::
     let missing = n - chain.n - 1;
     warn!(
         entries = missing,
-        head = hex(&head.hash),
+        head = %hex(&head.hash),
         "the newest entries of the journal's chain are gone or were replaced: calls are missing at its end; 'toolgate calls --verify' says more"
     );
     chain.append_as(n, Kind::Lost, missing, 0, &head.hash)?;

@@ -274,7 +274,7 @@ impl Worker {
             let dropped = std::mem::take(&mut self.untold);
             warn!(
                 dropped,
-                to = self.name,
+                to = %self.name,
                 "records of the journal were not forwarded: the destination was away for too long"
             );
         }
@@ -297,7 +297,7 @@ impl Worker {
     fn is_well(&mut self) {
         if std::mem::take(&mut self.is_failing) {
             self.rest = FIRST_REST;
-            info!(to = self.name, "records of the journal are forwarded again");
+            info!(to = %self.name, "records of the journal are forwarded again");
         }
     }
 
@@ -305,7 +305,7 @@ impl Worker {
         if std::mem::replace(&mut self.is_failing, true) {
             self.rest = (self.rest * 2).min(LONGEST_REST);
         } else {
-            warn!(%error, to = self.name, "records of the journal can't be forwarded now; they are kept and sent later");
+            warn!(%error, to = %self.name, "records of the journal can't be forwarded now; they are kept and sent later");
         }
     }
 }

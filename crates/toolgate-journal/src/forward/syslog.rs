@@ -118,7 +118,7 @@ fn shortened(json: &str) -> String {
             "renamed",
             "dropped",
         ] {
-            fields.remove(long);
+            fields.shift_remove(long);
         }
         fields.insert("shortened".to_owned(), true.into());
     }
@@ -162,7 +162,7 @@ mod tests {
         assert!(short.contains("xxxx"));
         let long = message("host", &record(10_000));
         assert!(long.len() < LONGEST && !long.contains("xxxx"));
-        let json = r#"{"chain":{"hash":"ab"},"shortened":true,"tool":"echo"}"#;
+        let json = r#"{"tool":"echo","chain":{"hash":"ab"},"shortened":true}"#;
         assert!(long.ends_with(json), "{long}");
     }
 }

@@ -205,7 +205,7 @@ async fn an_inserted_call_is_foreign() {
     let columns = "run, tool, origin, started_at, finished, outcome, is_as_asked, asked";
     for chained in ["NULL", "chained"] {
         let sql = format!(
-            "INSERT INTO calls (seq, id, chained, {columns}) SELECT seq + 1, ?, {chained}, {columns} FROM calls WHERE seq = ?"
+            "INSERT INTO calls (seq, id, chained, {columns}) SELECT (SELECT max(seq) + 1 FROM calls), ?, {chained}, {columns} FROM calls WHERE seq = ?"
         );
         database.execute(&sql, params![forged, seq]).unwrap();
         let verified = verify(&house);
@@ -213,8 +213,8 @@ async fn an_inserted_call_is_foreign() {
         assert_eq!(verified.findings[0].call.as_ref(), Some(&forged));
         let refused = house.other_reader().verify_call(&forged).unwrap();
         assert!(refused.is_some(), "{chained}");
-        let sql = "DELETE FROM calls WHERE seq = ?";
-        database.execute(sql, [seq + 1]).unwrap();
+        let sql = "DELETE FROM calls WHERE id = ?";
+        database.execute(sql, [&forged]).unwrap();
     }
     assert!(verify(&house).is_intact());
 }

@@ -283,9 +283,10 @@ async fn the_larger_share_makes_room_be_it_calls_or_turns() {
     journal.keep_turn(&turn(200));
     journal.close().await;
     let journal = house.journal_with(&settings);
-    eventually("both take half", || house.calls().len() < 60).await;
+    let are_few = || house.calls().len() < 60 && turns().len() < 100;
+    eventually("both take half", are_few).await;
     assert!(house.calls().len() > 10, "{}", house.calls().len());
-    assert!((30..100).contains(&turns().len()), "{}", turns().len());
+    assert!(turns().len() >= 30, "{}", turns().len());
     assert_eq!(turns()[0].id, id(200));
     journal.close().await;
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub(crate) const HANG: Duration = Duration::from_secs(60);
 pub(crate) struct Gateway {
     pub(crate) child: Child,
     pub(crate) folder: TempDir,
+    home: PathBuf,
     /// Host and port.
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
@@ -30,8 +32,11 @@ impl Gateway {
 
     /// The same at another address.
     pub(crate) fn start_at(run: Run, bind: &str) -> Self {
+        let home = run.home();
         let (child, folder) = run.args(&["--bind", bind]).start();
-        Self::following(child, folder)
+        let mut gateway = Self::following(child, folder);
+        gateway.home = home;
+        gateway
     }
 
     /// A `serve` that somebody else put together.
@@ -60,9 +65,11 @@ impl Gateway {
                 kept.lock().unwrap().push_str(&format!("{line}\n"));
             }
         });
+        let home = folder.path().to_owned();
         Self {
             child,
             folder,
+            home,
             address,
             log,
         }
@@ -83,16 +90,24 @@ impl Gateway {
 
     /// As a command of the operator asks.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        request_with(&self.address, "GET", path, &self.operator(), "")
+    }
+
+    /// As a command of the operator acts.
+    pub(crate) fn operate(&self, path: &str, body: &str) -> (u16, String) {
+        request_with(&self.address, "POST", path, &self.operator(), body)
+    }
+
+    fn operator(&self) -> String {
         let key = self.operator_key();
-        let header = key.map_or(String::new(), |key| {
+        key.map_or(String::new(), |key| {
             format!("authorization: Bearer {key}\r\n")
-        });
-        request_with(&self.address, "GET", path, &header, "")
+        })
     }
 
     /// What commands of the same user show to a gateway without tokens.
     pub(crate) fn operator_key(&self) -> Option<String> {
-        let state = self.folder.path().join(".local/state/toolgate/gateways");
+        let state = self.home.join(".local/state/toolgate/gateways");
         std::fs::read_to_string(state.join(format!("{}.key", self.address))).ok()
     }
 

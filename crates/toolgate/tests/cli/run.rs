@@ -38,6 +38,13 @@ impl Run {
         }
     }
 
+    /// The home folder it has.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        let mut variables = self.command.get_envs();
+        let home = variables.find(|(name, _)| *name == "HOME");
+        home.and_then(|(_, home)| home).unwrap().into()
+    }
+
     /// More arguments, where a table has them.
     pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
         self.command.args(arguments);

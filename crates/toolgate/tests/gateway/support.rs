@@ -150,16 +150,17 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
     let kept = Arc::clone(log);
     std::thread::spawn(move || {
         for line in stderr.lines().map_while(Result::ok) {
-            if let Some((_, rest)) = line.split_once("http://") {
-                let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
-                drop(found.send(rest[..end.unwrap_or(rest.len())].to_owned()));
-            }
             let mut kept = kept.lock().unwrap();
             if kept.len() > LONGEST_LOG {
                 kept.clear();
             }
             kept.push_str(&line);
             kept.push('\n');
+            // Only now: whoever waits for the address looks for the link in the log.
+            if let Some((_, rest)) = line.split_once("listening on http://") {
+                let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
+                drop(found.send(rest[..end.unwrap_or(rest.len())].to_owned()));
+            }
         }
     });
     let address = address.recv_timeout(PATIENCE);

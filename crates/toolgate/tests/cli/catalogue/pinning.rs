@@ -163,11 +163,11 @@ fn f13_a_running_gateway_shows_a_change_and_takes_an_agreement_from_elsewhere_an
     assert_eq!(gateway.call("count", "{}")["result"], "1");
 
     rug.lists(&[tool("count", "Again", &json!({ "destructiveHint": true }))]);
-    gateway.post("/api/servers/house/reconnect", "{}");
+    gateway.operate("/api/servers/house/reconnect", "{}");
     until("the next change", || !house()["changes"].is_null());
     let hash = house()["changes"]["hash"].as_str().unwrap().to_owned();
     let agree = |hash: &str| {
-        gateway.post(
+        gateway.operate(
             "/api/servers/house/trust",
             &json!({ "hash": hash }).to_string(),
         )

@@ -214,9 +214,10 @@ impl Caches {
         let others = others.iter().filter_map(|name| folder(variables, name));
         let made = general
             .iter()
-            .chain(npm.iter().filter(|_| program.uses_npm()));
+            .chain(npm.iter().filter(|_| program.uses_npm()))
+            .cloned();
         Self {
-            made: made.cloned().collect(),
+            made: made.chain(others.clone()).collect(),
             all: general
                 .iter()
                 .chain(&npm)
