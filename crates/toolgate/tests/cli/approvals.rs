@@ -196,13 +196,11 @@ fn the_operator_in_a_browser_approves_and_it_is_on_record() {
     let (status, _) = request_with(&gateway.address, "POST", &path, &person, body);
     assert_eq!(status, 204);
     assert!(call.join().unwrap().contains("the door is open"));
-    assert!(
+    wait_until("the log says who granted it", || {
         gateway
             .log()
-            .contains("granted by local operator (browser)"),
-        "{}",
-        gateway.log()
-    );
+            .contains("granted by local operator (browser)")
+    });
     let shown = Run::new(["calls", "--at", &gateway.url(), "last"])
         .within(gateway.folder.path())
         .done();
