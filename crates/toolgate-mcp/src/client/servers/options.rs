@@ -37,8 +37,9 @@ pub struct ServersOptions {
     pub health: ServerHealth,
     /// Remembers what servers offered in earlier runs.
     pub catalogue: Catalogue,
-    /// True starts a server only once it is needed: when one of its tools is called, when a name is looked up that no server
-    /// is known to have, or when [`Servers::settled`] or [`Servers::start_unseen`] asks for it. False starts all at once.
+    /// True starts a server only once it is needed: when one of its tools is called, when a name is
+    /// looked up that no server is known to have, or when [`settled`](crate::Servers::settled) or
+    /// [`start_unseen`](crate::Servers::start_unseen) asks for it. False starts all at once.
     pub on_demand: bool,
 }
 
