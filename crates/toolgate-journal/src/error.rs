@@ -77,7 +77,7 @@ pub enum JournalError {
     #[error("the journal has more calls than can be looked through in {} s; ask for less, such as a tool, or calls since a time", .0.as_secs())]
     TooLong(Duration),
     /// What was read can't be written down.
-    #[error("can not write the export: {0}")]
+    #[error("cannot write the export: {0}")]
     Export(#[source] io::Error),
     /// Several calls begin like this.
     #[error("'{0}' is the beginning of several calls; give more of it")]

@@ -39,7 +39,7 @@ impl Head {
     /// Writes it down, unless another process has come further. What fails is tried again after the next rows.
     pub(crate) fn keep(&self, database: &Path) {
         if let Err(error) = self.try_keep(database) {
-            debug!(%error, "the head of the journal's chain can not be kept");
+            debug!(%error, "the head of the journal's chain cannot be kept");
         }
     }
 

@@ -1,4 +1,4 @@
-//! MCP servers: listed, connected anew, agreed to, added.
+//! MCP servers: listed, reconnected, agreed to, added.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -303,7 +303,7 @@ pub(crate) struct Agreement {
               (status = 409, description = "Its tools are not those that were shown, or nothing changed", body = Problem),
               Unreadable,
               (status = 422, description = "The body does not fit", body = Problem),
-              (status = 503, description = "The agreement can not be kept", body = Problem)))]
+              (status = 503, description = "The agreement cannot be kept", body = Problem)))]
 pub(crate) async fn trust(
     State(gateway): State<Gateway>,
     caller: Caller,

@@ -145,7 +145,7 @@ pub(crate) struct ToolsQuery {
 /// All tools this caller may use.
 #[utoipa::path(get, path = "/api/tools", tag = "tools", params(ToolsQuery),
     responses((status = 200, description = "All tools, in their order", body = Vec<ToolForm>),
-              (status = 400, description = "The query can not be read", body = Problem)))]
+              (status = 400, description = "The query cannot be read", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,

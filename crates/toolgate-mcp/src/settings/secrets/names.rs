@@ -27,7 +27,7 @@ const WORDS: [&str; 24] = [
     "signature",
     "token",
 ];
-/// Inside of a word, where names are written together.
+/// Within a word, where names are written together.
 const PARTS: [&str; 10] = [
     "accesskey",
     "apikey",

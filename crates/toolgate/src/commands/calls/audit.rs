@@ -105,7 +105,7 @@ pub(super) fn export(reader: Reader, filter: &Filter, to: &str) -> anyhow::Resul
             .open(to)
             .with_context(|| {
                 format!(
-                    "can not write {}; name a file that isn't there yet, or add to one with '--export - >> FILE'",
+                    "can't write {}; name a file that isn't there yet, or add to one with '--export - >> FILE'",
                     escape(to)
                 )
             })?;
