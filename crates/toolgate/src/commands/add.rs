@@ -192,7 +192,7 @@ fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
 }
 
 /// What a container engine starts is confined by the engine, which couldn't start it from inside a sandbox.
-fn usual_sandbox(entry: &Value) -> &'static str {
+pub(super) fn usual_sandbox(entry: &Value) -> &'static str {
     let places = Places {
         folder: Path::new("/"),
         home: None,

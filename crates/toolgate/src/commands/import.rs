@@ -8,7 +8,7 @@ use toolgate_core::escape;
 use toolgate_mcp::{Places, ServerSettings};
 use tracing::warn;
 
-use super::add::{word_about_secrets, word_about_shadow, word_about_trust};
+use super::add::{usual_sandbox, word_about_secrets, word_about_shadow, word_about_trust};
 use crate::cli::{Global, ImportOptions};
 use crate::config::{Document, servers};
 use crate::edit::ServerFile;
@@ -168,6 +168,7 @@ fn judge(name: &str, entry: &Value, source: &Source) -> Verdict {
         return Verdict::Skip(asked);
     }
     absolute(&mut entry, source);
+    confine(&mut entry);
     // Names with an owner in front, as registries have them.
     let name = name.rsplit('/').next().unwrap_or(name).trim().to_owned();
     let places = Places {
@@ -255,6 +256,13 @@ fn absolute(entry: &mut Value, source: &Source) {
     // Looking for a key must not have made it.
     if let Value::Object(object) = entry {
         object.retain(|_, value| !value.is_null());
+    }
+}
+
+/// Other clients have no sandbox to take over, so their servers get the one that `add` gives.
+fn confine(entry: &mut Value) {
+    if entry.get("command").is_some() && entry.get("sandbox").is_none() {
+        entry["sandbox"] = json!(usual_sandbox(entry));
     }
 }
 

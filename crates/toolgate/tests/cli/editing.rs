@@ -242,7 +242,7 @@ fn import_takes_over_what_it_can_and_says_what_it_skips() {
     for expected in [
         ".cursor/mcp.json\n",
         "  take  files: npx -y files ",
-        "(env: KEY=[REDACTED]) (without autoApprove)\n",
+        "(env: KEY=[REDACTED]) (sandbox: default) (without autoApprove)\n",
         "  skip  asks: headers.K: ${input:…} is a question that VS Code asks",
         "  skip  there: is in toolgate.json already; --force replaces it\n",
     ] {
@@ -332,6 +332,6 @@ fn what_import_takes_breaks_between_words() {
     std::fs::write(terminal.home().join("o.json"), servers.to_string()).unwrap();
     terminal.open_again("X=1", "import o.json --dry-run");
     let screen = terminal.shows("left with 0");
-    let expected = "  take  files: npx --allow /srv/notes --allow /srv/pictures --allow /srv/music\n        --allow /srv/mail\n";
+    let expected = "  take  files: npx --allow /srv/notes --allow /srv/pictures --allow /srv/music\n        --allow /srv/mail (sandbox: default)\n";
     assert!(screen.contains(expected), "{screen}");
 }

@@ -22,7 +22,7 @@ fn an_entry_is_made_to_fit_our_file() {
             json!({ "command": "npx", "args": ["${workspaceFolder}/x", "${userHome}"], "env": { "K": "${env:K}" } }),
             (
                 "a",
-                json!({ "command": "npx", "args": ["/house/x", "${HOME}"], "env": { "K": "${env:K}" } }),
+                json!({ "command": "npx", "args": ["/house/x", "${HOME}"], "env": { "K": "${env:K}" }, "sandbox": "default" }),
                 &[][..],
             ),
         ),
@@ -31,7 +31,7 @@ fn an_entry_is_made_to_fit_our_file() {
             json!({ "command": "./run", "cwd": "sub", "timeout": 60, "autoApprove": ["x"], "envFile": ".env" }),
             (
                 "b",
-                json!({ "command": "/house/./run", "cwd": "/house/sub", "timeout": "60s" }),
+                json!({ "command": "/house/./run", "cwd": "/house/sub", "timeout": "60s", "sandbox": "default" }),
                 &["autoApprove", "envFile"],
             ),
         ),
@@ -47,7 +47,25 @@ fn an_entry_is_made_to_fit_our_file() {
         (
             "c",
             json!({ "command": ["bin/x", "y"], "url": null }),
-            ("c", json!({ "command": ["/house/bin/x", "y"] }), &[]),
+            (
+                "c",
+                json!({ "command": ["/house/bin/x", "y"], "sandbox": "default" }),
+                &[],
+            ),
+        ),
+        (
+            "engine",
+            json!({ "command": "docker", "args": ["run", "-i", "--rm", "image"] }),
+            (
+                "engine",
+                json!({ "command": "docker", "args": ["run", "-i", "--rm", "image"], "sandbox": "off" }),
+                &[],
+            ),
+        ),
+        (
+            "ours",
+            json!({ "command": "x", "sandbox": "strict" }),
+            ("ours", json!({ "command": "x", "sandbox": "strict" }), &[]),
         ),
         (
             "d",
