@@ -45,7 +45,9 @@ fn statements() -> Vec<Statement> {
             let heading = line.strip_prefix("### ");
             is_requirement = heading.is_some();
             if let Some(heading) = heading {
-                let (id, _title) = heading.split_once(": ").expect(line);
+                let (id, _title) = heading
+                    .split_once(": ")
+                    .unwrap_or_else(|| panic!("no title: {line}"));
                 statements.push(Statement {
                     id,
                     ..Statement::default()
@@ -60,7 +62,7 @@ fn statements() -> Vec<Statement> {
             let code = bullet
                 .strip_prefix('`')
                 .and_then(|code| code.split_once('`'));
-            let (test, note) = code.expect(line);
+            let (test, note) = code.unwrap_or_else(|| panic!("a bullet names no test: {line}"));
             let note = note.to_owned();
             statement.proofs.push(Proof { test, note });
         } else if line.is_empty() {
