@@ -260,6 +260,16 @@ async fn a_call_ends_when_its_caller_is_gone() {
 }
 
 #[tokio::test]
+async fn pn7_a_key_given_twice_in_a_body_is_an_error() {
+    let home = Home::usual().await;
+    let body = r#"{"text":"a","text":"b"}"#;
+    let called = home.ask(Method::POST, "/api/tools/echo/call", body).await;
+    let envelope = called.json();
+    assert_eq!(envelope["error_kind"], "invalid_arguments", "{envelope}");
+    assert_eq!(envelope["error"], "Invalid parameters: 'text' given twice");
+}
+
+#[tokio::test]
 async fn a_body_that_is_no_json_is_not_taken_for_it() {
     let home = Home::usual().await;
     for (kind, origin, status) in [

@@ -28,7 +28,7 @@ mod mcp; // `mcp`: what stdout carries, filters, how it ends
 mod model; // which model: the configuration, the working folder, `doctor`
 mod prompt; // what happens while `chat` waits for a line
 mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the banner of the demo
-mod requirements; // docs/requirements.md against the tests there are
+mod requirements; // docs/requirements.md against the tests that exist
 mod run; // runs the program in a folder of its own
 mod sandbox; // what a confined server can't reach
 mod serve; // `serve`: how it starts, what it refuses, how it ends

@@ -1,13 +1,14 @@
-//! `docs/requirements.md` names a test for every clause; here the table and the tests are held against each other.
+//! Compares `docs/requirements.md`, which states each requirement with the tests that prove it,
+//! with the tests that exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const TABLE: &str = include_str!("../../../../docs/requirements.md");
+const PAGE: &str = include_str!("../../../../docs/requirements.md");
 const ATTACKS: &str = include_str!("../../../../docs/security.md");
 
-/// How many lines each section of the contract has.
-const SECTIONS: [(&str, usize); 10] = [
+/// The prefix of each topic's IDs, and how many there are.
+const TOPICS: [(&str, usize); 10] = [
     ("EX", 10),
     ("TM", 9),
     ("VA", 7),
@@ -20,66 +21,140 @@ const SECTIONS: [(&str, usize); 10] = [
     ("VO", 2),
 ];
 
-struct Row<'a> {
-    id: &'a str,
-    test: &'a str,
+/// Prose below a requirement's heading, and the bullets that follow it.
+#[derive(Default)]
+struct Statement {
+    id: &'static str,
+    text: String,
+    proofs: Vec<Proof>,
 }
 
-fn rows() -> impl Iterator<Item = Row<'static>> {
-    TABLE.lines().filter_map(|line| {
-        let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
-        let [id, _clause, test, ..] = cells.as_slice() else {
-            return None;
+/// A bullet: a test, and what the page adds about it.
+struct Proof {
+    test: &'static str,
+    note: String,
+}
+
+/// The page's requirements: `### ID: title`, then prose and bullets in turn. A paragraph after a
+/// bullet begins the next statement.
+fn statements() -> Vec<Statement> {
+    let mut statements: Vec<Statement> = Vec::new();
+    let mut is_requirement = false;
+    for line in PAGE.lines() {
+        if line.starts_with('#') {
+            let heading = line.strip_prefix("### ");
+            is_requirement = heading.is_some();
+            if let Some(heading) = heading {
+                let (id, _title) = heading
+                    .split_once(": ")
+                    .unwrap_or_else(|| panic!("no title: {line}"));
+                statements.push(Statement {
+                    id,
+                    ..Statement::default()
+                });
+            }
+            continue;
+        }
+        let Some(statement) = statements.last_mut().filter(|_| is_requirement) else {
+            continue;
         };
-        let is_id = id.len() >= 3
-            && id[..2].chars().all(|c| c.is_ascii_uppercase())
-            && id[2..].chars().all(|c| c.is_ascii_digit());
-        is_id.then(|| Row {
-            id,
-            test: test.trim_matches('`'),
-        })
-    })
+        if let Some(bullet) = line.strip_prefix("- ") {
+            let code = bullet
+                .strip_prefix('`')
+                .and_then(|code| code.split_once('`'));
+            let (test, note) = code.unwrap_or_else(|| panic!("a bullet names no test: {line}"));
+            let note = note.to_owned();
+            statement.proofs.push(Proof { test, note });
+        } else if line.is_empty() {
+            statement.text.push('\n');
+        } else if let Some(proof) = statement.proofs.last_mut() {
+            if line.starts_with("  ") {
+                proof.note.push_str(line);
+            } else {
+                let (id, text) = (statement.id, line.to_owned());
+                statements.push(Statement {
+                    id,
+                    text,
+                    proofs: Vec::new(),
+                });
+            }
+        } else {
+            statement.text.push_str(line);
+            statement.text.push('\n');
+        }
+    }
+    statements
+}
+
+/// The IDs of every topic, in the order of the page.
+fn ids() -> Vec<String> {
+    let numbered =
+        |(topic, count): (&'static str, usize)| (1..=count).map(move |n| format!("{topic}{n}"));
+    TOPICS.into_iter().flat_map(numbered).collect()
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 #[test]
-fn every_id_of_the_contract_is_in_the_table() {
-    let listed: BTreeSet<&str> = rows().map(|row| row.id).collect();
-    let expected: BTreeSet<String> = SECTIONS
-        .iter()
-        .flat_map(|(section, last)| (1..=*last).map(move |n| format!("{section}{n}")))
+fn every_requirement_is_stated_once_and_in_order() {
+    let headings = PAGE.lines().filter_map(|line| line.strip_prefix("### "));
+    let listed: Vec<&str> = headings
+        .map(|heading| heading.split(':').next().unwrap_or_default())
         .collect();
-    assert_eq!(listed, expected.iter().map(String::as_str).collect());
+    assert_eq!(listed, ids());
 }
 
 #[test]
-fn every_test_of_the_table_exists_and_every_test_with_an_id_is_in_the_table() {
+fn every_listed_test_exists_and_every_test_with_an_id_is_listed_under_it() {
     let existing = tests();
-    let listed: BTreeSet<String> = rows()
-        .filter(|row| !row.test.starts_with("open"))
-        .map(|row| row.test.to_owned())
+    let statements = statements();
+    let listed: BTreeSet<(String, &str)> = statements
+        .iter()
+        .flat_map(|statement| {
+            let id = statement.id.to_lowercase();
+            statement
+                .proofs
+                .iter()
+                .map(move |proof| (id.clone(), proof.test))
+        })
         .collect();
-    let missing: Vec<_> = listed.difference(&existing).collect();
+    let missing: Vec<_> = listed
+        .iter()
+        .filter(|(_, test)| !existing.contains(*test))
+        .collect();
     assert!(
         missing.is_empty(),
         "in docs/requirements.md, but no such test: {missing:#?}"
     );
-    let with_id = |name: &&String| {
-        let id = name.split('_').next().unwrap_or_default().to_uppercase();
-        SECTIONS.iter().any(|(section, last)| {
-            id.strip_prefix(section)
-                .and_then(|n| n.parse().ok())
-                .is_some_and(|n: usize| (1..=*last).contains(&n))
-        })
-    };
+    let ids: BTreeSet<String> = ids().iter().map(|id| id.to_lowercase()).collect();
     let unlisted: Vec<_> = existing
         .iter()
-        .filter(with_id)
-        .filter(|name| !listed.contains(*name))
+        .filter_map(|test| Some((test.split('_').next()?.to_owned(), test.as_str())))
+        .filter(|pair| ids.contains(&pair.0) && !listed.contains(pair))
         .collect();
     assert!(
         unlisted.is_empty(),
-        "a test, but not in docs/requirements.md: {unlisted:#?}"
+        "a test, but not under its ID in docs/requirements.md: {unlisted:#?}"
     );
+}
+
+#[test]
+fn every_statement_has_a_test_and_says_more_than_its_name() {
+    for Statement { id, text, proofs } in statements() {
+        assert!(!proofs.is_empty(), "{id} has no test for: {text}");
+        for Proof { test, note } in proofs {
+            let name = words(test);
+            let note = words(&note);
+            let repeats =
+                words(&text).is_subset(&name) || !note.is_empty() && note.is_subset(&name);
+            assert!(!repeats, "{id} only repeats the name of {test}");
+        }
+    }
 }
 
 #[test]
