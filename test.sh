@@ -39,7 +39,7 @@ programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:t
     python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium espeak-ng:espeak-ng flite:flite
     podman:podman runc:runc)
 # What is fuzzed, and the longest input of each.
-fuzz_targets=(math:200 wyoming:4096 json_rpc:4096 sse:4096 heads:2048 schema:2048)
+fuzz_targets=(math:200 wyoming:4096 json_rpc:4096 sse:4096 heads:2048 schema:2048 config:4096)
 
 skipped=()
 step="starting"

@@ -1,7 +1,7 @@
 //! What a configuration would do, in lines that a person can judge, and how two of them differ.
 //! Every value of the file is in one of the lines: what is not shown is not agreed to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,11 @@ use crate::config::{Document, Environment, references, resolved, servers};
 const LONGEST: usize = 4000;
 /// Objects in objects that are gone through; what is deeper is shown as JSON.
 const DEEPEST: usize = 8;
+/// Bytes of a key that is gone into: it stands in the line of every value below it.
+const LONGEST_KEY: usize = 200;
 
 /// One thing that a file does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Effect {
     pub(crate) text: String,
     /// Of the value it comes from: a change in what the text leaves out is still a change.
@@ -55,21 +57,20 @@ const PATHS: [&str; 3] = ["documents.folders", "journal.file", "model.intents"];
 /// Everything that a document does: what runs or is contacted first, then what is read and written,
 /// variables, rules, tools, and the rest of its values.
 pub(crate) fn of(document: &Document, environment: Environment<'_>) -> Vec<Effect> {
-    let root = document.value().as_object();
-    let sections = root.into_iter().flatten();
     let mut found = Found {
         folder: document.folder(),
         environment,
         ranked: Vec::new(),
     };
-    for (name, value) in sections {
+    // In the order in which they are read: the first that has a name keeps it.
+    for key in servers::KEYS {
+        let entries = document.value()[key].as_object().into_iter().flatten();
+        entries.for_each(|(name, entry)| found.server(name, entry));
+    }
+    for (name, value) in document.value().as_object().into_iter().flatten() {
         match (name.as_str(), value) {
             ("$schema", _) => {}
-            (key, Value::Object(entries)) if servers::KEYS.contains(&key) => {
-                entries
-                    .iter()
-                    .for_each(|(name, entry)| found.server(name, entry));
-            }
+            (key, Value::Object(_)) if servers::KEYS.contains(&key) => {}
             ("tools", Value::Array(tools)) => tools.iter().for_each(|tool| found.tool(tool)),
             (key, value) => found.value(key, value, DEEPEST),
         }
@@ -102,9 +103,10 @@ impl Found<'_> {
     }
 
     fn server(&mut self, name: &str, entry: &Value) {
-        let verb = match entry.get("command") {
-            Some(_) => "starts",
-            None => "contacts",
+        // A container starts by itself, without a command.
+        let verb = match entry["command"].is_null() && entry["container"].is_null() {
+            false => "starts",
+            true => "contacts",
         };
         let text = format!("{verb} the server '{name}': {}", described(entry));
         self.add(Rank::Server, &text, entry);
@@ -131,15 +133,24 @@ impl Found<'_> {
 
     /// One line for each value in it that holds no other.
     fn value(&mut self, key: &str, value: &Value, deeper: usize) {
+        let fits = |name: &String| key.len() + name.len() < LONGEST_KEY;
         match value {
-            Value::Object(object) if !object.is_empty() && deeper > 0 => {
+            Value::Object(object)
+                if !object.is_empty() && deeper > 0 && object.keys().all(fits) =>
+            {
                 for (name, value) in object {
                     self.value(&format!("{key}.{name}"), value, deeper - 1);
                 }
             }
             Value::Array(list) if !list.is_empty() && deeper > 0 => {
-                list.iter()
-                    .for_each(|value| self.value(key, value, deeper - 1));
+                for (index, value) in list.iter().enumerate() {
+                    // What is said of one item must not look as if it were said of another.
+                    let key = match value {
+                        Value::Object(_) | Value::Array(_) => &format!("{key}.{index}"),
+                        _ => key,
+                    };
+                    self.value(key, value, deeper - 1);
+                }
             }
             _ => self.leaf(key, value),
         }
@@ -254,16 +265,29 @@ fn inside(key: &str, value: &Value) -> String {
 
 /// What differs, a line each: `+` is new, `-` is gone, and of `~` a part that isn't shown changed.
 pub(crate) fn difference(before: &[Effect], after: &[Effect]) -> Vec<String> {
-    let has = |all: &[Effect], text: &str| all.iter().any(|effect| effect.text == text);
-    let gone = before.iter().filter(|effect| !has(after, &effect.text));
+    let texts = |all: &[Effect]| -> HashSet<String> {
+        all.iter().map(|effect| effect.text.clone()).collect()
+    };
+    let (texts_before, texts_after) = (texts(before), texts(after));
+    let known: HashSet<&Effect> = before.iter().collect();
+    let gone = before
+        .iter()
+        .filter(|effect| !texts_after.contains(&effect.text));
     let gone = gone.map(|effect| format!("- {}", effect.text));
-    let new = after.iter().filter(|effect| !before.contains(effect));
-    let new = new.map(|effect| match has(before, &effect.text) {
+    let new = after.iter().filter(|effect| !known.contains(effect));
+    let new = new.map(|effect| match texts_before.contains(&effect.text) {
         true => format!("~ {} (in a part that is too long to show)", effect.text),
         false => format!("+ {}", effect.text),
     });
-    gone.chain(new).collect()
+    let lines: Vec<String> = gone.chain(new).collect();
+    match lines.is_empty() && before != after {
+        true => vec![REORDERED.to_owned()],
+        false => lines,
+    }
 }
+
+/// The order of servers decides who owns a name that several have.
+const REORDERED: &str = "~ does the same in another order, which decides which of two servers has a tool that both list";
 
 #[cfg(test)]
 mod tests {
@@ -324,8 +348,8 @@ mod tests {
                 "sets search.key: [REDACTED]",
                 "sets model.key: [REDACTED]",
                 "sets voice.asr: tcp://v:1",
-                "sets serve.tokens.name: kitchen",
-                "sets serve.tokens.token: [REDACTED]",
+                "sets serve.tokens.0.name: kitchen",
+                "sets serve.tokens.0.token: [REDACTED]",
             ]
         );
     }
@@ -376,5 +400,58 @@ mod tests {
             &lines(&tool(json!({ "type": "object" }))),
         );
         assert_eq!(found.len(), 1, "{found:?}");
+    }
+    #[test]
+    fn what_moves_from_one_entry_to_another_is_a_difference() {
+        let token = |name: &str, allow: Value| json!({ "name": name, "token": format!("0123456789{name}"), "allow": allow });
+        let tokens = |first: Value, second: Value| json!({ "serve": { "tokens": [token("a", first), token("b", second)] } });
+        let before = tokens(json!(["lock"]), json!(["echo"]));
+        let after = tokens(json!(["echo"]), json!(["lock"]));
+        assert_eq!(
+            difference(&lines(&before), &lines(&after)),
+            [
+                "- sets serve.tokens.0.allow: lock",
+                "- sets serve.tokens.1.allow: echo",
+                "+ sets serve.tokens.0.allow: echo",
+                "+ sets serve.tokens.1.allow: lock",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_container_is_started() {
+        let config = json!({ "mcpServers": { "a": { "container": "image" }, "b": { "url": "http://h/", "command": null } } });
+        assert_eq!(
+            texts(&config),
+            [
+                "starts the server 'a': (container: image)",
+                "contacts the server 'b': http://h/",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_order_of_servers_is_a_difference() {
+        let (a, b) = (json!({ "command": "a" }), json!({ "command": "b" }));
+        let before = lines(&json!({ "mcpServers": { "a": a, "b": b } }));
+        for after in [
+            json!({ "mcpServers": { "b": b, "a": a } }),
+            json!({ "servers": { "a": a }, "mcpServers": { "b": b } }),
+        ] {
+            assert_eq!(difference(&before, &lines(&after)), [REORDERED], "{after}");
+        }
+        let same = json!({ "servers": { "b": b }, "mcpServers": { "a": a } });
+        assert!(difference(&before, &lines(&same)).is_empty());
+    }
+
+    #[test]
+    fn a_name_of_endless_length_is_shown_once() {
+        let name = "n".repeat(100_000);
+        let config = json!({ "limits": { name: [1, 2, 3, 4] } });
+        let shown = texts(&config);
+        assert_eq!(shown.len(), 1);
+        assert!(shown[0].len() < 2 * LONGEST, "{}", shown[0].len());
+        let other = json!({ "limits": { format!("{}m", "n".repeat(99_999)): [1, 2, 3, 4] } });
+        assert_eq!(difference(&lines(&config), &lines(&other)).len(), 1);
     }
 }

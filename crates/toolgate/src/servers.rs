@@ -1,5 +1,6 @@
 //! The MCP servers of a configuration, as one command uses them: chosen, started, waited for, stopped.
 
+mod owners;
 mod readiness;
 mod spoken;
 
@@ -10,11 +11,10 @@ use std::time::SystemTime;
 use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::Guard;
 use toolgate_mcp::sandbox::{self, Launcher};
-use toolgate_mcp::{
-    Catalogue, ServerHealth, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions,
-};
+use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions};
 use tracing::warn;
 
+pub(crate) use owners::{needed, owners};
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::{is_house, spoken};
 
@@ -26,32 +26,6 @@ use crate::{exit, journal, say};
 
 /// What this program is called with to watch over the servers of another run of it.
 pub(crate) const GUARD: &str = "guard-servers";
-
-/// The servers that a call of this tool could need: none for a local tool, but those that go before local ones, and all if it
-/// reports on them; for `<server>__<tool>` that one; else all, since any may have it, or a name that the policy allows.
-pub(crate) fn needed<'c>(
-    config: &'c Config,
-    manager: &ToolManager,
-    tool: &str,
-) -> Vec<&'c ConfiguredServer> {
-    let is_local = manager
-        .find(tool)
-        .is_some_and(|found| found.definition().name() == tool);
-    let is_of = |server: &&ConfiguredServer| {
-        let rest = tool.strip_prefix(server.settings.name.as_str());
-        rest.is_some_and(|rest| rest.starts_with("__"))
-    };
-    let all = config.servers.iter();
-    if is_local && !config.is_made_of(tool, ServerHealth::NAME) {
-        return all.filter(|server| server.settings.overrides).collect();
-    }
-    let named: Vec<_> = all.clone().filter(is_of).collect();
-    // A bare name in an allow list is the tool that has it, and who has it depends on all servers.
-    match named.is_empty() || !config.policy.allows_all() {
-        true => all.collect(),
-        false => named,
-    }
-}
 
 /// The settings of these servers.
 pub(crate) fn settings<'c>(

@@ -1,8 +1,10 @@
 //! `cargo run --manifest-path fuzz/prepare/Cargo.toml`: writes what helps the fuzzers along: a
 //! dictionary of the language's words to `fuzz/math.dict`, the expressions of the table that is
 //! compared with mathjs to `fuzz/corpus/math/`, Wyoming's golden vectors to `fuzz/corpus/wyoming/`,
-//! and a few inputs of the right shape for each of the others.
+//! the keys of a configuration to `fuzz/config.dict` and the examples of the documentation to
+//! `fuzz/corpus/config/`, and a few inputs of the right shape for each of the others.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,6 +12,34 @@ use std::path::Path;
 const TABLE: &str = include_str!("../../../crates/toolgate-math/tests/differential/table.txt");
 const GOLDEN: &str =
     include_str!("../../../crates/toolgate-voice/src/wyoming/event/wire/golden.txt");
+
+const CONFIG_SCHEMA: &str = include_str!("../../../docs/toolgate.schema.json");
+const CONFIG_TEMPLATE: &str = include_str!("../../../crates/toolgate/src/commands/init.jsonc");
+
+/// What a configuration has besides the words of its schema.
+const CONFIG_PIECES: [&str; 12] = [
+    "${KEY}",
+    "${NONE}",
+    "${EMPTY:-x}",
+    "${env:KEY}",
+    "${input:x}",
+    "~/",
+    "\\u001b[2K",
+    "http://h/",
+    "// x\n",
+    "/* x */",
+    "\u{feff}",
+    "\0",
+];
+
+const CONFIGS: [&str; 6] = [
+    r#"{"mcpServers":{"a":{"command":"x","args":["y"]},"b":{"url":"http://h/"}}}"#,
+    "{\"mcpServers\":{\"a\":{\"command\":\"x\"},\"b\":{\"command\":\"y\"}}}\0{\"mcpServers\":{\"b\":{\"command\":\"y\"},\"a\":{\"command\":\"x\"}}}",
+    "{\"serve\":{\"tokens\":[{\"token\":\"0123456789abcdef\",\"allow\":[\"a\"]}]}}\0{\"serve\":{\"tokens\":[{\"token\":\"0123456789abcdef\"}]}}",
+    r#"{"search":{"backend":"${KEY}","key":"${NONE}"},"limits":{"timeout":"5s","perTool":{"x":{"timeout":"${KEY}"}}}}"#,
+    r#"{"voice":{"asr":"tcp://h:1","output":"o.wav"},"mqtt":{"url":"mqtt://a:b@h","password":"${KEY}"},"journal":{"file":"~/j"}}"#,
+    r#"{"servers":{"c":{"container":{"image":"i","engine":["podman"],"mounts":["a:/b:ro"]},"sandbox":{"level":"strict","ports":[1]},"env":{"TOKEN":"${KEY}"}}}}"#,
+];
 
 /// What is neither a name nor a unit, or reaches further together with its arguments.
 const PIECES: [&str; 40] = [
@@ -87,11 +117,13 @@ fn main() -> io::Result<()> {
     let folder = &Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     math(folder)?;
     wyoming(&folder.join("corpus/wyoming"))?;
+    config(folder)?;
     for (target, inputs) in [
         ("json_rpc", &JSON_RPC[..]),
         ("sse", &SSE),
         ("heads", &HEADS),
         ("schema", &SCHEMAS),
+        ("config", &CONFIGS),
     ] {
         let corpus = folder.join("corpus").join(target);
         fs::create_dir_all(&corpus)?;
@@ -117,6 +149,37 @@ fn wyoming(corpus: &Path) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The template of `toolgate init` and every example of the documentation, and all words of the schema.
+fn config(folder: &Path) -> io::Result<()> {
+    let corpus = folder.join("corpus/config");
+    fs::create_dir_all(&corpus)?;
+    fs::write(corpus.join("template"), CONFIG_TEMPLATE)?;
+    let mut number = 0;
+    for page in fs::read_dir(folder.join("../docs"))? {
+        let page = page?.path();
+        if page.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(page)?;
+        let examples = text.split("```json\n").skip(1);
+        for example in examples.filter_map(|rest| rest.split("```").next()) {
+            fs::write(corpus.join(format!("example-{number}")), example)?;
+            number += 1;
+        }
+    }
+    let is_word = |word: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-$".contains(c);
+        (2..=24).contains(&word.len()) && word.chars().all(is_plain)
+    };
+    let words = CONFIG_SCHEMA.split('"').skip(1).step_by(2).filter(is_word);
+    let words: BTreeSet<String> = words.map(|word| format!("\"{word}\"")).collect();
+    let words = words.iter().map(String::as_str).chain(CONFIG_PIECES);
+    fs::write(
+        folder.join("config.dict"),
+        words.map(entry).collect::<String>(),
+    )
 }
 
 fn math(folder: &Path) -> io::Result<()> {

@@ -19,8 +19,8 @@ use tempfile::NamedTempFile;
 use toolgate_core::escape;
 use tracing::{debug, warn};
 
-use super::listing;
 use super::pinning::pinned_tool;
+use super::{listing, tool};
 use crate::ServerSettings;
 
 /// The format of the files. A file of a later version is ignored, and replaced at the next listing.
@@ -167,12 +167,25 @@ impl Catalogue {
     /// The names of the tools that this server listed last, if they are remembered. Much quicker than [`recall`](Self::recall),
     /// as definitions are skipped.
     pub fn recall_names(&self, settings: &ServerSettings) -> Option<Vec<String>> {
+        names_in(&self.listed_bytes(settings)?)
+    }
+
+    /// True if this server, as it is configured, offered a tool of this name when it was last asked. Much quicker than
+    /// [`recall_names`](Self::recall_names) where it did not, as nothing is parsed.
+    pub fn offered(&self, settings: &ServerSettings, tool: &str) -> bool {
+        // As `stored` writes it: a file that doesn't hold these bytes lists no such tool.
+        let Ok(written) = serde_json::to_string(tool) else {
+            return false;
+        };
+        let bytes = self.listed_bytes(settings).unwrap_or_default();
+        let holds_name = str::from_utf8(&bytes).is_ok_and(|text| text.contains(&written));
+        let is_listed = || names_in(&bytes).is_some_and(|names| names.iter().any(|it| it == tool));
+        holds_name && is_listed() && tool::may_be_offered(settings, tool)
+    }
+
+    fn listed_bytes(&self, settings: &ServerSettings) -> Option<Vec<u8>> {
         let path = self.file(settings, LISTED)?;
-        let (bytes, _) = read_bounded(&path, LARGEST_FILE).ok()??;
-        let stored: StoredNames = serde_json::from_slice(&bytes).ok()?;
-        let names = stored.tools.iter().map(|tool| &tool.definition.name);
-        let names = names.filter_map(Value::as_str).map(str::to_owned);
-        is_readable(stored.version).then(|| names.collect())
+        Some(read_bounded(&path, LARGEST_FILE).ok()??.0)
     }
 
     /// The tools of this server that a person agreed to; `None` if it has never listed any. A file that can't be read, or is
@@ -369,6 +382,13 @@ fn read(path: &Path) -> Result<Option<StoredServer>, String> {
     }
     let server = RememberedServer { listed_at, tools };
     Ok(Some(StoredServer { version, server }))
+}
+
+fn names_in(bytes: &[u8]) -> Option<Vec<String>> {
+    let stored: StoredNames = serde_json::from_slice(bytes).ok()?;
+    let names = stored.tools.iter().map(|tool| &tool.definition.name);
+    let names = names.filter_map(Value::as_str).map(str::to_owned);
+    is_readable(stored.version).then(|| names.collect())
 }
 
 fn is_readable(version: u32) -> bool {

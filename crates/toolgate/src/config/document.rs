@@ -16,6 +16,8 @@ use super::{ownership, syntax};
 /// Nobody writes a configuration of this size by hand.
 const LARGEST: usize = 4 << 20;
 
+const START: Position = Position { line: 1, column: 1 };
+
 /// A parsed file.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
@@ -23,8 +25,32 @@ pub(crate) struct Document {
     /// Where relative paths start from.
     folder: PathBuf,
     value: Value,
-    /// Where each value stands, by JSON pointer.
-    positions: HashMap<String, Position>,
+    root: Location,
+}
+
+/// Where a value stands, and those inside it. A tree, since a path for every value would take as much memory as the square of
+/// the file.
+#[derive(Debug, Clone)]
+struct Location {
+    position: Position,
+    inside: Inside,
+}
+
+#[derive(Debug, Clone)]
+enum Inside {
+    Nothing,
+    Items(Vec<Location>),
+    Keys(HashMap<String, Location>),
+}
+
+impl Location {
+    fn get(&self, name: &str) -> Option<&Self> {
+        match &self.inside {
+            Inside::Nothing => None,
+            Inside::Items(items) => items.get(name.parse::<usize>().ok()?),
+            Inside::Keys(keys) => keys.get(name),
+        }
+    }
 }
 
 impl Document {
@@ -50,12 +76,12 @@ impl Document {
             let text = format!("is larger than {} MiB", LARGEST >> 20);
             return Err(ConfigError::file(path, text).into());
         }
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let text = str::from_utf8(bytes).map_err(|error| {
             let (sound, _) = bytes.split_at(error.valid_up_to());
             let position = Position::after(&String::from_utf8_lossy(sound));
             ConfigError::at(path, position, "is not UTF-8; save it as UTF-8")
         })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let strict = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,
@@ -72,24 +98,29 @@ impl Document {
             let (position, text) = syntax::describe(text, &error);
             ConfigError::at(path, position, text)
         })?;
-        let line_ends = text.match_indices('\n').map(|(offset, _)| offset).collect();
         let mut reader = Reader {
             path,
             text,
-            line_ends,
-            positions: HashMap::new(),
+            offset: 0,
+            position: START,
             errors: Vec::new(),
         };
-        let value = match &parsed.value {
-            Some(value) => reader.value(value, ""),
-            None => Value::Object(Map::new()),
+        let (value, root) = match &parsed.value {
+            Some(value) => reader.value(value),
+            None => (
+                Value::Object(Map::new()),
+                Location {
+                    position: START,
+                    inside: Inside::Nothing,
+                },
+            ),
         };
         ConfigErrors::none_of(reader.errors)?;
         Ok(Self {
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             path: path.to_owned(),
             value,
-            positions: reader.positions,
+            root,
         })
     }
 
@@ -148,15 +179,14 @@ impl Document {
         way: &[S],
         text: impl Into<String>,
     ) -> ConfigError {
-        let mut pointer: String = way.iter().map(|name| step(name.as_ref())).collect();
-        let position = loop {
-            match (self.positions.get(&pointer), pointer.rfind('/')) {
-                (Some(position), _) => break *position,
-                (None, Some(parent)) => pointer.truncate(parent),
-                (None, None) => break Position { line: 1, column: 1 },
+        let mut nearest = &self.root;
+        for name in way {
+            match nearest.get(name.as_ref()) {
+                Some(location) => nearest = location,
+                None => break,
             }
-        };
-        ConfigError::at(&self.path, position, text)
+        }
+        ConfigError::at(&self.path, nearest.position, text)
     }
 }
 
@@ -169,38 +199,48 @@ fn owned_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
-    line_ends: Vec<usize>,
-    positions: HashMap<String, Position>,
+    /// How far lines and columns were counted, and to which.
+    offset: usize,
+    position: Position,
     errors: Vec<ConfigError>,
 }
 
 impl Reader<'_> {
-    fn value(&mut self, value: &ast::Value<'_>, pointer: &str) -> Value {
+    fn value(&mut self, value: &ast::Value<'_>) -> (Value, Location) {
         let position = self.position(value.start());
-        self.positions.entry(pointer.to_owned()).or_insert(position);
-        match value {
-            ast::Value::NullKeyword(_) => Value::Null,
-            ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
-            ast::Value::StringLit(literal) => Value::String(literal.value.to_string()),
+        let (value, inside) = match value {
+            ast::Value::NullKeyword(_) => (Value::Null, Inside::Nothing),
+            ast::Value::BooleanLit(literal) => (Value::Bool(literal.value), Inside::Nothing),
+            ast::Value::StringLit(literal) => {
+                (Value::String(literal.value.to_string()), Inside::Nothing)
+            }
             ast::Value::NumberLit(literal) => {
-                serde_json::from_str(literal.value).unwrap_or_else(|_| {
+                let number = serde_json::from_str(literal.value).unwrap_or_else(|_| {
                     let text = format!("'{}' is not a number", literal.value);
                     self.errors.push(ConfigError::at(self.path, position, text));
                     Value::Null
-                })
+                });
+                (number, Inside::Nothing)
             }
             ast::Value::Array(array) => {
-                let items = array.elements.iter().enumerate();
-                items
-                    .map(|(index, item)| self.value(item, &format!("{pointer}/{index}")))
-                    .collect()
+                let items = array.elements.iter().map(|item| self.value(item));
+                let (items, locations) = items.unzip();
+                (Value::Array(items), Inside::Items(locations))
             }
-            ast::Value::Object(object) => Value::Object(self.object(object, pointer)),
-        }
+            ast::Value::Object(object) => {
+                let (map, locations) = self.object(object);
+                (Value::Object(map), Inside::Keys(locations))
+            }
+        };
+        (value, Location { position, inside })
     }
 
-    fn object(&mut self, object: &ast::Object<'_>, pointer: &str) -> Map<String, Value> {
+    fn object(
+        &mut self,
+        object: &ast::Object<'_>,
+    ) -> (Map<String, Value>, HashMap<String, Location>) {
         let mut map = Map::new();
+        let mut locations = HashMap::new();
         for property in &object.properties {
             let name = property.name.as_str();
             let position = self.position(property.range.start);
@@ -209,29 +249,30 @@ impl Reader<'_> {
                 self.errors.push(ConfigError::at(self.path, position, text));
                 continue;
             }
-            let pointer = format!("{pointer}{}", step(name));
+            let (value, mut location) = self.value(&property.value);
             // The place of the key, not of a value that may start further down.
-            self.positions.insert(pointer.clone(), position);
-            map.insert(name.to_owned(), self.value(&property.value, &pointer));
+            location.position = position;
+            map.insert(name.to_owned(), value);
+            locations.insert(name.to_owned(), location);
         }
-        map
+        (map, locations)
     }
 
-    fn position(&self, offset: usize) -> Position {
-        let line = self.line_ends.partition_point(|end| *end < offset);
-        let start = line
-            .checked_sub(1)
-            .map_or(0, |before| self.line_ends[before] + 1);
-        let before = self.text.get(start..offset).unwrap_or_default();
-        Position {
-            line: line + 1,
-            column: before.chars().count() + 1,
+    /// Counts on from the last position: values are read in the order of the file, which may be one long line.
+    fn position(&mut self, offset: usize) -> Position {
+        let between = self.text.get(self.offset..offset).unwrap_or_default();
+        for character in between.chars() {
+            match character {
+                '\n' => {
+                    self.position.line += 1;
+                    self.position.column = 1;
+                }
+                _ => self.position.column += 1,
+            }
         }
+        self.offset = offset;
+        self.position
     }
-}
-
-fn step(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 #[cfg(test)]

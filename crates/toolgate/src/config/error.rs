@@ -46,6 +46,16 @@ impl ConfigError {
         self
     }
 
+    /// True if its position is one in `text` or at its end: a property for `fuzz/`.
+    pub(crate) fn is_within(&self, text: &str) -> bool {
+        self.position.is_some_and(|Position { line, column }| {
+            let found = line
+                .checked_sub(1)
+                .and_then(|line| text.split('\n').nth(line));
+            found.is_some_and(|found| (1..=found.chars().count() + 1).contains(&column))
+        })
+    }
+
     pub(super) fn at(file: &Path, position: Position, text: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),

@@ -92,6 +92,9 @@ const ROOT_KEYS: [&str; 15] = [
     "voice",
 ];
 
+/// Bytes of an unknown key that may be a known one misspelt; to compare a longer one would take long.
+const LONGEST_SLIP: usize = 100;
+
 impl Config {
     /// For a demo, where nothing real may be touched: its own tools and servers are all there is, and nobody searches the web.
     pub(crate) fn keep_simulated(&mut self) {
@@ -256,7 +259,11 @@ fn unknown_root_keys(
 }
 
 fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
-    let hint = match nearest(key, known.iter().copied(), 1).pop() {
+    let nearest = match key.len() <= LONGEST_SLIP {
+        true => nearest(key, known.iter().copied(), 1).pop(),
+        false => None,
+    };
+    let hint = match nearest {
         Some(name) => format!("did you mean '{name}'?"),
         None => format!("known are: {}", known.join(", ")),
     };

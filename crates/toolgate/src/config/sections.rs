@@ -49,7 +49,7 @@ impl<'a> Sections<'a> {
         }
         let mut pruned = Pruned::new(value.clone());
         let unset = variables::expand(&mut pruned.value, self.environment);
-        for variable in &unset {
+        for variable in unset.iter().take(MOST_ERRORS) {
             let way: Vec<&str> = [section]
                 .into_iter()
                 .chain(variable.way.iter().map(String::as_str))
@@ -61,6 +61,9 @@ impl<'a> Sections<'a> {
             );
             let error = self.document.error_at(&way, text);
             self.unset.push((section, error));
+        }
+        if unset.len() > MOST_ERRORS {
+            return T::default();
         }
         // What they would be is not known; what is wrong besides is.
         for variable in unset.iter().rev() {
@@ -91,7 +94,11 @@ impl<'a> Sections<'a> {
             let missing = missing.and_then(|rest| rest.split('`').next());
             if !missing.is_some_and(|name| pruned.lacks(&current, name)) {
                 let way = pruned.original(&current);
-                self.errors.push(self.wrong(section, &way, &problem));
+                let mut steps = current.iter();
+                let expanded = steps.try_fold(&pruned.value, |value, step| step.of_value(value));
+                let expanded = expanded.unwrap_or(&Value::Null);
+                self.errors
+                    .push(self.wrong(section, &way, expanded, &problem));
             }
             if !pruned.remove(&current) {
                 break;
@@ -100,7 +107,13 @@ impl<'a> Sections<'a> {
         T::default()
     }
 
-    fn wrong(&self, section: &str, inside: &[Step], problem: &str) -> ConfigError {
+    fn wrong(
+        &self,
+        section: &str,
+        inside: &[Step],
+        expanded: &Value,
+        problem: &str,
+    ) -> ConfigError {
         let mut found = &self.document.value()[section];
         let mut way = vec![section.to_owned()];
         for step in inside {
@@ -108,13 +121,14 @@ impl<'a> Sections<'a> {
             way.push(step.to_string());
         }
         let path = way.join(".");
+        let problem = variables::unexpand(problem, found, expanded);
         let text = match problem.rsplit_once(", expected ") {
             // serde tells the known names only inside its text.
             Some((unknown, known)) if unknown.starts_with("unknown field") => {
                 let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
                 unknown_key(&path, way.last().map_or(section, String::as_str), &known)
             }
-            _ => format!("{path}: {}", describe_mismatch(problem, found)),
+            _ => format!("{path}: {}", describe_mismatch(&problem, found)),
         };
         self.document.error_at(&way, text)
     }

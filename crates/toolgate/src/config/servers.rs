@@ -1,5 +1,6 @@
 //! `mcpServers` and `servers`: entries become settings, one by one, so that a bad one costs only itself.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -31,6 +32,7 @@ pub(crate) struct ServerProblem {
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) servers: Vec<ConfiguredServer>,
+    names: HashSet<String>,
     /// In the order of the file.
     pub(super) problems: Vec<ServerProblem>,
     /// A key that holds no entries at all.
@@ -54,7 +56,7 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
         });
         for (name, entry) in entries.into_iter().flatten() {
             let place = [key, name.as_str()];
-            if read.has(name) {
+            if read.names.contains(name) {
                 let text =
                     format!("server '{name}' is left out: 'mcpServers' has one of this name");
                 read.leave_out(document.error_at(&place, text));
@@ -83,12 +85,6 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
 }
 
 impl Read {
-    fn has(&self, name: &str) -> bool {
-        self.servers
-            .iter()
-            .any(|server| server.settings.name == name)
-    }
-
     fn leave_out(&mut self, error: ConfigError) {
         self.problems.push(ServerProblem {
             error,
@@ -114,16 +110,32 @@ impl Read {
         self.problems.extend(problems.map(|problem| {
             let inside = problem.path.iter().map(String::as_str);
             let way: Vec<&str> = place.iter().copied().chain(inside).collect();
+            let at = |whole| problem.path.iter().try_fold(whole, step_into);
+            let text = match (at(entry), at(expanded)) {
+                (Some(entry), Some(expanded)) => {
+                    variables::unexpand(&problem.text, entry, expanded)
+                }
+                _ => problem.text,
+            };
             ServerProblem {
-                error: document.error_at(&way, problem.text),
+                error: document.error_at(&way, text),
                 left_out: problem.left_out,
             }
         }));
+        self.names
+            .extend(settings.as_ref().map(|settings| settings.name.clone()));
         self.servers
             .extend(settings.map(|settings| ConfiguredServer {
                 settings: settings.identified(entry, places.folder),
                 entry: entry.clone(),
             }));
+    }
+}
+
+fn step_into<'v>(value: &'v Value, name: &String) -> Option<&'v Value> {
+    match value {
+        Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
     }
 }
 

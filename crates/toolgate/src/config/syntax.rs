@@ -55,11 +55,9 @@ pub(super) fn describe(text: &str, error: &ParseError) -> (Position, std::string
         String(_) => "this escape is unknown; a backslash itself is written as \\\\",
         _ => "this is not JSON",
     };
-    let position = Position {
-        line: error.line_display(),
-        column: error.column_display(),
-    };
-    (position, told.to_owned())
+    // Counted as everywhere else: the parser takes a lone carriage return for the end of a line.
+    let before = text.get(..error.range().start).unwrap_or(text);
+    (Position::after(before), told.to_owned())
 }
 
 /// How it looks, where the file does not even begin like JSON.
@@ -184,6 +182,10 @@ mod tests {
             (
                 "{ ]",
                 "1:3: here must be a key in double quotes, such as \"tools\"".to_owned(),
+            ),
+            (
+                "{\r\n\r]",
+                "2:2: here must be a key in double quotes, such as \"tools\"".to_owned(),
             ),
             (
                 "{ \"a\": 1,, }",

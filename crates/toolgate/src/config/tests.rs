@@ -273,6 +273,28 @@ fn an_unset_variable_counts_only_where_its_section_is_used() {
 }
 
 #[test]
+fn what_a_variable_stands_for_is_in_no_error() {
+    let error =
+        read(r#"{ "search": { "backend": "${KEY}" }, "limits": { "timeout": "x${KEY}" } }"#);
+    assert_eq!(
+        error.unwrap_err(),
+        "/etc/t.json:1:15: search.backend: '${KEY}' is unknown; known are: duckduckgo, searxng, brave; \
+         /etc/t.json:1:50: limits.timeout: 'x${KEY}' is not a duration; write a number and ms, s, m or h, such as 30s"
+    );
+    let config = read(
+        r#"{ "mcpServers": { "a": { "command": "x", "timeout": "${KEY}" }, "b": { "command": "x", "sandbox": { "level": "${KEY}" } } } }"#,
+    );
+    let problems = config.unwrap().server_problems;
+    let problems: Vec<String> = problems.iter().map(|one| one.error.to_string()).collect();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(
+        problems[0].contains("timeout: '${KEY}' is not"),
+        "{problems:?}"
+    );
+    assert!(!problems.concat().contains("s3cret-key"), "{problems:?}");
+}
+
+#[test]
 fn a_file_of_other_clients_may_hold_keys_of_theirs() {
     let config = read(r#"{ "mcpServers": {}, "inputs": [] }"#).unwrap();
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();

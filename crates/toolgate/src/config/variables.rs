@@ -22,6 +22,30 @@ pub(crate) fn expand(
     unset
 }
 
+/// A text about a value, with its strings as they stand in the file: what a variable stands for may be a secret.
+pub(crate) fn unexpand(text: &str, written: &Value, expanded: &Value) -> String {
+    match (written, expanded) {
+        (Value::String(written), Value::String(expanded))
+            if written != expanded && !expanded.is_empty() =>
+        {
+            text.replace(expanded.as_str(), written)
+        }
+        (Value::Array(written), Value::Array(expanded)) => written
+            .iter()
+            .zip(expanded)
+            .fold(text.to_owned(), |text, (written, expanded)| {
+                unexpand(&text, written, expanded)
+            }),
+        (Value::Object(written), Value::Object(expanded)) => expanded
+            .iter()
+            .filter_map(|(name, expanded)| Some((written.get(name)?, expanded)))
+            .fold(text.to_owned(), |text, (written, expanded)| {
+                unexpand(&text, written, expanded)
+            }),
+        _ => text.to_owned(),
+    }
+}
+
 /// The way to the first string that holds `text`.
 pub(crate) fn find(value: &Value, text: &str) -> Option<Vec<String>> {
     let inside = |name: String, value: &Value| {

@@ -3,6 +3,7 @@
 mod completion;
 mod mcp;
 mod mute;
+mod owners;
 mod pinning;
 
 use std::path::PathBuf;

@@ -3,6 +3,7 @@ use std::sync::Barrier;
 
 use serde_json::json;
 use tempfile::TempDir;
+use toolgate_core::Pattern;
 
 use super::*;
 use crate::{Connection, Headers, Program};
@@ -54,6 +55,30 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
     catalogue.remember(&house(), &[]);
     assert_eq!(names(&catalogue), Some(Vec::new()));
     assert!(!Catalogue::default().knows(&house()));
+}
+
+#[test]
+fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
+    let (catalogue, _folder) = catalogue();
+    assert!(!catalogue.offered(&house(), "lamp"));
+    let odd = json!({ "name": "日本 \"a\"\n", "inputSchema": { "type": "object" } });
+    let plain = json!({ "name": "heater", "inputSchema": { "properties": { "degrees": {} } } });
+    catalogue.remember(&house(), &[lamp("Not a \"door\""), odd, plain]);
+    let named = |name: &str| catalogue.offered(&house(), name);
+    assert!(named("lamp") && named("heater") && named("日本 \"a\"\n"));
+    // Words of a definition are not names, nor are parts of names.
+    for other in ["door", "degrees", "object", "house", "lam", ""] {
+        assert!(!named(other), "{other}");
+    }
+    let mut choosy = house();
+    choosy.excluded_tools = vec![Pattern::new("lamp")];
+    assert!(!catalogue.offered(&choosy, "lamp") && catalogue.offered(&choosy, "heater"));
+    fs::write(
+        file(&catalogue, LISTED),
+        r#"{"version":9,"tools":["lamp"]}"#,
+    )
+    .unwrap();
+    assert!(!named("lamp"));
 }
 
 #[test]

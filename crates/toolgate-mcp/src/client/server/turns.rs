@@ -85,6 +85,7 @@ impl Server {
         let name = &self.settings().name;
         let (attempt, attempts) = (self.course.used, self.shared.retry().attempts);
         if self.course.failed {
+            self.fail_with(&reason);
             debug!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} failed");
         } else if error.hopeless || attempt >= attempts {
             self.give_up(&reason, None, &error.stderr);
@@ -105,18 +106,13 @@ impl Server {
         self.course.told = true;
         self.course.failed = true;
         self.course.used = attempts.max(self.shared.retry().attempts);
-        let name = escape(&self.settings().name);
         let tail = block::stderr_tail(stderr, &self.shared.options.redactor);
         let details = std::iter::once(reason.to_owned()).chain(tail);
-        let gone = match (status, &self.settings().connection) {
-            (Some(status), _) => {
-                let (status, _cause) = apart(status);
-                format!("its server '{name}' is not running ({status})")
-            }
-            (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
-            (None, Connection::Http { .. }) => format!("its server '{name}' can not be reached"),
-        };
-        self.shelf.fail(&gone);
+        let gone = self.gone(status);
+        match status {
+            Some(_) => self.shelf.fail(&gone),
+            None => self.fail_with(reason),
+        }
         self.link
             .down(gone, Some(details.collect::<Vec<_>>().join("\n")));
         self.board.update(|facts| {
@@ -124,6 +120,30 @@ impl Server {
             facts.settled = true;
         });
         self.answer(false);
+    }
+
+    /// Whoever asks for a tool of a server that has never listed any is told why: there is no tool whose calls could tell it.
+    fn fail_with(&self, reason: &str) {
+        let name = escape(&self.settings().name);
+        let state = match &self.settings().connection {
+            Connection::Stdio(_) => "running",
+            Connection::Http { .. } => "connected",
+        };
+        let (reason, _cause) = apart(reason);
+        self.shelf
+            .fail(&format!("its server '{name}' is not {state}: {reason}"));
+    }
+
+    fn gone(&self, status: Option<&str>) -> String {
+        let name = escape(&self.settings().name);
+        match (status, &self.settings().connection) {
+            (Some(status), _) => {
+                let (status, _cause) = apart(status);
+                format!("its server '{name}' is not running ({status})")
+            }
+            (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
+            (None, Connection::Http { .. }) => format!("its server '{name}' can't be reached"),
+        }
     }
 
     /// One record for reason and block. The server stands in a span: fields would follow the block on its last line.

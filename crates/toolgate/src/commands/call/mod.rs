@@ -104,7 +104,8 @@ impl Request<'_> {
 
 /// The servers to start; none for most local tools.
 fn needed_servers(config: &Config, tools: &Tools, tool: &str) -> Option<Vec<ServerSettings>> {
-    let needed = servers::needed(config, &tools.manager, tool);
+    let catalogue = servers::catalogue();
+    let needed = servers::owners(config, &tools.manager, &catalogue, tool);
     if tools.manager.find(tool).is_none() || !needed.is_empty() {
         wiring::warn_about_servers(config);
     }

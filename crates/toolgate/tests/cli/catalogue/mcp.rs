@@ -12,13 +12,13 @@ use super::Home;
 use crate::gateway::HANG;
 
 /// A client of `toolgate mcp` that asks and waits.
-struct Client {
+pub(super) struct Client {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Client {
-    fn new(folder: &Path) -> Self {
+    pub(super) fn new(folder: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(["--config", "house.json", "mcp"])
             .current_dir(folder)
@@ -41,7 +41,7 @@ impl Client {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
+    pub(super) fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         loop {
             let line = self.lines.next().unwrap().unwrap();

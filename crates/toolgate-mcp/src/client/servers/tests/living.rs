@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
+use super::remembering::call;
 use super::*;
 
 const UP: Act = Act::Connect(NOW);
@@ -245,4 +246,26 @@ async fn mc6_a_call_never_gets_a_connection_that_is_over() {
     // Nobody else has had a turn yet.
     let next = link.session("a_tool").await.unwrap();
     assert!(!Arc::ptr_eq(&next, &first.session));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ex8_a_tool_of_a_server_that_never_listed_any_is_unavailable_with_the_latest_reason() {
+    let missing = [Act::Missing, Act::Missing, Act::Missing, Act::Hopeless];
+    let house = House::started(&[("a", &missing)]);
+    house.servers.settled().await;
+    let text = "The a__tool service is currently unavailable: its server 'a' is not running: ";
+    let answer = call(&house, "a__tool").await;
+    assert_eq!(
+        (answer["error_kind"].as_str(), answer["error"].as_str()),
+        (
+            Some("unavailable"),
+            Some(format!("{text}command 'a' was not found on the PATH").as_str())
+        )
+    );
+    house.at(house.now() + 60.0).await;
+    let answer = call(&house, "a__tool").await;
+    assert_eq!(
+        answer["error"],
+        format!("{text}the server wants a login (HTTP 401)")
+    );
 }

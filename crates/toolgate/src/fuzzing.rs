@@ -1,0 +1,278 @@
+//! Properties of a configuration that a stranger wrote. `fuzz/` runs them under libFuzzer, the tests
+//! here with random text.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toolgate_core::escape;
+use toolgate_mcp::Connection;
+
+use crate::config::{Config, ConfigError, Document, references, servers};
+use crate::effects::{self, Effect};
+
+const FILE: &str = "/etc/toolgate.json";
+/// The value of a variable: it may be a secret, whatever the file uses it for.
+const SECRET: &str = "s3cret-0f-the-environment";
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "HOME" => Some("/home/ada".to_owned()),
+        "KEY" => Some(SECRET.to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    }
+}
+
+/// One file, or two with a NUL between them: one that was agreed to, and what it became.
+pub fn config(bytes: &[u8]) {
+    let mut files = bytes.splitn(2, |byte| *byte == 0);
+    let before = files.next().and_then(Reading::new);
+    let after = files.next().and_then(Reading::new);
+    let (Some(before), Some(after)) = (before, after) else {
+        return;
+    };
+    let difference = effects::difference(&before.effects, &after.effects);
+    difference
+        .iter()
+        .for_each(|line| expect_one_safe_line(line));
+    if let (Some(one), Some(other), true) =
+        (&before.settings, &after.settings, difference.is_empty())
+    {
+        assert_eq!(one, other, "a change that nobody is shown");
+    }
+}
+
+/// What a file without errors of syntax comes to.
+#[derive(Debug, PartialEq)]
+struct Reading {
+    effects: Vec<Effect>,
+    /// `None` if something in the file is wrong.
+    settings: Option<String>,
+}
+
+impl Reading {
+    fn new(bytes: &[u8]) -> Option<Self> {
+        let reading = Self::read(bytes);
+        assert_eq!(reading, Self::read(bytes), "the same file twice");
+        reading
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes);
+        if text.contains(SECRET) {
+            return None; // The fuzzer has guessed it.
+        }
+        let document = match Document::parse(Path::new(FILE), bytes) {
+            Ok(document) => document,
+            Err(errors) => {
+                errors.iter().for_each(|error| expect_usable(error, &text));
+                return None;
+            }
+        };
+        if document.value().to_string().contains(SECRET) {
+            return None; // The same, with escapes.
+        }
+        let effects = effects::of(&document, &environment);
+        effects
+            .iter()
+            .for_each(|effect| expect_one_safe_line(&effect.text));
+        expect_all_shown(document.value(), &effects);
+        let settings = match Config::resolve(document, &environment) {
+            Ok(config) => Some(config),
+            Err(errors) => {
+                errors.iter().for_each(|error| expect_usable(error, &text));
+                None
+            }
+        };
+        if let Some(config) = &settings {
+            let problems = config.server_problems.iter().map(|problem| &problem.error);
+            let told = config.warnings.iter().chain(problems).chain(config.unset());
+            told.for_each(|error| expect_usable(error, &text));
+            expect_right_verbs(config, &effects);
+        }
+        Some(Self {
+            effects,
+            settings: settings.as_ref().map(settings_text),
+        })
+    }
+}
+
+fn expect_usable(error: &ConfigError, text: &str) {
+    assert!(error.is_within(text), "{error}");
+    expect_one_safe_line(&error.to_string());
+}
+
+/// Nothing in it forges a line, drives a terminal, or is the value of a variable.
+fn expect_one_safe_line(text: &str) {
+    assert_eq!(text, escape(text));
+    assert!(!text.contains(SECRET), "{text}");
+}
+
+/// What a file would run or contact is in the lines that a person agrees to.
+fn expect_all_shown(root: &Value, effects: &[Effect]) {
+    let is_shown = |text: &str, start: &str| {
+        let forms = [escape(text), escape(&text.replace('\'', r"'\''"))];
+        let mut lines = effects.iter().map(|effect| &effect.text);
+        lines.any(|line| line.starts_with(start) && forms.iter().any(|form| line.contains(form)))
+    };
+    let entries = servers::KEYS.map(|key| root[key].as_object());
+    for (name, entry) in entries.into_iter().flatten().flatten() {
+        let starts =
+            ["starts", "contacts"].map(|verb| format!("{verb} the server '{}': ", escape(name)));
+        for key in ["command", "args", "url", "serverUrl", "httpUrl"] {
+            for text in strings(&entry[key]) {
+                assert!(
+                    starts.iter().any(|start| is_shown(text, start)),
+                    "{key} {text:?} of {name:?}: {effects:?}"
+                );
+            }
+        }
+    }
+    for (section, key) in [
+        ("search", "url"),
+        ("model", "url"),
+        ("telemetry", "otlp"),
+        ("mqtt", "url"),
+    ] {
+        let url = root[section][key]
+            .as_str()
+            .filter(|url| url.starts_with("http"));
+        assert!(
+            url.is_none_or(|url| is_shown(url, "")),
+            "{section}: {effects:?}"
+        );
+    }
+    let mut names = std::collections::BTreeSet::new();
+    let sections = root.as_object().into_iter().flatten();
+    let expanded = sections.filter(|(name, _)| *name != "tools");
+    expanded.for_each(|(_, value)| references(value, &mut names));
+    for name in names {
+        assert!(
+            is_shown(&format!("${{{name}}}"), "uses the value of"),
+            "{name}"
+        );
+    }
+}
+
+/// A string, or those of a list.
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
+    let list = value.as_array().into_iter().flatten();
+    list.chain([value]).filter_map(Value::as_str)
+}
+
+/// What starts a program says so, and so does what contacts another machine.
+fn expect_right_verbs(config: &Config, effects: &[Effect]) {
+    for server in &config.servers {
+        let verb = match &server.settings.connection {
+            Connection::Stdio(_) => "starts",
+            Connection::Http { .. } => "contacts",
+        };
+        let start = format!("{verb} the server '{}': ", escape(&server.settings.name));
+        let mut lines = effects.iter().map(|effect| &effect.text);
+        assert!(
+            lines.any(|line| line.starts_with(&start)),
+            "{start}: {effects:?}"
+        );
+    }
+}
+
+/// All that a file sets, without the places where it stands.
+fn settings_text(config: &Config) -> String {
+    let of_calls = (&config.limits, &config.policy, &config.retry, &config.tools);
+    let of_tools = (&config.search, &config.documents, &config.servers);
+    let of_commands = (&config.model, &config.serve, &config.telemetry);
+    let of_voice = (&config.journal, &config.voice, &config.mqtt);
+    let all = (of_calls, of_tools, of_commands, of_voice, config.secrets());
+    format!("{all:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// JSON of the keys and values that a configuration has, and what is nearly JSON.
+    const PIECES: &str = r#"([{}\[\]:,]|"(mcpServers|servers|command|args|url|env|headers|search|serve|tokens|token|allow|policy|ask|limits|timeout|tools|name|\$\{KEY\}|\$\{NONE\}|5s|http://h/|\\u001b\[2K)"|-?[0-9]{1,3}|1e999|null|true| |\n|//|/\*|\*/|'|x){0,60}"#;
+
+    /// A value that some key may have.
+    const VALUE: &str = r#"("[a-z '\$\{\}]{0,6}"|"\$\{(KEY|NONE|EMPTY)\}"|"(tcp|http)://[a-z]{1,3}(:[0-9]{1,6})?/?"|"[0-9]{1,3}(s|ms|KiB)"|[0-9]{1,3}|true|\[\]|\["[a-z*]{1,3}"(,"[a-z*]{1,3}"){0,2}\]|\{\}|null)"#;
+    const ENTRY: &str = r#"command|args|url|env|type|cwd|headers|timeout|disabled|override|sandbox|container|tools|pin"#;
+    const SECTION: &str = r#""(limits":\{"(timeout|concurrency|perTool|maxResult)|policy":\{"(allow|ask|deny|flow)|search":\{"(url|key|backend)|model":\{"(url|key|system|provider|intents)|serve":\{"(bind|token|tokens|rate)|telemetry":\{"otlp|journal":\{"(file|keepDays|forward)|voice":\{"(asr|output|input)|mqtt":\{"(url|password)|documents":\{"folders)""#;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_file(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            config(&bytes);
+        }
+
+        #[test]
+        fn nearly_a_configuration_breaks_nothing(text in PIECES) {
+            config(text.as_bytes());
+        }
+
+        #[test]
+        fn every_configuration_shows_what_it_does(
+            servers in prop::collection::vec((0..2_usize, "[a-c]", prop::collection::vec((ENTRY, VALUE), 1..4)), 0..4),
+            sections in prop::collection::vec((SECTION, VALUE), 0..3),
+            other in prop::collection::vec((SECTION, VALUE), 0..3),
+        ) {
+            let server = |(_, name, pairs): &(usize, String, Vec<(String, String)>)| {
+                let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+                format!("\"{name}\":{{{}}}", pairs.join(","))
+            };
+            let below = |wanted: usize| {
+                let entries = servers.iter().filter(|(key, ..)| *key == wanted);
+                let entries: Vec<String> = entries.map(server).collect();
+                format!("\"{}\":{{{}}}", servers::KEYS[wanted], entries.join(","))
+            };
+            let file = |sections: &[(String, String)]| {
+                let sections = sections.iter().map(|(start, value)| format!(",{start}:{value}}}"));
+                format!("{{{},{}{}}}", below(0), below(1), sections.collect::<String>())
+            };
+            config(format!("{}\0{}", file(&sections), file(&other)).as_bytes());
+        }
+    }
+
+    /// In the shapes that once took time or memory by the square.
+    #[test]
+    fn a_large_file_is_read_in_seconds() {
+        const SIZE: usize = 1 << 20;
+        let list = |item: &str, room: usize| item.repeat(room / item.len());
+        let long = "k".repeat(SIZE / 2);
+        let servers =
+            (0..SIZE / 40).map(|number| format!("\"s{number:06}\":{{\"command\":\"x\"}},\n"));
+        for text in [
+            format!(
+                "{{\"policy\":{{\"ask\":[{}]}}}}",
+                list("\"a\",", SIZE - 100)
+            ),
+            format!(
+                "{{\"limits\":{{\"{long}\":[{}]}}}}",
+                list("1,", SIZE / 2 - 100)
+            ),
+            format!(
+                "{{\"search\":{{\"x\":[{}]}}}}",
+                list("\"${A}\",", SIZE - 100)
+            ),
+            format!("{{\"mcpServers\":{{{}}}}}", servers.collect::<String>()),
+            format!(
+                "{{\"model\":{{\"system\":\"{}\"}}}}",
+                list("${KEY}{\\\"a\\\":", SIZE - 100)
+            ),
+            list("{\"a\":[", SIZE),
+            list("\n", SIZE),
+            format!("/*{}", list("*", SIZE - 2)),
+        ] {
+            let started = std::time::Instant::now();
+            if let Ok(document) = Document::parse(Path::new(FILE), text.as_bytes()) {
+                let effects = effects::of(&document, &environment);
+                effects::difference(&effects[..effects.len() / 2], &effects);
+                drop(Config::resolve(document, &environment));
+            }
+            let took = started.elapsed();
+            assert!(took.as_secs() < 30, "{took:?}: {}", &text[..60]);
+        }
+    }
+}
