@@ -265,7 +265,7 @@ mod tests {
             list("\n", SIZE),
             format!("/*{}", list("*", SIZE - 2)),
         ] {
-            let started = std::time::Instant::now();
+            let started = tokio::time::Instant::now();
             if let Ok(document) = Document::parse(Path::new(FILE), text.as_bytes()) {
                 let effects = effects::of(&document, &environment);
                 effects::difference(&effects[..effects.len() / 2], &effects);

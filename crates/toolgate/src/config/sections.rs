@@ -94,11 +94,7 @@ impl<'a> Sections<'a> {
             let missing = missing.and_then(|rest| rest.split('`').next());
             if !missing.is_some_and(|name| pruned.lacks(&current, name)) {
                 let way = pruned.original(&current);
-                let mut steps = current.iter();
-                let expanded = steps.try_fold(&pruned.value, |value, step| step.of_value(value));
-                let expanded = expanded.unwrap_or(&Value::Null);
-                self.errors
-                    .push(self.wrong(section, &way, expanded, &problem));
+                self.errors.push(self.wrong(section, &way, &problem));
             }
             if !pruned.remove(&current) {
                 break;
@@ -107,13 +103,7 @@ impl<'a> Sections<'a> {
         T::default()
     }
 
-    fn wrong(
-        &self,
-        section: &str,
-        inside: &[Step],
-        expanded: &Value,
-        problem: &str,
-    ) -> ConfigError {
+    fn wrong(&self, section: &str, inside: &[Step], problem: &str) -> ConfigError {
         let mut found = &self.document.value()[section];
         let mut way = vec![section.to_owned()];
         for step in inside {
@@ -121,7 +111,7 @@ impl<'a> Sections<'a> {
             way.push(step.to_string());
         }
         let path = way.join(".");
-        let problem = variables::unexpand(problem, found, expanded);
+        let problem = variables::unexpand(problem, found, self.environment);
         let text = match problem.rsplit_once(", expected ") {
             // serde tells the known names only inside its text.
             Some((unknown, known)) if unknown.starts_with("unknown field") => {

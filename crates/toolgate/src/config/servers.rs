@@ -48,6 +48,11 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
         folder: inside.parent().unwrap_or(Path::new("/")),
         home: home.as_deref().map(Path::new),
     };
+    let context = EntryContext {
+        document,
+        environment,
+        places,
+    };
     let mut read = Read::default();
     for key in KEYS {
         let entries = entries(document, key).unwrap_or_else(|error| {
@@ -71,17 +76,17 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
                 read.leave_out(document.error_at(&path, text));
             }
             let blocked = obstacles.into_iter().next().map(|(_, text)| text);
-            read.entry(
-                document,
-                &place,
-                entry,
-                &expanded,
-                places,
-                blocked.as_deref(),
-            );
+            read.entry(&context, &place, entry, &expanded, blocked.as_deref());
         }
     }
     read
+}
+
+/// What every entry of a file is read with.
+struct EntryContext<'a> {
+    document: &'a Document,
+    environment: Environment<'a>,
+    places: Places<'a>,
 }
 
 impl Read {
@@ -94,13 +99,17 @@ impl Read {
 
     fn entry(
         &mut self,
-        document: &Document,
+        context: &EntryContext<'_>,
         place: &[&str; 2],
         entry: &Value,
         expanded: &Value,
-        places: Places<'_>,
         blocked: Option<&str>,
     ) {
+        let EntryContext {
+            document,
+            environment,
+            places,
+        } = *context;
         let (mut settings, problems) = ServerSettings::read(place[1], expanded, places);
         if let Some(settings) = &mut settings {
             settings.blocked = blocked.map(str::to_owned);
@@ -110,13 +119,8 @@ impl Read {
         self.problems.extend(problems.map(|problem| {
             let inside = problem.path.iter().map(String::as_str);
             let way: Vec<&str> = place.iter().copied().chain(inside).collect();
-            let at = |whole| problem.path.iter().try_fold(whole, step_into);
-            let text = match (at(entry), at(expanded)) {
-                (Some(entry), Some(expanded)) => {
-                    variables::unexpand(&problem.text, entry, expanded)
-                }
-                _ => problem.text,
-            };
+            let written = problem.path.iter().try_fold(entry, step_into);
+            let text = variables::unexpand(&problem.text, written.unwrap_or(entry), environment);
             ServerProblem {
                 error: document.error_at(&way, text),
                 left_out: problem.left_out,

@@ -282,15 +282,12 @@ fn what_a_variable_stands_for_is_in_no_error() {
          /etc/t.json:1:50: limits.timeout: 'x${KEY}' is not a duration; write a number and ms, s, m or h, such as 30s"
     );
     let config = read(
-        r#"{ "mcpServers": { "a": { "command": "x", "timeout": "${KEY}" }, "b": { "command": "x", "sandbox": { "level": "${KEY}" } } } }"#,
+        r#"{ "mcpServers": { "a": { "command": "x", "timeout": "${KEY}\r" }, "b": { "command": "x", "sandbox": { "level": "${KEY}" } } } }"#,
     );
     let problems = config.unwrap().server_problems;
     let problems: Vec<String> = problems.iter().map(|one| one.error.to_string()).collect();
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(
-        problems[0].contains("timeout: '${KEY}' is not"),
-        "{problems:?}"
-    );
+    assert!(problems[0].contains("timeout: '${KEY}"), "{problems:?}");
     assert!(!problems.concat().contains("s3cret-key"), "{problems:?}");
 }
 

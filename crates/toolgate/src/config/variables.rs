@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use toolgate_core::escape;
 
 /// A variable that has no value and no default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,28 +23,22 @@ pub(crate) fn expand(
     unset
 }
 
-/// A text about a value, with its strings as they stand in the file: what a variable stands for may be a secret.
-pub(crate) fn unexpand(text: &str, written: &Value, expanded: &Value) -> String {
-    match (written, expanded) {
-        (Value::String(written), Value::String(expanded))
-            if written != expanded && !expanded.is_empty() =>
-        {
-            text.replace(expanded.as_str(), written)
-        }
-        (Value::Array(written), Value::Array(expanded)) => written
-            .iter()
-            .zip(expanded)
-            .fold(text.to_owned(), |text, (written, expanded)| {
-                unexpand(&text, written, expanded)
-            }),
-        (Value::Object(written), Value::Object(expanded)) => expanded
-            .iter()
-            .filter_map(|(name, expanded)| Some((written.get(name)?, expanded)))
-            .fold(text.to_owned(), |text, (written, expanded)| {
-                unexpand(&text, written, expanded)
-            }),
-        _ => text.to_owned(),
-    }
+/// A text about a value, with its variables as they stand in the file: what one stands for may be a secret.
+pub(crate) fn unexpand(
+    text: &str,
+    written: &Value,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> String {
+    let mut names = BTreeSet::new();
+    references(written, &mut names);
+    names.iter().fold(text.to_owned(), |text, name| {
+        let value = environment(name).filter(|value| !value.is_empty());
+        value.map_or(text.clone(), |value| {
+            let reference = format!("${{{name}}}");
+            let text = text.replace(&value, &reference);
+            text.replace(&escape(&value), &reference)
+        })
+    })
 }
 
 /// The way to the first string that holds `text`.

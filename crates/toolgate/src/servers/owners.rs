@@ -87,7 +87,7 @@ mod tests {
 
     impl Home {
         /// A server's entry holds what it listed, under `listed`; one without has never been seen.
-        fn new(servers: Value, policy: Value) -> Self {
+        fn new(servers: &Value, policy: &Value) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let mut entries = servers.clone();
             for (_, entry) in entries.as_object_mut().unwrap() {
@@ -168,7 +168,7 @@ mod tests {
             (&local, &none, "echo", "b"),
             (&long, &none, "b__x", "b"),
         ] {
-            let home = Home::new(servers.clone(), policy.clone());
+            let home = Home::new(servers, policy);
             let owners = home.owners(tool);
             let names: Vec<&str> = owners.iter().map(|one| &*one.settings.name).collect();
             assert_eq!(
