@@ -1,16 +1,18 @@
-//! The configuration file, followed while the program runs: what changed in it is applied, at once or on SIGHUP, and what is
-//! broken in it, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
+//! The configuration file and its secrets, followed while the program runs: what changed is applied, at once or on SIGHUP, and
+//! what is broken, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
 
 mod file_watch;
+mod reading;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use file_watch::FileWatch;
+use reading::{Commands, FileReading};
 use serde_json::Value;
 use tokio::signal::unix::Signal;
 use tokio::time::Instant;
@@ -99,7 +101,7 @@ impl Reload {
         let waiting = config.waiting.as_ref().map(|waiting| waiting.path.clone());
         let path = config.file().map(Path::to_owned).or(waiting.clone())?;
         Some(Self {
-            watch: FileWatch::start(&path),
+            watch: FileWatch::start(&path, config.fetched.watched(&wiring::environment)),
             path,
             place: config.place,
             agreed_at: trust::changed_at(&wiring::environment),
@@ -173,14 +175,14 @@ impl Reload {
             tokio::select! {
                 () = changed(&mut self.watch) => {
                     self.settle().await;
-                    self.apply();
+                    self.apply(Commands::Remember).await;
                 }
                 () = told(&mut self.hangup) => {
                     let file = escape(&self.path.to_string_lossy());
                     self.tell_of(&format!("SIGHUP: {file} is read again"));
-                    self.apply();
+                    self.apply(Commands::Run).await;
                 }
-                () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement(),
+                () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement().await,
                 never = &mut agreements => match never {},
                 () = passed(early) => self.check_patterns(),
                 () = servers.settled(), if !is_settled => {
@@ -192,7 +194,7 @@ impl Reload {
     }
 
     /// Takes over the file that somebody has agreed to, with `toolgate trust` in another window.
-    fn look_for_agreement(&mut self) {
+    async fn look_for_agreement(&mut self) {
         let agreed_at = trust::changed_at(&wiring::environment);
         if agreed_at == self.agreed_at {
             return;
@@ -201,15 +203,15 @@ impl Reload {
         let Some(path) = self.waiting.clone() else {
             return;
         };
-        if !matches!(folder_file::read(&path, &wiring::environment), Ok(Some(_))) {
+        if !folder_file::is_agreed(&path, &wiring::environment) {
             return;
         }
         if path != self.path {
-            self.watch = FileWatch::start(&path);
             self.path = path;
+            self.watch = FileWatch::start(&self.path, BTreeSet::new());
         }
         self.place = Place::Here;
-        self.apply();
+        self.apply(Commands::Run).await;
     }
 
     /// Waits until the writing is over.
@@ -224,8 +226,8 @@ impl Reload {
         drop(tokio::time::timeout(LONGEST, quiet).await);
     }
 
-    fn apply(&mut self) {
-        let problem = match self.read() {
+    async fn apply(&mut self, commands: Commands) {
+        let problem = match self.read(commands).await {
             Ok(Some((new, refused))) => {
                 self.take_over(new, refused);
                 None
@@ -236,6 +238,7 @@ impl Reload {
                 Some(format!("{problem:#}"))
             }
         };
+        self.watch_secrets();
         if let Some(tell) = &self.tell {
             let restart_needed = self.restart_needed().map(str::to_owned).collect();
             tell(ConfigurationState {
@@ -246,12 +249,21 @@ impl Reload {
     }
 
     /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
-    fn read(&mut self) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let Some(new) = self.read_file()? else {
+    async fn read(
+        &mut self,
+        commands: Commands,
+    ) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+        let Some(new) = self.read_file(commands).await? else {
             return Ok(None);
         };
+        if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
+            bail!(lost);
+        }
         // The user's own policy holds beside that of a folder's file, and may have changed alone.
-        if new.is_same_text(&self.config) && new.policy == self.config.policy {
+        if new.is_same_text(&self.config)
+            && new.policy == self.config.policy
+            && new.fetched == self.config.fetched
+        {
             return Ok(None);
         }
         let refused = match &self.also_applied {
@@ -262,14 +274,24 @@ impl Reload {
     }
 
     /// Nothing if it is a file that was never in use, and still isn't agreed to.
-    fn read_file(&mut self) -> anyhow::Result<Option<Config>> {
+    async fn read_file(&mut self, commands: Commands) -> anyhow::Result<Option<Config>> {
         let is_in_use = self.config.file().is_some();
-        if self.place != Place::Here && is_in_use {
-            let mut new = Config::read(&self.path, &wiring::environment)?;
-            new.place = self.place;
-            return Ok(Some(new));
+        let needs_agreement = self.place == Place::Here || !is_in_use;
+        let reading = FileReading {
+            path: self.path.clone(),
+            place: self.place,
+            needs_agreement,
+            before: Arc::clone(&self.config),
+            commands,
+        };
+        // Files, the keyring and commands take their time; calls don't wait for them.
+        let read = tokio::task::spawn_blocking(move || reading.run());
+        let agreed = read
+            .await
+            .context("the configuration could not be read")??;
+        if !needs_agreement {
+            return Ok(agreed);
         }
-        let agreed = folder_file::read(&self.path, &wiring::environment)?;
         let waiting = match &agreed {
             Some(_) => None,
             None => Some(self.path.clone()),
@@ -288,7 +310,12 @@ impl Reload {
     /// Puts a new configuration in force, and tells what of it needs a restart.
     fn take_over(&mut self, new: Config, refused: Vec<&'static str>) {
         let file = escape(&self.path.to_string_lossy());
-        self.tell_of(&format!("{file} changed, and is in use"));
+        self.tell_of(
+            &match new.is_same_text(&self.config) && new.fetched != self.config.fetched {
+                true => format!("a secret of {file} changed, and is in use"),
+                false => format!("{file} changed, and is in use"),
+            },
+        );
         self.redactor.learn(new.secrets());
         self.executor
             .set_rules(new.limits.clone(), new.policy.clone());
@@ -300,7 +327,7 @@ impl Reload {
         self.pattern_checks = PatternChecks::new();
         let before = std::mem::replace(&mut self.config, Arc::new(new));
         self.refused = refused;
-        let differs = |key: &&str| value_at(&self.config, key) != value_at(&before, key);
+        let differs = |key: &&str| is_changed(&self.config, &before, key);
         let later = self
             .restart_needed()
             .filter(|key| differs(key) || self.refused.contains(key));
@@ -313,9 +340,17 @@ impl Reload {
 
     /// What the configuration says otherwise than the program was started with, and is read at the start alone.
     fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
-        let differs = |key: &&str| value_at(&self.config, key) != value_at(&self.started, key);
+        let differs = |key: &&str| is_changed(&self.config, &self.started, key);
         let fixed = FIXED.iter().chain(self.also_fixed).copied();
         fixed.filter(differs).chain(self.refused.iter().copied())
+    }
+
+    /// The files that secrets come from may be others now.
+    fn watch_secrets(&mut self) {
+        let secrets = self.config.fetched.watched(&wiring::environment);
+        if self.watch.as_ref().is_ok_and(|watch| !watch.has(&secrets)) {
+            self.watch = FileWatch::start(&self.path, secrets);
+        }
     }
 
     fn check_patterns(&mut self) {
@@ -365,6 +400,11 @@ fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
         Some((section, key)) => &config.section(section)[key],
         None => config.section(key),
     }
+}
+
+/// Whether a section or a key says something else, or a secret in it is another.
+fn is_changed(one: &Config, other: &Config, key: &str) -> bool {
+    one.resolved_part(value_at(one, key)) != other.resolved_part(value_at(other, key))
 }
 
 /// Returns at the next change of the file.

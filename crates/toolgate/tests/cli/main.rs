@@ -31,6 +31,7 @@ mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the 
 mod requirements; // docs/requirements.md against the tests there are
 mod run; // runs the program in a folder of its own
 mod sandbox; // what a confined server can't reach
+mod secrets; // `${file:…}`, `${keyring:…}`, `${cmd:…}` and `secret`
 mod serve; // `serve`: how it starts, what it refuses, how it ends
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod terminal; // the program on the screen of a terminal

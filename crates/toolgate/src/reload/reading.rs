@@ -1,0 +1,42 @@
+//! One more reading of the file, beside everything else that goes on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::{Config, ConfigErrors, Place, Reading};
+use crate::folder_file;
+use crate::wiring;
+
+/// What happens to the commands that secrets come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Commands {
+    Run,
+    /// What they printed stays in use, as long as the file says the same.
+    Remember,
+}
+
+pub(super) struct FileReading {
+    pub(super) path: PathBuf,
+    pub(super) place: Place,
+    /// It lies in the working folder, where anybody may have put it.
+    pub(super) needs_agreement: bool,
+    /// What is in force.
+    pub(super) before: Arc<Config>,
+    pub(super) commands: Commands,
+}
+
+impl FileReading {
+    /// Nothing if it needs an agreement and has none.
+    pub(super) fn run(self) -> Result<Option<Config>, ConfigErrors> {
+        let mut reading = Reading::new(&wiring::environment, self.before.uses);
+        if self.commands == Commands::Remember {
+            reading.before = Some(&self.before);
+        }
+        if self.needs_agreement {
+            return folder_file::read(&self.path, reading);
+        }
+        let mut new = Config::read(&self.path, reading)?;
+        new.place = self.place;
+        Ok(Some(new))
+    }
+}
