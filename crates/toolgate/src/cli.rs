@@ -2,6 +2,7 @@
 
 mod help;
 mod options;
+mod secret_options;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use help::parse;
 pub(crate) use options::*;
+pub(crate) use secret_options::{SecretAction, SecretOptions};
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold().underline())

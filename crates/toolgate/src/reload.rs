@@ -1,21 +1,23 @@
 //! The configuration file and its secrets, followed while the program runs: what changed is applied, at once or on SIGHUP, and
 //! what is broken, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
 
+mod events;
 mod file_watch;
+mod pattern_checks;
 mod reading;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
+use events::{changed, passed, told};
 use file_watch::FileWatch;
-use reading::{Commands, FileReading};
-use serde_json::Value;
+use pattern_checks::PatternChecks;
+use reading::{Commands, FileReading, is_changed};
 use tokio::signal::unix::Signal;
-use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolExecutor, escape};
 use toolgate_mcp::Servers;
 use toolgate_server::ConfigurationState;
@@ -31,9 +33,6 @@ const QUIET: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(2);
 /// How often it is looked whether somebody has agreed to a file in the meantime.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long servers may start before patterns are compared with the tools that are known by then. The first start of a package
-/// runner takes minutes, and meanwhile a misspelt `policy.deny` lets everything through.
-const EARLY_CHECK: Duration = Duration::from_secs(5);
 
 /// What is read once, by whatever follows the file: a section, or a key of one such as `serve.bind`.
 const FIXED: [&str; 1] = ["journal"];
@@ -67,26 +66,6 @@ pub(crate) struct Reload {
     /// A person who does not read the log is told of every change.
     is_attended: bool,
     tell: Option<Tell>,
-}
-
-/// When the patterns of the configuration are compared with the tools: soon, with what is known then, and once more when all
-/// servers have settled.
-struct PatternChecks {
-    /// None once it is done.
-    early: Option<Instant>,
-    is_settled: bool,
-    /// Place and text of the patterns that were warned of.
-    told: HashSet<(String, String)>,
-}
-
-impl PatternChecks {
-    fn new() -> Self {
-        Self {
-            early: Some(Instant::now() + EARLY_CHECK),
-            is_settled: false,
-            told: HashSet::new(),
-        }
-    }
 }
 
 impl Reload {
@@ -392,45 +371,6 @@ impl Reload {
         servers::tell_absent(&settings, self.executor.manager());
         self.servers.apply(settings);
     }
-}
-
-/// A section as it stands in the file, or a key of one: `serve.bind`.
-fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
-    match key.split_once('.') {
-        Some((section, key)) => &config.section(section)[key],
-        None => config.section(key),
-    }
-}
-
-/// Whether a section or a key says something else, or a secret in it is another.
-fn is_changed(one: &Config, other: &Config, key: &str) -> bool {
-    one.resolved_part(value_at(one, key)) != other.resolved_part(value_at(other, key))
-}
-
-/// Returns at the next change of the file.
-async fn changed(watch: &mut notify::Result<FileWatch>) {
-    match watch {
-        Ok(watch) => watch.changed().await,
-        Err(_) => std::future::pending().await,
-    }
-}
-
-/// Returns at that time.
-async fn passed(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns at the next signal.
-async fn told(signal: &mut Option<Signal>) {
-    if let Some(signal) = signal
-        && signal.recv().await.is_some()
-    {
-        return;
-    }
-    std::future::pending::<()>().await;
 }
 
 /// Applies what is edited in the file, if there is one.

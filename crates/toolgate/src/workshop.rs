@@ -108,6 +108,22 @@ mod tests {
     }
 
     #[test]
+    fn a_server_added_over_http_reads_no_files_and_runs_nothing() {
+        let (workshop, path, _folder) = workshop("{}");
+        for url in [
+            "http://h/${cmd:touch x}",
+            "http://h/${file:/etc/passwd}",
+            "http://h/${keyring:token}",
+        ] {
+            assert!(matches!(
+                workshop.add_server("evil", url),
+                Err(NotKept::Refused(_))
+            ));
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "{}");
+    }
+
+    #[test]
     fn what_is_added_stands_in_the_file_beside_what_was_there() {
         let (workshop, path, _folder) = workshop("{\n  // mine\n  \"limits\": {}\n}\n");
         let tool = json!({ "name": "m", "description": "d", "parameters": { "type": "object" },

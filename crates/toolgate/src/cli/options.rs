@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::builder::{
     NonEmptyStringValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser,
 };
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::Provider;
 use toolgate_voice::wyoming::Address;
@@ -396,26 +396,6 @@ pub(crate) struct TrustOptions {
     /// Agree without a question; needed where nobody can be asked
     #[arg(short, long)]
     pub(crate) yes: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SecretOptions {
-    #[command(subcommand)]
-    pub(crate) action: SecretAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SecretAction {
-    /// Put a secret into the keyring: typed without being shown, or from stdin
-    Set { name: String },
-    /// List the names of secrets, and what of the configuration uses them
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Take a secret out of the keyring
-    Remove { name: String },
 }
 
 #[derive(Debug, Args)]

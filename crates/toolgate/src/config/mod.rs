@@ -350,4 +350,6 @@ pub(crate) fn resolved(path: &Path, folder: &Path, environment: Environment<'_>)
 }
 
 #[cfg(test)]
+mod secret_tests;
+#[cfg(test)]
 mod tests;

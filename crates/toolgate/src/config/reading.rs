@@ -61,7 +61,10 @@ impl<'a> Reading<'a> {
 
 /// Where the file really is: a link in a folder of somebody else doesn't make them the owner of what is read beside it.
 pub(super) fn real_folder(document: &Document) -> PathBuf {
+    // That of a folder's file was settled before it was read, and a link may have changed since.
+    let is_settled = document.path().parent() != Some(document.folder());
     let real = std::fs::canonicalize(document.path()).ok();
+    let real = real.filter(|_| !is_settled);
     let folder = real.and_then(|file| Some(file.parent()?.to_owned()));
     let folder = folder.unwrap_or_else(|| document.folder().to_owned());
     std::path::absolute(&folder).unwrap_or(folder)

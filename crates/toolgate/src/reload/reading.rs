@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::config::{Config, ConfigErrors, Place, Reading};
 use crate::folder_file;
 use crate::wiring;
@@ -39,4 +41,17 @@ impl FileReading {
         new.place = self.place;
         Ok(Some(new))
     }
+}
+
+/// A section as it stands in the file, or a key of one: `serve.bind`.
+fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
+    match key.split_once('.') {
+        Some((section, key)) => &config.section(section)[key],
+        None => config.section(key),
+    }
+}
+
+/// Whether a section or a key says something else, or a secret in it is another.
+pub(super) fn is_changed(one: &Config, other: &Config, key: &str) -> bool {
+    one.resolved_part(value_at(one, key)) != other.resolved_part(value_at(other, key))
 }

@@ -6,9 +6,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::time::Instant;
 use toolgate_core::Redactor;
 use toolgate_voice::command_words;
 
@@ -74,6 +75,14 @@ fn output_within(
     Err(format!("{shown} failed ({}){stderr}", ended(status)))
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "configurations are read before anything is async, or on a thread for what blocks"
+)]
+fn pause() {
+    std::thread::sleep(LOOK);
+}
+
 fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -134,7 +143,7 @@ impl Run {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if self.left().is_zero() => return self.time_out(),
-                Ok(None) => std::thread::sleep(LOOK),
+                Ok(None) => pause(),
                 Err(error) => return self.stop(format!("cannot be waited for: {error}")),
             }
         }
@@ -224,9 +233,9 @@ mod tests {
             .unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{started}/stat"));
         // Killed; whether somebody has taken note of it is not ours to say.
-        let is_gone = || state().map_or(true, |stat| stat.contains(") Z "));
+        let is_gone = || state().is_ok_and(|stat| stat.contains(") Z ")) || state().is_err();
         let ended = (0..500).any(|_| {
-            std::thread::sleep(LOOK);
+            pause();
             is_gone()
         });
         assert!(ended, "{:?}", state());
