@@ -103,7 +103,7 @@ fn what_cannot_be_fetched_is_said_with_its_place_and_costs_only_its_user() {
         "nowhere cannot be read: No such file",
         "t.json:4:40: server 'pipe' is left out: env.K: ${file:pipe}: ",
         "pipe is not a file",
-        "t.json:5:42: server 'command' is left out: args.0: ${cmd:sh -c 'echo why >&2; exit 4'}: sh failed (exit code 4): why",
+        "t.json:5:43: server 'command' is left out: args.0: ${cmd:sh -c 'echo why >&2; exit 4'}: sh failed (exit code 4): why",
         "server 'keyring' is left out: url: ${keyring:token}: there is no keyring to ask",
         "write ${file:PATH}",
     ] {
@@ -268,7 +268,7 @@ fn a_changed_secret_restarts_only_the_server_that_uses_it() {
             .count()
     };
     assert_eq!(runs(), 1, "a command isn't run again for another secret");
-    gateway.signal("HUP");
+    gateway.signal("-HUP");
     wait_until("the command runs again", || starts("one") == 3);
     assert_eq!((runs(), starts("other")), (2, 1), "{}", gateway.log());
     // What is gone changes nothing, and is told.
