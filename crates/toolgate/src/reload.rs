@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use events::{changed, passed, told};
+use events::{changed, finished, passed, told};
 use file_watch::FileWatch;
 use pattern_checks::PatternChecks;
-use reading::{Commands, FileReading, is_changed};
+use reading::{Commands, FileReading, ReadResult, ReadTask, is_changed};
 use tokio::signal::unix::Signal;
 use toolgate_core::{Redactor, ToolExecutor, escape};
 use toolgate_mcp::Servers;
@@ -147,21 +147,28 @@ impl Reload {
             };
             warn!("cannot watch {file}: {error}; {applied}");
         }
+        // Files, the keyring and commands take their time: nothing else waits for them.
+        let mut reading: Option<ReadTask> = None;
         loop {
-            let waits = self.waiting.is_some();
+            let is_idle = reading.is_none();
+            let waits = self.waiting.is_some() && is_idle;
             let early = self.pattern_checks.early;
             let is_settled = self.pattern_checks.is_settled;
             tokio::select! {
-                () = changed(&mut self.watch) => {
+                () = changed(&mut self.watch), if is_idle => {
                     self.settle().await;
-                    self.apply(Commands::Remember).await;
+                    reading = Some(self.start_reading(Commands::Remember));
                 }
-                () = told(&mut self.hangup) => {
+                read = finished(&mut reading) => {
+                    reading = None;
+                    self.apply(read);
+                }
+                () = told(&mut self.hangup), if is_idle => {
                     let file = escape(&self.path.to_string_lossy());
                     self.tell_of(&format!("SIGHUP: {file} is read again"));
-                    self.apply(Commands::Run).await;
+                    reading = Some(self.start_reading(Commands::Run));
                 }
-                () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement().await,
+                () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
                 never = &mut agreements => match never {},
                 () = passed(early) => self.check_patterns(),
                 () = servers.settled(), if !is_settled => {
@@ -173,24 +180,37 @@ impl Reload {
     }
 
     /// Takes over the file that somebody has agreed to, with `toolgate trust` in another window.
-    async fn look_for_agreement(&mut self) {
+    fn look_for_agreement(&mut self) -> Option<ReadTask> {
         let agreed_at = trust::changed_at(&wiring::environment);
         if agreed_at == self.agreed_at {
-            return;
+            return None;
         }
         self.agreed_at = agreed_at;
-        let Some(path) = self.waiting.clone() else {
-            return;
-        };
+        let path = self.waiting.clone()?;
         if !folder_file::is_agreed(&path, &wiring::environment) {
-            return;
+            return None;
         }
         if path != self.path {
             self.path = path;
             self.watch = FileWatch::start(&self.path, BTreeSet::new());
         }
         self.place = Place::Here;
-        self.apply(Commands::Run).await;
+        Some(self.start_reading(Commands::Run))
+    }
+
+    fn start_reading(&self, commands: Commands) -> ReadTask {
+        let reading = FileReading {
+            path: self.path.clone(),
+            place: self.place,
+            needs_agreement: self.needs_agreement(),
+            before: Arc::clone(&self.config),
+            commands,
+        };
+        tokio::task::spawn_blocking(move || reading.run())
+    }
+
+    fn needs_agreement(&self) -> bool {
+        self.place == Place::Here || self.config.file().is_none()
     }
 
     /// Waits until the writing is over.
@@ -205,8 +225,8 @@ impl Reload {
         drop(tokio::time::timeout(LONGEST, quiet).await);
     }
 
-    async fn apply(&mut self, commands: Commands) {
-        let problem = match self.read(commands).await {
+    fn apply(&mut self, read: ReadResult) {
+        let problem = match self.judge(read) {
             Ok(Some((new, refused))) => {
                 self.take_over(new, refused);
                 None
@@ -228,11 +248,8 @@ impl Reload {
     }
 
     /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
-    async fn read(
-        &mut self,
-        commands: Commands,
-    ) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let Some(new) = self.read_file(commands).await? else {
+    fn judge(&mut self, read: ReadResult) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+        let Some(new) = self.agreed(read)? else {
             return Ok(None);
         };
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
@@ -253,24 +270,12 @@ impl Reload {
     }
 
     /// Nothing if it is a file that was never in use, and still isn't agreed to.
-    async fn read_file(&mut self, commands: Commands) -> anyhow::Result<Option<Config>> {
-        let is_in_use = self.config.file().is_some();
-        let needs_agreement = self.place == Place::Here || !is_in_use;
-        let reading = FileReading {
-            path: self.path.clone(),
-            place: self.place,
-            needs_agreement,
-            before: Arc::clone(&self.config),
-            commands,
-        };
-        // Files, the keyring and commands take their time; calls don't wait for them.
-        let read = tokio::task::spawn_blocking(move || reading.run());
-        let agreed = read
-            .await
-            .context("the configuration could not be read")??;
-        if !needs_agreement {
+    fn agreed(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
+        let agreed = read.context("the configuration could not be read")??;
+        if !self.needs_agreement() {
             return Ok(agreed);
         }
+        let is_in_use = self.config.file().is_some();
         let waiting = match &agreed {
             Some(_) => None,
             None => Some(self.path.clone()),

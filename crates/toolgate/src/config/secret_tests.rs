@@ -58,7 +58,7 @@ impl Folder {
 }
 
 fn everything() -> Value {
-    let command = "${cmd:sh -c 'echo x >> runs; echo c0mmand-value'}";
+    let command = "${cmd:sh -c 'echo x >> runs; printf c0mmand-%s value'}";
     json!({
         "search": { "url": "http://h/${keyring:token}", "key": "${file:key}" },
         "model": { "key": command },

@@ -4,6 +4,7 @@ use tokio::signal::unix::Signal;
 use tokio::time::Instant;
 
 use super::file_watch::FileWatch;
+use super::reading::{ReadResult, ReadTask};
 
 /// Returns at the next change of the file.
 pub(super) async fn changed(watch: &mut notify::Result<FileWatch>) {
@@ -29,4 +30,12 @@ pub(super) async fn told(signal: &mut Option<Signal>) {
         return;
     }
     std::future::pending::<()>().await;
+}
+
+/// Returns when the file has been read, if it is.
+pub(super) async fn finished(reading: &mut Option<ReadTask>) -> ReadResult {
+    match reading {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// How long servers may start before patterns are compared with the tools that are known by then. The first start of a package
 /// runner takes minutes, and meanwhile a misspelt `policy.deny` lets everything through.
-const EARLY_CHECK: Duration = Duration::from_secs(5);
+pub(super) const EARLY_CHECK: Duration = Duration::from_secs(5);
 
 /// When the patterns of the configuration are compared with the tools: soon, with what is known then, and once more when all
 /// servers have settled.

@@ -4,10 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::config::{Config, ConfigErrors, Place, Reading};
 use crate::folder_file;
 use crate::wiring;
+
+/// The file, or nothing if it needs an agreement and has none.
+type ReadFile = Result<Option<Config>, ConfigErrors>;
+/// An error if the reading crashed.
+pub(super) type ReadResult = Result<ReadFile, JoinError>;
+pub(super) type ReadTask = JoinHandle<ReadFile>;
 
 /// What happens to the commands that secrets come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +35,7 @@ pub(super) struct FileReading {
 }
 
 impl FileReading {
-    /// Nothing if it needs an agreement and has none.
-    pub(super) fn run(self) -> Result<Option<Config>, ConfigErrors> {
+    pub(super) fn run(self) -> ReadFile {
         let mut reading = Reading::new(&wiring::environment, self.before.uses);
         if self.commands == Commands::Remember {
             reading.before = Some(&self.before);

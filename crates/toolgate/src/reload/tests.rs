@@ -2,10 +2,12 @@ use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolgate_mcp::{ServerState, ServersOptions};
 use tracing::Dispatch;
 use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
+use super::pattern_checks::EARLY_CHECK;
 use super::*;
 use crate::config::{Reading, Uses};
 
@@ -118,11 +120,13 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
     };
     for broken in ["{ nope", "{ \"limts\": {} }", "{ \"mcpServers\": [] }"] {
         std::fs::write(running.path(), broken).unwrap();
-        reload.apply(Commands::Remember).await;
+        let read = reload.start_reading(Commands::Remember).await;
+        reload.apply(read);
         running.has("first", "a").await;
     }
     std::fs::remove_file(running.path()).unwrap();
-    reload.apply(Commands::Remember).await;
+    let read = reload.start_reading(Commands::Remember).await;
+    reload.apply(read);
     running.has("first", "a").await;
     std::fs::write(running.path(), text("mended", "m")).unwrap();
     running.has("mended", "m").await;
