@@ -37,7 +37,7 @@ wake_pypi_alone=(wyoming-openwakeword==1.8.2)
 # A program the tests or the build need, and the Debian package it comes from.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
     python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium espeak-ng:espeak-ng flite:flite
-    podman:podman runc:runc)
+    podman:podman runc:runc dbus-run-session:dbus gnome-keyring-daemon:gnome-keyring)
 # What is fuzzed, and the longest input of each.
 fuzz_targets=(math:200 wyoming:4096 json_rpc:4096 sse:4096 heads:2048 schema:2048 config:4096)
 

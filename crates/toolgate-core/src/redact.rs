@@ -77,6 +77,20 @@ impl Redactor {
         without(&self.secrets.load(), text)
     }
 
+    /// A text without the known secrets, and nothing else changed: for what has to stay usable, such as the description of a
+    /// tool.
+    ///
+    /// ```
+    /// use toolgate_core::Redactor;
+    ///
+    /// let redactor = Redactor::new(["tok-12345".to_owned()]);
+    /// let text = r#"sends { "token": "yours" } with tok-12345"#;
+    /// assert_eq!(redactor.known(text), r#"sends { "token": "yours" } with [REDACTED]"#);
+    /// ```
+    pub fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.secrets.load().hide(Cow::Borrowed(text))
+    }
+
     /// One line of at most `longest` bytes and a little: secrets out, escaped, and its true size said where it is cut.
     pub fn line(&self, text: &str, longest: usize) -> String {
         cut(&self.text(text), longest)

@@ -2,6 +2,7 @@
 
 mod help;
 mod options;
+mod secret_options;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use help::parse;
 pub(crate) use options::*;
+pub(crate) use secret_options::{SecretAction, SecretOptions};
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold().underline())
@@ -184,6 +186,19 @@ Examples:
   toolgate import cursor
   toolgate import ~/projects/house/.vscode/mcp.json")]
     Import(ImportOptions),
+    /// Keep secrets of the configuration in the keyring, to be written as ${keyring:NAME}
+    #[command(after_help = "\
+The keyring is the Secret Service of a Linux desktop (GNOME Keyring, KWallet, KeePassXC) or the
+keychain of macOS. A machine without a desktop has none: write ${file:PATH} there. A secret is
+typed or piped in, and is no argument: those are seen by others and kept by shells. Programs that
+run take over a secret that was set, and restart the servers that use it.
+
+Examples:
+  toolgate secret set github                     asks for it, and shows nothing of it
+  pass show github | toolgate secret set github
+  toolgate secret list                           names, and what uses them
+  toolgate secret remove github")]
+    Secret(SecretOptions),
     /// Show what the configuration in this folder would do, or what changed in a server's tools, and agree to it
     #[command(after_help = "\
 A toolgate.json or .mcp.json in the working folder may have come from anybody. Nothing of it is

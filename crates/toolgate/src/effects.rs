@@ -1,7 +1,7 @@
 //! What a configuration would do, in lines that a person can judge, and how two of them differ.
 //! Every value of the file is in one of the lines: what is not shown is not agreed to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use toolgate_core::{Redactor, escape};
 use toolgate_mcp::ServerSettings;
 
-use crate::config::{Document, Environment, references, resolved, servers};
+use crate::config::{Document, Environment, References, resolved, servers};
+use crate::secrets::SecretReference;
 
 /// Characters of one value that are shown: more than an honest one has.
 const LONGEST: usize = 4000;
@@ -178,12 +179,21 @@ impl Found<'_> {
     }
 
     fn variables(&mut self, root: &Value) {
-        let mut names = BTreeSet::new();
+        let mut found = References::default();
         let sections = root.as_object().into_iter().flatten();
         // Tools are content: nothing is expanded in them.
         let expanded = sections.filter(|(name, _)| *name != "tools");
-        expanded.for_each(|(_, value)| references(value, &mut names));
-        for name in names {
+        expanded.for_each(|(_, value)| found.collect(value));
+        for secret in &found.secrets {
+            let text = secret.effect(self.folder, self.environment);
+            let (rank, text) = match secret {
+                // It runs, so it comes first, and nothing of it may hide behind an ellipsis.
+                SecretReference::Command(_) => (Rank::Server, text),
+                _ => (Rank::Variable, shortened(&text)),
+            };
+            self.add(rank, &text, &Value::String(secret.to_string()));
+        }
+        for name in found.variables {
             let text = format!("uses the value of ${{{name}}}");
             self.add(Rank::Variable, &text, &Value::Null);
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use toolgate_mcp::Connection;
 
-use crate::config::{self, Config, ConfigErrors, Document, Environment, Place};
+use crate::config::{self, Config, ConfigErrors, Document, Environment, Place, Reading, Uses};
 use crate::effects::{self, Effect};
 use crate::trust::{Scope, Trust};
 use crate::wiring;
@@ -127,10 +127,10 @@ impl FolderFile {
     pub(crate) fn config(
         &self,
         scope: &Scope,
-        environment: Environment<'_>,
+        reading: Reading<'_>,
     ) -> Result<Config, ConfigErrors> {
         self.check_owner()?;
-        let mut config = Config::resolve(self.scoped(scope)?, environment)?;
+        let mut config = Config::resolve(self.scoped(scope)?, reading)?;
         config.place = Place::Here;
         for server in &mut config.servers {
             // Else it would run, and look for its own files, beside a link.
@@ -139,11 +139,10 @@ impl FolderFile {
             }
         }
         if let Some(user) =
-            config::user_file(environment).filter(|path| path.symlink_metadata().is_ok())
+            config::user_file(reading.environment).filter(|path| path.symlink_metadata().is_ok())
         {
-            config.policy = config
-                .policy
-                .narrowed_by(Config::read(&user, environment)?.policy);
+            let user = Config::read(&user, reading.with_uses(Uses::Names))?;
+            config.policy = config.policy.narrowed_by(user.policy);
         }
         Ok(config)
     }
@@ -175,15 +174,17 @@ pub(crate) fn agreed(
 }
 
 /// The configuration of one file, if it is agreed to as it is now.
-pub(crate) fn read(
-    path: &Path,
-    environment: Environment<'_>,
-) -> Result<Option<Config>, ConfigErrors> {
+pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Option<Config>, ConfigErrors> {
     let file = FolderFile::open(path)?;
-    let scope = Trust::read(environment).scope(&file);
-    scope
-        .map(|scope| file.config(&scope, environment))
-        .transpose()
+    let scope = Trust::read(reading.environment).scope(&file);
+    scope.map(|scope| file.config(&scope, reading)).transpose()
+}
+
+/// Whether a file is agreed to as it is now; nothing of it is resolved.
+pub(crate) fn is_agreed(path: &Path, environment: Environment<'_>) -> bool {
+    FolderFile::open(path).is_ok_and(|file| {
+        Trust::read(environment).scope(&file).is_some() && file.document().is_ok()
+    })
 }
 
 /// What is said where a file that is in use is no longer agreed to.

@@ -7,7 +7,9 @@ use serde_json::Value;
 use toolgate_core::escape;
 use toolgate_mcp::Connection;
 
-use crate::config::{Config, ConfigError, Document, references, servers};
+use crate::config::{
+    self as configuration, Config, ConfigError, Document, References, Uses, servers,
+};
 use crate::effects::{self, Effect};
 
 const FILE: &str = "/etc/toolgate.json";
@@ -78,7 +80,17 @@ impl Reading {
             .iter()
             .for_each(|effect| expect_one_safe_line(&effect.text));
         expect_all_shown(document.value(), &effects);
-        let settings = match Config::resolve(document, &environment) {
+        let mut found = References::default();
+        found.collect(document.value());
+        if !found.secrets.is_empty() {
+            // Resolving would read files and run commands.
+            return Some(Self {
+                effects,
+                settings: None,
+            });
+        }
+        let reading = configuration::Reading::new(&environment, Uses::Everything);
+        let settings = match Config::resolve(document, reading) {
             Ok(config) => Some(config),
             Err(errors) => {
                 errors.iter().for_each(|error| expect_usable(error, &text));
@@ -143,11 +155,18 @@ fn expect_all_shown(root: &Value, effects: &[Effect]) {
             "{section}: {effects:?}"
         );
     }
-    let mut names = std::collections::BTreeSet::new();
+    let mut found = References::default();
     let sections = root.as_object().into_iter().flatten();
     let expanded = sections.filter(|(name, _)| *name != "tools");
-    expanded.for_each(|(_, value)| references(value, &mut names));
-    for name in names {
+    expanded.for_each(|(_, value)| found.collect(value));
+    for secret in found.secrets {
+        let text = secret.effect(Path::new("/etc"), &environment);
+        assert!(
+            is_shown(&text, "") || text.len() > 1000,
+            "{secret}: {effects:?}"
+        );
+    }
+    for name in found.variables {
         assert!(
             is_shown(&format!("${{{name}}}"), "uses the value of"),
             "{name}"
@@ -269,7 +288,8 @@ mod tests {
             if let Ok(document) = Document::parse(Path::new(FILE), text.as_bytes()) {
                 let effects = effects::of(&document, &environment);
                 effects::difference(&effects[..effects.len() / 2], &effects);
-                drop(Config::resolve(document, &environment));
+                let reading = configuration::Reading::new(&environment, Uses::Everything);
+                drop(Config::resolve(document, reading));
             }
             let took = started.elapsed();
             assert!(took.as_secs() < 30, "{took:?}: {}", &text[..60]);

@@ -25,6 +25,7 @@ mod questions;
 mod reload;
 mod remote;
 mod say;
+mod secrets;
 mod servers;
 mod signals;
 mod spinner;
@@ -104,6 +105,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Add(options) => commands::add::run(&cli.global, options),
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),
+        Command::Secret(options) => commands::secret::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
         Command::Calls(options) => commands::calls::run(&cli.global, options),
         Command::Replay(options) => commands::replay::run(&cli.global, options),

@@ -237,13 +237,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::{Reading, Uses};
     use crate::wiring;
 
     fn told_of(config: &serde_json::Value) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
         std::fs::write(&path, config.to_string()).unwrap();
-        let config = Config::read(&path, &|_| None).unwrap();
+        let config = Config::read(&path, Reading::new(&|_| None, Uses::Everything)).unwrap();
         let tools = wiring::tools(&config);
         let unmatched = unmatched(&config, &tools.manager.tools(), &[]);
         unmatched.iter().map(ToString::to_string).collect()

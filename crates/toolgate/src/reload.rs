@@ -1,19 +1,23 @@
-//! The configuration file, followed while the program runs: what changed in it is applied, at once or on SIGHUP, and what is
-//! broken in it, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
+//! The configuration file and its secrets, followed while the program runs: what changed is applied, at once or on SIGHUP, and
+//! what is broken, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
 
+mod events;
 mod file_watch;
+mod pattern_checks;
+mod reading;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use events::{changed, finished, passed, told};
 use file_watch::FileWatch;
-use serde_json::Value;
+use pattern_checks::PatternChecks;
+use reading::{Commands, FileReading, ReadResult, ReadTask, is_changed};
 use tokio::signal::unix::Signal;
-use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolExecutor, escape};
 use toolgate_mcp::Servers;
 use toolgate_server::ConfigurationState;
@@ -29,9 +33,6 @@ const QUIET: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(2);
 /// How often it is looked whether somebody has agreed to a file in the meantime.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long servers may start before patterns are compared with the tools that are known by then. The first start of a package
-/// runner takes minutes, and meanwhile a misspelt `policy.deny` lets everything through.
-const EARLY_CHECK: Duration = Duration::from_secs(5);
 
 /// What is read once, by whatever follows the file: a section, or a key of one such as `serve.bind`.
 const FIXED: [&str; 1] = ["journal"];
@@ -67,26 +68,6 @@ pub(crate) struct Reload {
     tell: Option<Tell>,
 }
 
-/// When the patterns of the configuration are compared with the tools: soon, with what is known then, and once more when all
-/// servers have settled.
-struct PatternChecks {
-    /// None once it is done.
-    early: Option<Instant>,
-    is_settled: bool,
-    /// Place and text of the patterns that were warned of.
-    told: HashSet<(String, String)>,
-}
-
-impl PatternChecks {
-    fn new() -> Self {
-        Self {
-            early: Some(Instant::now() + EARLY_CHECK),
-            is_settled: false,
-            told: HashSet::new(),
-        }
-    }
-}
-
 impl Reload {
     /// `None` if there is no file to follow.
     pub(crate) fn new(
@@ -99,7 +80,7 @@ impl Reload {
         let waiting = config.waiting.as_ref().map(|waiting| waiting.path.clone());
         let path = config.file().map(Path::to_owned).or(waiting.clone())?;
         Some(Self {
-            watch: FileWatch::start(&path),
+            watch: FileWatch::start(&path, config.fetched.watched(&wiring::environment)),
             path,
             place: config.place,
             agreed_at: trust::changed_at(&wiring::environment),
@@ -166,21 +147,28 @@ impl Reload {
             };
             warn!("cannot watch {file}: {error}; {applied}");
         }
+        // Files, the keyring and commands take their time: nothing else waits for them.
+        let mut reading: Option<ReadTask> = None;
         loop {
-            let waits = self.waiting.is_some();
+            let is_idle = reading.is_none();
+            let waits = self.waiting.is_some() && is_idle;
             let early = self.pattern_checks.early;
             let is_settled = self.pattern_checks.is_settled;
             tokio::select! {
-                () = changed(&mut self.watch) => {
+                () = changed(&mut self.watch), if is_idle => {
                     self.settle().await;
-                    self.apply();
+                    reading = Some(self.start_reading(Commands::Remember));
                 }
-                () = told(&mut self.hangup) => {
+                read = finished(&mut reading) => {
+                    reading = None;
+                    self.apply(read);
+                }
+                () = told(&mut self.hangup), if is_idle => {
                     let file = escape(&self.path.to_string_lossy());
                     self.tell_of(&format!("SIGHUP: {file} is read again"));
-                    self.apply();
+                    reading = Some(self.start_reading(Commands::Run));
                 }
-                () = tokio::time::sleep(LOOK), if waits => self.look_for_agreement(),
+                () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
                 never = &mut agreements => match never {},
                 () = passed(early) => self.check_patterns(),
                 () = servers.settled(), if !is_settled => {
@@ -192,24 +180,37 @@ impl Reload {
     }
 
     /// Takes over the file that somebody has agreed to, with `toolgate trust` in another window.
-    fn look_for_agreement(&mut self) {
+    fn look_for_agreement(&mut self) -> Option<ReadTask> {
         let agreed_at = trust::changed_at(&wiring::environment);
         if agreed_at == self.agreed_at {
-            return;
+            return None;
         }
         self.agreed_at = agreed_at;
-        let Some(path) = self.waiting.clone() else {
-            return;
-        };
-        if !matches!(folder_file::read(&path, &wiring::environment), Ok(Some(_))) {
-            return;
+        let path = self.waiting.clone()?;
+        if !folder_file::is_agreed(&path, &wiring::environment) {
+            return None;
         }
         if path != self.path {
-            self.watch = FileWatch::start(&path);
             self.path = path;
+            self.watch = FileWatch::start(&self.path, BTreeSet::new());
         }
         self.place = Place::Here;
-        self.apply();
+        Some(self.start_reading(Commands::Run))
+    }
+
+    fn start_reading(&self, commands: Commands) -> ReadTask {
+        let reading = FileReading {
+            path: self.path.clone(),
+            place: self.place,
+            needs_agreement: self.needs_agreement(),
+            before: Arc::clone(&self.config),
+            commands,
+        };
+        tokio::task::spawn_blocking(move || reading.run())
+    }
+
+    fn needs_agreement(&self) -> bool {
+        self.place == Place::Here || self.config.file().is_none()
     }
 
     /// Waits until the writing is over.
@@ -224,8 +225,8 @@ impl Reload {
         drop(tokio::time::timeout(LONGEST, quiet).await);
     }
 
-    fn apply(&mut self) {
-        let problem = match self.read() {
+    fn apply(&mut self, read: ReadResult) {
+        let problem = match self.judge(read) {
             Ok(Some((new, refused))) => {
                 self.take_over(new, refused);
                 None
@@ -236,6 +237,7 @@ impl Reload {
                 Some(format!("{problem:#}"))
             }
         };
+        self.watch_secrets();
         if let Some(tell) = &self.tell {
             let restart_needed = self.restart_needed().map(str::to_owned).collect();
             tell(ConfigurationState {
@@ -246,12 +248,18 @@ impl Reload {
     }
 
     /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
-    fn read(&mut self) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let Some(new) = self.read_file()? else {
+    fn judge(&mut self, read: ReadResult) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+        let Some(new) = self.agreed(read)? else {
             return Ok(None);
         };
+        if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
+            bail!(lost);
+        }
         // The user's own policy holds beside that of a folder's file, and may have changed alone.
-        if new.is_same_text(&self.config) && new.policy == self.config.policy {
+        if new.is_same_text(&self.config)
+            && new.policy == self.config.policy
+            && new.fetched == self.config.fetched
+        {
             return Ok(None);
         }
         let refused = match &self.also_applied {
@@ -262,14 +270,12 @@ impl Reload {
     }
 
     /// Nothing if it is a file that was never in use, and still isn't agreed to.
-    fn read_file(&mut self) -> anyhow::Result<Option<Config>> {
-        let is_in_use = self.config.file().is_some();
-        if self.place != Place::Here && is_in_use {
-            let mut new = Config::read(&self.path, &wiring::environment)?;
-            new.place = self.place;
-            return Ok(Some(new));
+    fn agreed(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
+        let agreed = read.context("the configuration could not be read")??;
+        if !self.needs_agreement() {
+            return Ok(agreed);
         }
-        let agreed = folder_file::read(&self.path, &wiring::environment)?;
+        let is_in_use = self.config.file().is_some();
         let waiting = match &agreed {
             Some(_) => None,
             None => Some(self.path.clone()),
@@ -288,7 +294,12 @@ impl Reload {
     /// Puts a new configuration in force, and tells what of it needs a restart.
     fn take_over(&mut self, new: Config, refused: Vec<&'static str>) {
         let file = escape(&self.path.to_string_lossy());
-        self.tell_of(&format!("{file} changed, and is in use"));
+        self.tell_of(
+            &match new.is_same_text(&self.config) && new.fetched != self.config.fetched {
+                true => format!("a secret of {file} changed, and is in use"),
+                false => format!("{file} changed, and is in use"),
+            },
+        );
         self.redactor.learn(new.secrets());
         self.executor
             .set_rules(new.limits.clone(), new.policy.clone());
@@ -300,7 +311,7 @@ impl Reload {
         self.pattern_checks = PatternChecks::new();
         let before = std::mem::replace(&mut self.config, Arc::new(new));
         self.refused = refused;
-        let differs = |key: &&str| value_at(&self.config, key) != value_at(&before, key);
+        let differs = |key: &&str| is_changed(&self.config, &before, key);
         let later = self
             .restart_needed()
             .filter(|key| differs(key) || self.refused.contains(key));
@@ -313,9 +324,17 @@ impl Reload {
 
     /// What the configuration says otherwise than the program was started with, and is read at the start alone.
     fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
-        let differs = |key: &&str| value_at(&self.config, key) != value_at(&self.started, key);
+        let differs = |key: &&str| is_changed(&self.config, &self.started, key);
         let fixed = FIXED.iter().chain(self.also_fixed).copied();
         fixed.filter(differs).chain(self.refused.iter().copied())
+    }
+
+    /// The files that secrets come from may be others now.
+    fn watch_secrets(&mut self) {
+        let secrets = self.config.fetched.watched(&wiring::environment);
+        if self.watch.as_ref().is_ok_and(|watch| !watch.has(&secrets)) {
+            self.watch = FileWatch::start(&self.path, secrets);
+        }
     }
 
     fn check_patterns(&mut self) {
@@ -357,40 +376,6 @@ impl Reload {
         servers::tell_absent(&settings, self.executor.manager());
         self.servers.apply(settings);
     }
-}
-
-/// A section as it stands in the file, or a key of one: `serve.bind`.
-fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
-    match key.split_once('.') {
-        Some((section, key)) => &config.section(section)[key],
-        None => config.section(key),
-    }
-}
-
-/// Returns at the next change of the file.
-async fn changed(watch: &mut notify::Result<FileWatch>) {
-    match watch {
-        Ok(watch) => watch.changed().await,
-        Err(_) => std::future::pending().await,
-    }
-}
-
-/// Returns at that time.
-async fn passed(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns at the next signal.
-async fn told(signal: &mut Option<Signal>) {
-    if let Some(signal) = signal
-        && signal.recv().await.is_some()
-    {
-        return;
-    }
-    std::future::pending::<()>().await;
 }
 
 /// Applies what is edited in the file, if there is one.

@@ -19,7 +19,7 @@ use toolgate_voice::SpokenApprovals;
 
 use crate::approve::{AloudApprover, TerminalApprover};
 use crate::cli::{Global, ModelOptions};
-use crate::config::{Config, ConfiguredServer};
+use crate::config::{Config, ConfiguredServer, Uses};
 use crate::display::{AnswerFormat, Display, Manner};
 use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
@@ -110,11 +110,11 @@ impl Setting {
     ) -> anyhow::Result<Self> {
         let config = match occasion.is_play {
             true => {
-                let mut config = wiring::configuration(global)?;
+                let mut config = wiring::configuration(global, Uses::Everything)?;
                 config.keep_simulated();
                 config
             }
-            false => wiring::configuration_or_ask(global)?,
+            false => wiring::configuration_or_ask(global, Uses::Everything)?,
         };
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = occasion.resume.map(read).transpose()?;

@@ -17,7 +17,7 @@ use toolgate_tools::internal::Documents;
 use tracing::warn;
 
 use crate::cli::Global;
-use crate::config::{self, Config, Place};
+use crate::config::{self, Config, Place, Reading, Uses};
 use crate::folder_file::{self, FolderFile};
 use crate::journal::Record;
 use crate::say;
@@ -30,19 +30,21 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 }
 
 /// Finds and reads the configuration, and tells of a file in the working folder that isn't in use.
-pub(crate) fn configuration(global: &Global) -> anyhow::Result<Config> {
-    told(find_configuration(global, |_, _| None)?)
+pub(crate) fn configuration(global: &Global, uses: Uses) -> anyhow::Result<Config> {
+    told(find_configuration(global, uses, |_, _| None)?)
 }
 
 /// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
-pub(crate) fn configuration_or_ask(global: &Global) -> anyhow::Result<Config> {
-    told(find_configuration_or_ask(global)?)
+pub(crate) fn configuration_or_ask(global: &Global, uses: Uses) -> anyhow::Result<Config> {
+    told(find_configuration_or_ask(global, uses)?)
 }
 
 /// Like [`configuration_or_ask`], for a command that tells of the file in its own way.
-pub(crate) fn find_configuration_or_ask(global: &Global) -> anyhow::Result<Config> {
-    find_configuration(global, |file, trust| trust::ask(file, trust, &environment))
+pub(crate) fn find_configuration_or_ask(global: &Global, uses: Uses) -> anyhow::Result<Config> {
+    find_configuration(global, uses, |file, trust| {
+        trust::ask(file, trust, &environment)
+    })
 }
 
 fn told(config: Config) -> anyhow::Result<Config> {
@@ -56,10 +58,12 @@ fn told(config: Config) -> anyhow::Result<Config> {
 /// agreed to it, else the user's; none is fine.
 pub(crate) fn find_configuration(
     global: &Global,
+    uses: Uses,
     ask: impl Fn(&FolderFile, &mut Trust) -> Option<Scope>,
 ) -> anyhow::Result<Config> {
+    let reading = Reading::new(&environment, uses);
     if let Some(path) = config::named(global.config.as_deref(), &environment) {
-        return Ok(Config::read(&path, &environment)?);
+        return Ok(Config::read(&path, reading)?);
     }
     let here = std::env::current_dir().context("the working folder is gone")?;
     let (agreed, waiting) = folder_file::agreed(&here, &environment, ask);
@@ -68,9 +72,9 @@ pub(crate) fn find_configuration(
     // silently isn't there.
     let user = user.filter(|path| path.symlink_metadata().is_ok());
     let mut config = match (agreed, user) {
-        (Some((file, scope)), _) => file.config(&scope, &environment)?,
+        (Some((file, scope)), _) => file.config(&scope, reading)?,
         (None, Some(user)) => {
-            let mut config = Config::read(&shortened(&user, &here), &environment)?;
+            let mut config = Config::read(&shortened(&user, &here), reading)?;
             config.place = Place::User;
             config
         }

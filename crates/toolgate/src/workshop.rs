@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_core::escape;
 use toolgate_server::{NotKept, Workshop};
 
-use crate::config::{Config, Place};
+use crate::config::{Config, Place, References};
 use crate::edit::{ServerFile, Taken};
 
 /// The file, as far as it may be written.
@@ -59,6 +59,14 @@ impl Workshop for FileWorkshop {
 
     fn add_server(&self, name: &str, url: &str) -> Result<String, NotKept> {
         let entry = serde_json::json!({ "url": url });
+        let mut found = References::default();
+        found.collect(&entry);
+        if !found.secrets.is_empty() {
+            // Whoever may add a server over HTTP may not read files or run commands on this machine.
+            return Err(NotKept::Refused(
+                "an address that is added over HTTP can't refer to files, the keyring or commands; write it into the configuration file".to_owned(),
+            ));
+        }
         let added = self.change(|file| {
             if file.names().iter().any(|taken| taken == name) {
                 let taken = format!("there is a server '{}' already", escape(name));
@@ -86,6 +94,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::{Reading, Uses};
 
     fn workshop(text: &str) -> (FileWorkshop, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
@@ -99,6 +108,22 @@ mod tests {
     }
 
     #[test]
+    fn a_server_added_over_http_reads_no_files_and_runs_nothing() {
+        let (workshop, path, _folder) = workshop("{}");
+        for url in [
+            "http://h/${cmd:touch x}",
+            "http://h/${file:/etc/passwd}",
+            "http://h/${keyring:token}",
+        ] {
+            assert!(matches!(
+                workshop.add_server("evil", url),
+                Err(NotKept::Refused(_))
+            ));
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "{}");
+    }
+
+    #[test]
     fn what_is_added_stands_in_the_file_beside_what_was_there() {
         let (workshop, path, _folder) = workshop("{\n  // mine\n  \"limits\": {}\n}\n");
         let tool = json!({ "name": "m", "description": "d", "parameters": { "type": "object" },
@@ -107,7 +132,7 @@ mod tests {
         workshop.add_server("remote", "http://h/mcp").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("// mine"), "{text}");
-        let config = Config::read(&path, &|_| None).unwrap();
+        let config = Config::read(&path, Reading::new(&|_| None, Uses::Everything)).unwrap();
         assert_eq!(config.tools, std::slice::from_ref(&tool));
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = workshop.add_tool(&tool).unwrap_err();

@@ -252,13 +252,15 @@ impl Attempt<'_> {
         };
         let error = match self.within(work).await {
             Ok(Ok((era, listed))) => {
-                let taken = tool::take(listed, self.settings, self.link).await;
+                let taken =
+                    tool::take(listed, self.settings, self.link, &self.dialer.redactor).await;
                 let peer = Live {
                     session: Arc::clone(session),
                     era,
                     pid,
                     settings: self.settings.clone(),
                     link: self.link.clone(),
+                    redactor: self.dialer.redactor.clone(),
                     _listener: (era == Era::Modern).then(|| listen(session)),
                 };
                 return Ok(Reached {
@@ -341,6 +343,7 @@ struct Live {
     pid: Option<u32>,
     settings: ServerSettings,
     link: Link,
+    redactor: Redactor,
     _listener: Option<Listener>,
 }
 
@@ -364,7 +367,9 @@ impl Peer for Live {
     fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
         Box::pin(async {
             match listing::list(&self.settings.name, &self.session).await {
-                Ok(listed) => Ok(tool::take(listed, &self.settings, &self.link).await),
+                Ok(listed) => {
+                    Ok(tool::take(listed, &self.settings, &self.link, &self.redactor).await)
+                }
                 Err(failure) => Err(explain(&failure.into())),
             }
         })

@@ -304,7 +304,7 @@ impl Inner {
         if disabled {
             return member;
         }
-        member.recall(&self.shared.options.catalogue);
+        member.recall(&options.catalogue, &options.redactor);
         if let Some(reason) = blocked {
             member.block(&reason);
             return member;

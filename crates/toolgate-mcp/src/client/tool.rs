@@ -1,5 +1,7 @@
 //! A tool of an MCP server, as a tool of ours.
 
+mod hidden;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,8 +9,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::{
-    Annotations, CallContext, DefinitionError, Pattern, Schema, SchemaLimits, Source, Tool,
-    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, bounded, escape, shown_name,
+    Annotations, CallContext, DefinitionError, Pattern, Redactor, Schema, SchemaLimits, Source,
+    Tool, ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, bounded, escape,
+    shown_name,
 };
 use tracing::warn;
 
@@ -18,6 +21,7 @@ use super::link::Link;
 use super::peer::Offer;
 use super::session::{Failure, Request, Session};
 use crate::ServerSettings;
+pub(crate) use hidden::hide_secrets;
 
 /// How often a server may ask back before it answers a call.
 const ROUNDS: usize = 8;
@@ -28,7 +32,14 @@ const LONGEST_NAME: usize = 200;
 
 /// Makes tools of what a server listed. One that is no good costs nobody else. Of two with the same name the later one counts,
 /// before anybody compares them with what was listed earlier: a list that repeats itself is no tool that changed.
-pub(crate) async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
+///
+/// What a server says of its tools is shown, offered to models and remembered, so secrets it repeats are hidden first.
+pub(crate) async fn take(
+    listed: Vec<Value>,
+    settings: &ServerSettings,
+    link: &Link,
+    redactor: &Redactor,
+) -> Offer {
     let mut taken = Offer {
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
@@ -37,7 +48,8 @@ pub(crate) async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &L
     // Where an entry and its tool stand, by the name on the server.
     let mut places: HashMap<String, (usize, usize)> = HashMap::new();
     let mut twice: BTreeSet<String> = BTreeSet::new();
-    for entry in listed {
+    for mut entry in listed {
+        hide_secrets(&mut entry, redactor);
         match McpTool::new(entry.clone(), settings, link, Compile::Now) {
             // Remembered all the same: the settings may want it another day.
             Ok(None) => taken.listed.push(entry),

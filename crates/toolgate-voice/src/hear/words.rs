@@ -2,7 +2,7 @@
 
 /// The words of a command, as a shell would take them apart: quotes and backslashes keep blanks together. Nothing else has a
 /// meaning, because no shell ever sees it. None if a quote is not closed or there is no word at all.
-pub(crate) fn words(command: &str) -> Option<Vec<String>> {
+pub fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

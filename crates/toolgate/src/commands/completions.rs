@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::runtime;
 use crate::cli::{Cli, CompletedNames, CompletionsOptions, Global};
-use crate::config::Config;
+use crate::config::{Config, Uses};
 use crate::exit::Exit;
 use crate::servers::{self, Fleet, Start};
 use crate::{say, wiring};
@@ -82,7 +82,7 @@ fn with_names(shell: Shell, script: &str) -> String {
 /// One name in each line.
 fn names(global: &Global, kind: CompletedNames) -> anyhow::Result<Exit> {
     // Nothing is said to somebody who presses Tab.
-    let config = wiring::find_configuration(global, |_, _| None)?;
+    let config = wiring::find_configuration(global, Uses::Names, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {
             let servers = config.servers.iter();

@@ -9,12 +9,12 @@ mod voice;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_core::{Origin, ToolCall, ToolExecutor, escape};
+use toolgate_core::{Origin, Redactor, ToolCall, ToolExecutor, escape};
 use toolgate_mcp::{Connection, SandboxLevel, ServerState, ServerStatus, sandbox, what_to_check};
 
 use super::{runtime, server};
 use crate::cli::{DoctorOptions, Global};
-use crate::config::{Config, ConfigErrors, ConfiguredServer};
+use crate::config::{Config, ConfigErrors, ConfiguredServer, Uses};
 use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::servers::{self, Fleet, Start};
@@ -33,13 +33,24 @@ enum Finding {
     Bad(String),
 }
 
+impl Finding {
+    fn redacted(&self, redactor: &Redactor) -> Self {
+        let hidden = |text: &str| redactor.known(text).into_owned();
+        match self {
+            Self::Good(text) => Self::Good(hidden(text)),
+            Self::Warning(text) => Self::Warning(hidden(text)),
+            Self::Bad(text) => Self::Bad(hidden(text)),
+        }
+    }
+}
+
 pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Exit> {
     // What makes no sense is wrong usage, and nothing that was found.
     talk::named(&options.choice)?;
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::run(&remote);
     }
-    let config = match wiring::find_configuration_or_ask(global) {
+    let config = match wiring::find_configuration_or_ask(global, Uses::Everything) {
         Ok(config) => config,
         Err(error) => {
             show_broken(&error);
@@ -48,7 +59,7 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     };
     let tools = wiring::tools(&config);
     let all = servers::settings(&config.servers);
-    let mut report = Report::default();
+    let mut report = Report::new(tools.redactor.clone());
     report.on_configuration(&config, &tools);
     report.on_sandbox(&config);
     let runtime = runtime()?;
@@ -83,15 +94,23 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
 }
 
 /// What was found so far.
-#[derive(Default)]
 struct Report {
     failed: bool,
+    /// Addresses and folders of the configuration may hold secrets.
+    redactor: Redactor,
 }
 
 impl Report {
+    fn new(redactor: Redactor) -> Self {
+        Self {
+            failed: false,
+            redactor,
+        }
+    }
+
     fn add(&mut self, name: &str, finding: &Finding) {
         self.failed |= matches!(finding, Finding::Bad(_));
-        show(name, finding);
+        show(name, &finding.redacted(&self.redactor));
     }
 
     fn on_configuration(&mut self, config: &Config, tools: &Tools) {

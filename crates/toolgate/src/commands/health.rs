@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolgate_core::escape;
 
 use crate::cli::{Global, HealthOptions, RemoteOptions};
+use crate::config::Uses;
 use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::{gateway, say, wiring};
@@ -40,7 +41,7 @@ fn url(global: &Global, options: &HealthOptions) -> anyhow::Result<String> {
     if let Some(url) = &options.url {
         return Ok(url.clone());
     }
-    let bind = wiring::configuration(global)?.serve.bind;
+    let bind = wiring::configuration(global, Uses::Names)?.serve.bind;
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

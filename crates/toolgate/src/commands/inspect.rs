@@ -12,7 +12,7 @@ use toolgate_mcp::{ServerStatus, ToolChange};
 use super::tool_list::{self, ToolRow};
 use super::{rendered, runtime, server, to_json, trust_tools};
 use crate::cli::{Global, InspectOptions};
-use crate::config::{Config, ConfiguredServer};
+use crate::config::{Config, ConfiguredServer, Uses};
 use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::say;
@@ -26,7 +26,7 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::inspect_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global)?;
+    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;

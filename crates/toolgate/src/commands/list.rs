@@ -5,7 +5,7 @@ use toolgate_core::{Scope, escape, nearest};
 
 use super::{runtime, to_json, tool_list};
 use crate::cli::{Global, ListOptions};
-use crate::config::{Config, ConfiguredServer};
+use crate::config::{Config, ConfiguredServer, Uses};
 use crate::exit::{self, Exit};
 use crate::remote::{self, Remote, Trouble};
 use crate::say;
@@ -17,7 +17,7 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
     if let Some(remote) = Remote::of(&options.remote)? {
         return list_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global)?;
+    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     wiring::warn_about_servers(&config);

@@ -10,6 +10,7 @@ use toolgate_mcp::{Chain, McpServer, ServeOptions};
 use tracing::warn;
 
 use crate::cli::{Global, McpOptions};
+use crate::config::Uses;
 use crate::exit::Exit;
 use crate::journal::Record;
 use crate::reload::{self, Reload};
@@ -21,7 +22,7 @@ use crate::{say, wiring};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration(global, Uses::Tools)?;
     Chain::inherited().check(config.file())?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);

@@ -16,6 +16,7 @@ pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod remove;
 pub(crate) mod replay;
+pub(crate) mod secret;
 pub(crate) mod serve;
 mod server;
 mod tool_list;

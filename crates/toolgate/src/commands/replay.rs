@@ -11,6 +11,7 @@ use super::call::Request;
 use super::call::arguments::Given;
 use super::calls;
 use crate::cli::{Global, ReplayOptions};
+use crate::config::Uses;
 use crate::exit::Exit;
 use crate::remote::Remote;
 use crate::spinner::Spinner;
@@ -20,7 +21,7 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::run(&remote, options);
     }
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration(global, Uses::Tools)?;
     let call = match journal::reader(&config) {
         Ok(reader) => found(&reader, options),
         Err(error) => {

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::approve::TerminalApprover;
 use crate::cli::{Global, ServeOptions};
-use crate::config::Config;
+use crate::config::{Config, Uses};
 use crate::exit::Exit;
 use crate::gateway::{self, Anywhere, Watch};
 use crate::journal::{self, Record};
@@ -39,7 +39,7 @@ const FIXED: [&str; 9] = [
 ];
 
 pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration(global, Uses::Everything)?;
     let settings = settings(&config, options.bind, variable())?;
     let tools = wiring::tools(&config);
     tools.redactor.learn([settings.token.clone()]);

@@ -7,7 +7,7 @@ use toolgate_core::{escape, nearest};
 
 use super::trust_tools;
 use crate::cli::{Global, TrustOptions};
-use crate::config::{self, Place};
+use crate::config::{self, Place, Uses};
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::trust::{self, Scope, Trust};
@@ -54,7 +54,7 @@ fn are_own(global: &Global, options: &TrustOptions) -> anyhow::Result<bool> {
     if options.servers.is_empty() {
         return Ok(false);
     }
-    let config = wiring::find_configuration(global, |_, _| None)?;
+    let config = wiring::find_configuration(global, Uses::Names, |_, _| None)?;
     let is_known = |name: &String| {
         let mut servers = config.servers.iter();
         servers.any(|server| server.settings.name == *name)

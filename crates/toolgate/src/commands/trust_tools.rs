@@ -5,13 +5,13 @@ use toolgate_core::{Redactor, escape, nearest};
 use toolgate_mcp::{ServerSettings, ToolChange, ToolChangeKind, ToolChanges};
 
 use crate::cli::{Global, TrustOptions};
-use crate::config::Config;
+use crate::config::{Config, Uses};
 use crate::exit::Exit;
 use crate::servers::{ago, catalogue};
 use crate::{questions, say, terminal, wiring};
 
 pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration(global, Uses::Tools)?;
     let redactor = Redactor::new(config.secrets());
     for name in &options.servers {
         let settings = find(&config, name)?;

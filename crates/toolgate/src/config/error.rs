@@ -1,9 +1,10 @@
 //! What is wrong with a configuration file, and where.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toolgate_core::escape;
+use toolgate_core::{Redactor, escape};
 
 /// Counted from 1, columns in characters: as editors show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +57,12 @@ impl ConfigError {
         })
     }
 
+    pub(super) fn redact(&mut self, redactor: &Redactor) {
+        if let Cow::Owned(hidden) = redactor.known(&self.text) {
+            self.text = hidden;
+        }
+    }
+
     pub(super) fn at(file: &Path, position: Position, text: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -89,6 +96,11 @@ impl ConfigErrors {
             true => Ok(()),
             false => Err(Self(errors)),
         }
+    }
+
+    pub(super) fn redacted(mut self, redactor: &Redactor) -> Self {
+        self.0.iter_mut().for_each(|error| error.redact(redactor));
+        self
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ConfigError> {

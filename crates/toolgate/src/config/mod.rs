@@ -5,19 +5,20 @@ mod error;
 mod find;
 mod mqtt;
 mod ownership;
+mod reading;
 #[cfg(test)]
 mod schema;
 mod sections;
 pub(crate) mod servers;
 mod syntax;
 mod uses;
-mod variables;
+pub(crate) mod variables;
 mod voice;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolgate_core::{Limits, Policy, nearest};
+use toolgate_core::{Limits, Policy, Redactor, nearest};
 use toolgate_journal::{Forward, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
@@ -28,15 +29,18 @@ use toolgate_tools::internal::DocumentsSettings;
 use toolgate_voice::VoiceSettings;
 
 use crate::folder_file::Waiting;
+use crate::secrets::{FetchedSecrets, SecretFetcher, SecretReference};
 use sections::Sections;
+use variables::Lookup;
 
 pub(crate) use document::Document;
 pub(crate) use error::{ConfigError, ConfigErrors};
 pub(crate) use find::{Place, in_folder, named, state_folder, user_file};
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use ownership::check as check_owner;
+pub(crate) use reading::{Reading, Uses};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
-pub(crate) use variables::references;
+pub(crate) use variables::References;
 pub(crate) use voice::{is_installed, is_wav, offers, only_serves, quoted};
 
 /// How a variable is looked up.
@@ -48,6 +52,10 @@ pub(crate) struct Config {
     document: Option<Document>,
     /// How the file was found.
     pub(crate) place: Place,
+    /// Whose secrets were fetched.
+    pub(crate) uses: Uses,
+    /// The secrets that the file refers to.
+    pub(crate) fetched: FetchedSecrets,
     /// A file in the working folder that isn't in use, since nobody has agreed to it.
     pub(crate) waiting: Option<Waiting>,
     pub(crate) limits: Limits,
@@ -69,7 +77,7 @@ pub(crate) struct Config {
     pub(crate) server_problems: Vec<ServerProblem>,
     /// What is odd, but no reason to stop.
     pub(crate) warnings: Vec<ConfigError>,
-    /// Variables that are unset in a section which only some commands use.
+    /// Variables that are unset, and secrets that can't be had, in a section which only some commands use.
     unset: Vec<(&'static str, ConfigError)>,
 }
 
@@ -105,14 +113,44 @@ impl Config {
     }
 
     /// Reads and checks a file.
-    pub(crate) fn read(path: &Path, environment: Environment<'_>) -> Result<Self, ConfigErrors> {
-        Self::resolve(Document::read_owned(path)?, environment)
+    pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Self, ConfigErrors> {
+        Self::resolve(Document::read_owned(path)?, reading)
     }
 
-    pub(crate) fn resolve(
+    /// Nothing that comes back, errors included, shows a secret that was fetched.
+    pub(crate) fn resolve(document: Document, reading: Reading<'_>) -> Result<Self, ConfigErrors> {
+        let before = reading.before.filter(|before| before.says(&document));
+        let fetcher = SecretFetcher::new(
+            reading::real_folder(&document),
+            reading.environment,
+            reading.keyring,
+            before.map(|before| &before.fetched),
+        );
+        let result = Self::resolve_with(document, reading, &fetcher);
+        let fetched = fetcher.into_fetched();
+        let redactor = Redactor::new(fetched.hidden());
+        let mut config = result.map_err(|errors| errors.redacted(&redactor))?;
+        config.uses = reading.uses;
+        config.fetched = fetched;
+        let unset = config.unset.iter_mut().map(|(_, error)| error);
+        let problems = config.server_problems.iter_mut();
+        let problems = problems.map(|problem| &mut problem.error);
+        for error in unset.chain(problems).chain(&mut config.warnings) {
+            error.redact(&redactor);
+        }
+        Ok(config)
+    }
+
+    fn resolve_with(
         document: Document,
-        environment: Environment<'_>,
+        reading: Reading<'_>,
+        fetcher: &SecretFetcher<'_>,
     ) -> Result<Self, ConfigErrors> {
+        let environment = reading.environment;
+        let lookup = Lookup {
+            environment,
+            secrets: Some(fetcher),
+        };
         let Value::Object(root) = document.value() else {
             let text = "must be a JSON object, such as { \"mcpServers\": {} }";
             return Err(document.error_at::<&str>(&[], text).into());
@@ -130,7 +168,7 @@ impl Config {
             }
             None => {}
         }
-        let mut sections = Sections::new(&document, environment);
+        let mut sections = Sections::new(&document, lookup, reading.uses);
         config.limits = sections.needed("limits");
         config.policy = sections.needed("policy");
         config.retry = sections.needed("retry");
@@ -150,7 +188,11 @@ impl Config {
             );
             errors.push(document.error_at(&["policy", "flow"], text));
         }
-        let read = servers::read(&document, environment);
+        let of_servers = Lookup {
+            secrets: lookup.secrets.filter(|_| reading.uses.has_servers()),
+            ..lookup
+        };
+        let read = servers::read(&document, of_servers);
         config.servers = read.servers;
         config.server_problems = read.problems;
         errors.extend(read.errors);
@@ -181,12 +223,48 @@ impl Config {
     /// True if both were made from the same values in the same order: that of the servers decides who owns a name. Comments do
     /// not matter.
     pub(crate) fn is_same_text(&self, other: &Self) -> bool {
+        match &other.document {
+            Some(document) => self.says(document),
+            None => self.document.is_none(),
+        }
+    }
+
+    fn says(&self, document: &Document) -> bool {
         // The equality of JSON values ignores the order of keys; their text doesn't.
-        let text = |config: &Self| {
-            let document = config.document.as_ref();
-            document.map(|document| document.value().to_string())
-        };
-        text(self) == text(other)
+        let ours = self.document.as_ref();
+        ours.is_some_and(|ours| ours.value().to_string() == document.value().to_string())
+    }
+
+    /// Every value that refers to a secret, with the way to it.
+    pub(crate) fn secret_uses(&self) -> Vec<(SecretReference, String)> {
+        let mut uses = Vec::new();
+        let root = self
+            .document
+            .as_ref()
+            .and_then(|document| document.value().as_object());
+        // Tools are content: nothing is expanded in them.
+        for (name, value) in root
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| *name != "tools")
+        {
+            variables::secret_uses(value, name, &mut uses);
+        }
+        uses
+    }
+
+    /// A part of the file, and what its secrets are.
+    pub(crate) fn resolved_part<'c>(
+        &'c self,
+        value: &'c Value,
+    ) -> (&'c Value, Vec<Option<&'c Result<String, String>>>) {
+        let mut found = References::default();
+        found.collect(value);
+        let secrets = found.secrets.iter();
+        (
+            value,
+            secrets.map(|secret| self.fetched.get(secret)).collect(),
+        )
     }
 
     /// A problem of a tool definition, with its place.
@@ -278,5 +356,7 @@ pub(crate) fn resolved(path: &Path, folder: &Path, environment: Environment<'_>)
     }
 }
 
+#[cfg(test)]
+mod secret_tests;
 #[cfg(test)]
 mod tests;

@@ -5,24 +5,27 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::describe_mismatch;
 
-use super::{ConfigError, Document, Environment, unknown_key, variables};
+use super::variables::{self, Lookup, LookupError};
+use super::{ConfigError, Document, Uses, unknown_key};
 
 /// Whoever has more of them in one section reads no further.
 const MOST_ERRORS: usize = 50;
 
 pub(super) struct Sections<'a> {
     document: &'a Document,
-    environment: Environment<'a>,
-    /// Variables that are unset in a section which only some commands use.
+    lookup: Lookup<'a>,
+    uses: Uses,
+    /// Variables that are unset, and secrets that can't be had, in a section which only some commands use.
     pub(super) unset: Vec<(&'static str, ConfigError)>,
     pub(super) errors: Vec<ConfigError>,
 }
 
 impl<'a> Sections<'a> {
-    pub(super) fn new(document: &'a Document, environment: Environment<'a>) -> Self {
+    pub(super) fn new(document: &'a Document, lookup: Lookup<'a>, uses: Uses) -> Self {
         Self {
             document,
-            environment,
+            lookup,
+            uses,
             unset: Vec::new(),
             errors: Vec::new(),
         }
@@ -31,7 +34,7 @@ impl<'a> Sections<'a> {
     /// A section that every command uses: an unset variable is an error.
     pub(super) fn needed<T: DeserializeOwned + Default>(&mut self, section: &'static str) -> T {
         let before = self.unset.len();
-        let settings = self.read(section);
+        let settings = self.read_with(section, self.lookup);
         let unset = self.unset.drain(before..);
         self.errors.extend(unset.map(|(_, error)| error));
         settings
@@ -39,6 +42,19 @@ impl<'a> Sections<'a> {
 
     /// A section that only some commands use: unset variables are kept for them.
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self, section: &'static str) -> T {
+        let secrets = self.lookup.secrets;
+        let lookup = Lookup {
+            secrets: secrets.filter(|_| self.uses.has_section(section)),
+            ..self.lookup
+        };
+        self.read_with(section, lookup)
+    }
+
+    fn read_with<T: DeserializeOwned + Default>(
+        &mut self,
+        section: &'static str,
+        lookup: Lookup<'_>,
+    ) -> T {
         let Some(value) = self.document.value().get(section) else {
             return T::default();
         };
@@ -48,29 +64,32 @@ impl<'a> Sections<'a> {
             return T::default();
         }
         let mut pruned = Pruned::new(value.clone());
-        let unset = variables::expand(&mut pruned.value, self.environment);
-        for variable in unset.iter().take(MOST_ERRORS) {
+        let unresolved = variables::expand(&mut pruned.value, lookup);
+        let before = self.unset.len();
+        for one in unresolved.iter().take(MOST_ERRORS) {
             let way: Vec<&str> = [section]
                 .into_iter()
-                .chain(variable.way.iter().map(String::as_str))
+                .chain(one.way.iter().map(String::as_str))
                 .collect();
-            let text = format!(
-                "{}: the variable {} is not set",
-                way.join("."),
-                variable.name
-            );
+            let path = way.join(".");
+            let text = match &one.error {
+                LookupError::Unset(name) => format!("{path}: the variable {name} is not set"),
+                LookupError::Secret(secret, problem) => format!("{path}: {secret}: {problem}"),
+                // Nobody asks for it.
+                LookupError::NotFetched => continue,
+            };
             let error = self.document.error_at(&way, text);
             self.unset.push((section, error));
         }
-        if unset.len() > MOST_ERRORS {
+        if unresolved.len() > MOST_ERRORS {
             return T::default();
         }
         // What they would be is not known; what is wrong besides is.
-        for variable in unset.iter().rev() {
-            pruned.remove_named(&variable.way);
+        for one in unresolved.iter().rev() {
+            pruned.remove_named(&one.way);
         }
         let settings = self.deserialize(section, pruned);
-        match unset.is_empty() {
+        match self.unset.len() == before {
             true => settings,
             false => T::default(),
         }
@@ -111,7 +130,7 @@ impl<'a> Sections<'a> {
             way.push(step.to_string());
         }
         let path = way.join(".");
-        let problem = variables::unexpand(problem, found, self.environment);
+        let problem = variables::unexpand(problem, found, self.lookup.environment);
         let text = match problem.rsplit_once(", expected ") {
             // serde tells the known names only inside its text.
             Some((unknown, known)) if unknown.starts_with("unknown field") => {

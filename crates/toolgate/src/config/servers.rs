@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use toolgate_mcp::{Places, ServerSettings};
 
-use super::variables::{self, Unset};
+use super::variables::{self, Lookup, LookupError, Unresolved};
 use super::{ConfigError, Document, Environment};
 
 /// The keys at the root that hold servers.
@@ -40,17 +40,17 @@ pub(super) struct Read {
 }
 
 /// Reads the entries of both keys.
-pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
+pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
     let inside = document.folder().join("file");
     let inside = std::path::absolute(&inside).unwrap_or(inside);
-    let home = environment("HOME");
+    let home = (lookup.environment)("HOME");
     let places = Places {
         folder: inside.parent().unwrap_or(Path::new("/")),
         home: home.as_deref().map(Path::new),
     };
     let context = EntryContext {
         document,
-        environment,
+        environment: lookup.environment,
         places,
     };
     let mut read = Read::default();
@@ -68,7 +68,7 @@ pub(super) fn read(document: &Document, environment: Environment<'_>) -> Read {
                 continue;
             }
             let mut expanded = entry.clone();
-            let obstacles = expand(&mut expanded, environment);
+            let obstacles = expand(&mut expanded, lookup);
             for (way, text) in &obstacles {
                 let inside = way.iter().map(String::as_str);
                 let path: Vec<&str> = place.iter().copied().chain(inside).collect();
@@ -160,23 +160,36 @@ pub(crate) fn entries<'a>(
 
 /// Replaces the variables of an entry. What keeps it from being started comes back, with the way to it; an entry that is
 /// disabled may keep variables that aren't set.
-fn expand(entry: &mut Value, environment: Environment<'_>) -> Vec<(Vec<String>, String)> {
+fn expand(entry: &mut Value, lookup: Lookup<'_>) -> Vec<(Vec<String>, String)> {
     let is_disabled = ServerSettings::is_disabled(entry);
-    let unset = variables::expand(entry, environment);
+    let lookup = Lookup {
+        // What isn't started needs none.
+        secrets: lookup.secrets.filter(|_| !is_disabled),
+        ..lookup
+    };
+    let unresolved = variables::expand(entry, lookup);
     if is_disabled {
         return Vec::new();
     }
-    let unset = unset.into_iter().map(|Unset { name, way }| {
-        let text = match name.as_str() {
-            "workspaceFolder" | "workspaceFolderBasename" | "userHome" => format!(
-                "${{{name}}} is a variable of another client; write a path, relative to this file or with ~/"
-            ),
-            _ => format!("the variable {name} is not set"),
+    let unresolved = unresolved.into_iter().map(|Unresolved { error, way }| {
+        let text = match error {
+            LookupError::Unset(name) => unset(&name),
+            LookupError::Secret(secret, problem) => format!("{secret}: {problem}"),
+            LookupError::NotFetched => "its secrets are not fetched by this command".to_owned(),
         };
         (way, text)
     });
     let asked = variables::find(entry, INPUT).map(|way| (way, ASKS.to_owned()));
-    unset.chain(asked).collect()
+    unresolved.chain(asked).collect()
+}
+
+fn unset(name: &str) -> String {
+    match name {
+        "workspaceFolder" | "workspaceFolderBasename" | "userHome" => format!(
+            "${{{name}}} is a variable of another client; write a path, relative to this file or with ~/"
+        ),
+        _ => format!("the variable {name} is not set"),
+    }
 }
 
 /// How VS Code has a person asked for a value.

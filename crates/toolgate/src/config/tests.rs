@@ -13,7 +13,8 @@ fn environment(name: &str) -> Option<String> {
 fn read(text: &str) -> Result<Config, String> {
     let document = Document::parse(Path::new("/etc/t.json"), text.as_bytes())
         .map_err(|error| error.to_string())?;
-    Config::resolve(document, &environment).map_err(|error| error.to_string())
+    Config::resolve(document, Reading::new(&environment, Uses::Everything))
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -369,7 +370,7 @@ proptest::proptest! {
     #[test]
     fn no_file_makes_it_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
         if let Ok(document) = Document::parse(Path::new("t"), &bytes) {
-            drop(Config::resolve(document, &environment));
+            drop(Config::resolve(document, Reading::new(&environment, Uses::Everything)));
         }
     }
 

@@ -85,6 +85,7 @@ impl Config {
             .map(str::to_owned)
             .chain(self.model.secrets())
             .chain(servers.flat_map(|server| server.settings.secrets()))
+            .chain(self.fetched.hidden())
             .collect()
     }
 
@@ -97,7 +98,7 @@ impl Config {
         let key = self.literal_secret()?;
         is_open_to_others(mode, owner != own).then(|| {
             let file = toolgate_core::escape(&file.to_string_lossy());
-            format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}} there")
+            format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
         })
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn only_serves(settings: &VoiceSettings) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Config, Document};
+    use super::super::{Config, Document, Reading, Uses};
 
     #[test]
     fn a_file_stays_one_word_and_a_command_stays_a_command() {
@@ -59,7 +59,8 @@ mod tests {
             let text = serde_json::json!({ "voice": { "output": output } }).to_string();
             let path = Path::new("/my house/t.json");
             let document = Document::parse(path, text.as_bytes()).unwrap();
-            let config = Config::resolve(document, &|_| None).unwrap();
+            let config =
+                Config::resolve(document, Reading::new(&|_| None, Uses::Everything)).unwrap();
             assert_eq!(config.voice.output, expected);
         }
     }

@@ -2,11 +2,14 @@ use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolgate_mcp::{ServerState, ServersOptions};
 use tracing::Dispatch;
 use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
+use super::pattern_checks::EARLY_CHECK;
 use super::*;
+use crate::config::{Reading, Uses};
 
 /// A hang guard, ten times what it should take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,7 +40,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("toolgate.json");
         std::fs::write(&path, text("first", "a")).unwrap();
-        let config = Config::read(&path, &|_| None).unwrap();
+        let config = Config::read(&path, Reading::new(&|_| None, Uses::Everything)).unwrap();
         let tools = wiring::tools(&config);
         let manager = Arc::clone(&tools.manager);
         let servers = Servers::new(manager, ServersOptions::default());
@@ -97,7 +100,8 @@ async fn an_edited_file_is_applied_however_the_editor_writes_it() {
 async fn a_broken_file_changes_nothing_until_it_is_mended() {
     let running = Running::start();
     let mut reload = {
-        let config = Config::read(&running.path(), &|_| None).unwrap();
+        let config =
+            Config::read(&running.path(), Reading::new(&|_| None, Uses::Everything)).unwrap();
         let tools = Tools {
             health: toolgate_mcp::ServerHealth::default(),
             recent: toolgate_journal::RecentCalls::default(),
@@ -116,11 +120,13 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
     };
     for broken in ["{ nope", "{ \"limts\": {} }", "{ \"mcpServers\": [] }"] {
         std::fs::write(running.path(), broken).unwrap();
-        reload.apply();
+        let read = reload.start_reading(Commands::Remember).await;
+        reload.apply(read);
         running.has("first", "a").await;
     }
     std::fs::remove_file(running.path()).unwrap();
-    reload.apply();
+    let read = reload.start_reading(Commands::Remember).await;
+    reload.apply(read);
     running.has("first", "a").await;
     std::fs::write(running.path(), text("mended", "m")).unwrap();
     running.has("mended", "m").await;
@@ -170,7 +176,7 @@ impl Log {
 }
 
 fn reload_of(path: &Path) -> (Reload, ToolExecutor, Servers) {
-    let config = Config::read(path, &|_| None).unwrap();
+    let config = Config::read(path, Reading::new(&|_| None, Uses::Everything)).unwrap();
     let tools = wiring::tools(&config);
     let servers = Servers::new(Arc::clone(&tools.manager), ServersOptions::default());
     let settings = config.servers.iter().map(|server| server.settings.clone());
@@ -226,7 +232,7 @@ async fn without_a_watch_sighup_still_reloads() {
     let (mut reload, executor, _servers) = reload_of(&path);
     // A folder that isn't there can't be watched, as none can once the limit of watches is reached.
     std::fs::remove_dir_all(&inner).unwrap();
-    reload.watch = FileWatch::start(&path);
+    reload.watch = FileWatch::start(&path, BTreeSet::new());
     assert!(reload.watch.is_err());
     let hangup = tokio::signal::unix::SignalKind::hangup();
     let reload = reload.on(Some(tokio::signal::unix::signal(hangup).unwrap()));

@@ -76,7 +76,7 @@ mod tests {
     use toolgate_mcp::{Servers, ServersOptions};
 
     use super::*;
-    use crate::config::Document;
+    use crate::config::{Document, Reading, Uses};
     use crate::servers::settings;
     use crate::wiring;
 
@@ -96,7 +96,7 @@ mod tests {
             }
             let text = json!({ "mcpServers": entries, "policy": policy }).to_string();
             let document = Document::parse(Path::new("/f/t.json"), text.as_bytes()).unwrap();
-            let config = Config::resolve(document, &|_| None).unwrap();
+            let config = Config::resolve(document, Reading::new(&|_| None, Uses::Names)).unwrap();
             for server in &config.servers {
                 let names = servers[&server.settings.name]["listed"].as_array();
                 let Some(names) = names else { continue };

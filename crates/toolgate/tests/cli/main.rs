@@ -21,6 +21,7 @@ mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
 mod gateway; // a running `serve`, and a few words of HTTP
 mod journal; // the journal, `calls`, `replay`
+mod keyring; // `secret`, and a real Secret Service
 mod llm; // doubles of the providers
 mod logs; // docs/logs.md against what is logged
 mod looking; // `list`, `inspect`, `doctor`, `init`, `completions`, help
@@ -31,6 +32,7 @@ mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the 
 mod requirements; // docs/requirements.md against the tests that exist
 mod run; // runs the program in a folder of its own
 mod sandbox; // what a confined server can't reach
+mod secrets; // `${file:…}`, `${cmd:…}`: fetched, hidden, followed
 mod serve; // `serve`: how it starts, what it refuses, how it ends
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod terminal; // the program on the screen of a terminal

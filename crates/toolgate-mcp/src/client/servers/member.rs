@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Rank, escape};
+use toolgate_core::{Rank, Redactor, escape};
 
 use super::super::catalogue::Catalogue;
 use super::super::link::Link;
@@ -58,13 +58,17 @@ impl Members {
 
 impl Member {
     /// Offers what the server listed in an earlier run, in the place of what its former configuration had.
-    pub(super) fn recall(&self, catalogue: &Catalogue) {
+    pub(super) fn recall(&self, catalogue: &Catalogue, redactor: &Redactor) {
         let settings = &self.board.settings;
         let remembered = catalogue.recall(settings);
-        let (listed_at, listed) = match remembered {
+        let (listed_at, mut listed) = match remembered {
             Some(remembered) => (Some(remembered.listed_at), remembered.tools),
             None => (None, Vec::new()),
         };
+        // What was no secret yet when it was remembered may be one now.
+        for tool in &mut listed {
+            tool::hide_secrets(&mut tool.definition, redactor);
+        }
         let verdict = self.pins.recall(&listed);
         self.link.withhold(verdict.withheld.clone());
         let tools = tool::recall(listed, settings, &self.link);

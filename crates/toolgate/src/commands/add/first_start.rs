@@ -9,7 +9,7 @@ use toolgate_core::escape;
 use toolgate_mcp::{ServerSettings, ServerState, Servers, ServersOptions, what_to_check};
 
 use super::super::{runtime, server};
-use crate::config::{Config, Document};
+use crate::config::{Config, Document, Reading, Uses};
 use crate::exit::{self, Exit};
 use crate::spinner::{Spinner, TURN, clear_line};
 use crate::wiring::{self, Tools};
@@ -34,7 +34,7 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
     // Nothing else of the file matters here, and somebody else may have written it.
     let mut document = Document::read_owned(file)?;
     document.keep_servers(&[name.to_owned()]);
-    let config = Config::resolve(document, &wiring::environment)?;
+    let config = Config::resolve(document, Reading::new(&wiring::environment, Uses::Tools))?;
     let server = config
         .servers
         .iter()

@@ -19,7 +19,7 @@ use super::replay::Again;
 use super::{rendered, runtime};
 use crate::approve::TerminalApprover;
 use crate::cli::{CallOptions, Global};
-use crate::config::Config;
+use crate::config::{Config, Uses};
 use crate::exit::{self, Exit};
 use crate::journal::Record;
 use crate::servers::{self, Fleet, Start};
@@ -29,7 +29,7 @@ use crate::{patterns, say};
 use arguments::Given;
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration_or_ask(global)?;
+    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
     let given = Given::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
         return at::run(options, &given);

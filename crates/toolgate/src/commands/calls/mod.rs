@@ -17,7 +17,7 @@ use toolgate_journal::{CallDetail, Filter, JournalError, Reader};
 
 use super::{rendered, runtime};
 use crate::cli::{CallsOptions, Global};
-use crate::config::Config;
+use crate::config::{Config, Uses};
 use crate::exit::{self, Exit};
 use crate::remote::Remote;
 use crate::{journal, say, wiring};
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const LAST: &str = "last";
 
 pub(crate) fn run(global: &Global, options: &CallsOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global)?;
+    let config = wiring::configuration(global, Uses::Names)?;
     let filter = filter::read(options)?;
     if options.verify || options.export.is_some() {
         return audited(&config, options, &filter);

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::{Redactor, escape};
 
 use super::{Finding, Report, detail};
 use crate::commands::{runtime, server};
@@ -10,7 +10,7 @@ use crate::exit::{self, Exit};
 use crate::remote::{self, Remote, Trouble};
 
 pub(super) fn run(remote: &Remote) -> anyhow::Result<Exit> {
-    let mut report = Report::default();
+    let mut report = Report::new(Redactor::default());
     let runtime = runtime()?;
     let is_done = runtime.block_on(async {
         tokio::select! {

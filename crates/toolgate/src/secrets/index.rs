@@ -1,0 +1,86 @@
+//! The names of the secrets that `toolgate secret set` has put into the keyring. Not every keyring can list what it holds; and
+//! programs that run notice by this file that a secret was set.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use toolgate_core::escape;
+
+use crate::config::{Environment, state_folder};
+use crate::file;
+
+/// Longest name.
+const LONGEST: usize = 128;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Stored {
+    names: BTreeSet<String>,
+}
+
+/// Where the names are kept.
+pub(crate) fn file(environment: Environment<'_>) -> Option<PathBuf> {
+    state_folder(environment).map(|folder| folder.join("secrets.json"))
+}
+
+/// Names that need no quotes, in a configuration as little as in a shell.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/@".contains(c);
+    let is_sound = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_plain)
+        && name.len() <= LONGEST;
+    match is_sound {
+        true => Ok(()),
+        false => Err(format!(
+            "'{}' is not a name for a secret: letters, digits and . _ - / @ are, up to {LONGEST}, with a letter or a digit first",
+            escape(&name.chars().take(LONGEST).collect::<String>())
+        )),
+    }
+}
+
+pub(crate) fn names(environment: Environment<'_>) -> anyhow::Result<BTreeSet<String>> {
+    let Some(path) = file(environment) else {
+        return Ok(BTreeSet::new());
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let stored: Stored =
+        serde_json::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(stored.names)
+}
+
+/// Written even if it holds the same: whoever watches it fetches again.
+pub(crate) fn write(names: BTreeSet<String>, environment: Environment<'_>) -> anyhow::Result<()> {
+    let path = file(environment)
+        .context("cannot remember the name: neither HOME nor XDG_STATE_HOME is set")?;
+    let text = format!("{:#}\n", serde_json::json!(Stored { names }));
+    file::make_folder(&path)
+        .and_then(|()| file::replace(&path, &text))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_need_no_quotes() {
+        for (name, expected) in [
+            ("github", true),
+            ("work/github.token_2@x-y", true),
+            ("", false),
+            ("-x", false),
+            ("a b", false),
+            ("a}", false),
+            ("ä", false),
+            (&"x".repeat(LONGEST), true),
+            (&"x".repeat(LONGEST + 1), false),
+        ] {
+            assert_eq!(check_name(name).is_ok(), expected, "{name}");
+        }
+    }
+}

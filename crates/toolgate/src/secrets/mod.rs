@@ -1,0 +1,224 @@
+//! Values that the configuration refers to and doesn't hold: files, entries of the keyring, and what commands print. Whatever
+//! comes from here is a secret, wherever in the configuration it is used.
+
+mod command;
+mod file;
+pub(crate) mod index;
+pub(crate) mod keyring;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::config::Environment;
+use keyring::Keyring;
+
+/// Longest secret.
+const LARGEST: usize = 64 << 10;
+/// Distinct secrets of one file.
+const MOST: usize = 100;
+/// Each line of a longer secret, such as a private key, is hidden by itself if it has so many bytes.
+const SHORTEST_LINE: usize = 8;
+
+/// `${file:…}`, `${keyring:…}` or `${cmd:…}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SecretReference {
+    File(String),
+    Keyring(String),
+    Command(String),
+}
+
+impl SecretReference {
+    /// What stands between `${` and `}`.
+    pub(crate) fn parse(inner: &str) -> Option<Self> {
+        let (kind, rest) = inner.split_once(':')?;
+        match kind {
+            "file" => Some(Self::File(rest.to_owned())),
+            "keyring" => Some(Self::Keyring(rest.to_owned())),
+            "cmd" => Some(Self::Command(rest.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// What it does, for a person who has to agree to it.
+    pub(crate) fn effect(&self, folder: &Path, environment: Environment<'_>) -> String {
+        match self {
+            Self::File(path) => match file::resolve(path, folder, environment) {
+                Ok(path) => format!("reads a secret from the file {}", path.display()),
+                Err(_) => format!("reads a secret from the file {path}"),
+            },
+            Self::Keyring(name) => format!("reads the secret '{name}' from the keyring"),
+            Self::Command(command) => {
+                format!("runs a command and uses what it prints: {command}")
+            }
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for SecretReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "${{file:{path}}}"),
+            Self::Keyring(name) => write!(f, "${{keyring:{name}}}"),
+            Self::Command(command) => write!(f, "${{cmd:{command}}}"),
+        }
+    }
+}
+
+/// The secrets of one file, or why they couldn't be fetched.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct FetchedSecrets {
+    values: BTreeMap<SecretReference, Result<String, String>>,
+    /// Whose change means another value.
+    files: BTreeSet<PathBuf>,
+}
+
+/// Values stay out of whatever is printed for debugging.
+impl fmt::Debug for FetchedSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+impl FetchedSecrets {
+    pub(crate) fn get(&self, reference: &SecretReference) -> Option<&Result<String, String>> {
+        self.values.get(reference)
+    }
+
+    /// Everything that must not be shown.
+    pub(crate) fn hidden(&self) -> Vec<String> {
+        let mut hidden = Vec::new();
+        for value in self.values.values().flatten() {
+            hidden.push(value.clone());
+            let lines = value.lines().map(str::trim);
+            hidden.extend(
+                lines
+                    .filter(|line| line.len() >= SHORTEST_LINE)
+                    .map(str::to_owned),
+            );
+        }
+        hidden
+    }
+
+    /// The files to watch: those that secrets come from, and the one that tells of changes in the keyring.
+    pub(crate) fn watched(&self, environment: Environment<'_>) -> BTreeSet<PathBuf> {
+        let is_keyring =
+            |reference: &SecretReference| matches!(reference, SecretReference::Keyring(_));
+        let uses_keyring = self.values.keys().any(is_keyring);
+        let index = index::file(environment).filter(|_| uses_keyring);
+        self.files.iter().cloned().chain(index).collect()
+    }
+
+    /// A secret that could be fetched before, and can't be any more.
+    pub(crate) fn lost_since(&self, before: &Self) -> Option<String> {
+        self.values.iter().find_map(|(reference, value)| {
+            let was_there = matches!(before.get(reference), Some(Ok(_)));
+            let error = value.as_ref().err().filter(|_| was_there)?;
+            Some(format!("{reference}: {error}"))
+        })
+    }
+}
+
+/// Fetches the secrets of one file, each of them once.
+pub(crate) struct SecretFetcher<'a> {
+    /// Where relative paths start from, and commands run.
+    folder: PathBuf,
+    environment: Environment<'a>,
+    keyring: &'a dyn Keyring,
+    /// What commands printed earlier stays in use.
+    before: Option<&'a FetchedSecrets>,
+    fetched: RefCell<FetchedSecrets>,
+}
+
+impl<'a> SecretFetcher<'a> {
+    pub(crate) fn new(
+        folder: PathBuf,
+        environment: Environment<'a>,
+        keyring: &'a dyn Keyring,
+        before: Option<&'a FetchedSecrets>,
+    ) -> Self {
+        Self {
+            folder,
+            environment,
+            keyring,
+            before,
+            fetched: RefCell::default(),
+        }
+    }
+
+    /// An error says why it can't be had; it holds nothing of the secret.
+    pub(crate) fn fetch(&self, reference: &SecretReference) -> Result<String, String> {
+        if let Some(known) = self.fetched.borrow().values.get(reference) {
+            return known.clone();
+        }
+        if self.fetched.borrow().values.len() >= MOST {
+            return Err(format!("this file has more than {MOST} secrets"));
+        }
+        let value = self.fetch_anew(reference);
+        let mut fetched = self.fetched.borrow_mut();
+        fetched.values.insert(reference.clone(), value.clone());
+        value
+    }
+
+    fn fetch_anew(&self, reference: &SecretReference) -> Result<String, String> {
+        match reference {
+            SecretReference::File(path) => {
+                let path = file::resolve(path, &self.folder, self.environment)?;
+                self.fetched.borrow_mut().files.insert(path.clone());
+                file::read(&path)
+            }
+            SecretReference::Keyring(name) => {
+                index::check_name(name)?;
+                match self.keyring.get(name) {
+                    Ok(Some(value)) => Ok(value),
+                    Ok(None) => Err(format!(
+                        "the keyring has no secret '{name}'; 'toolgate secret set {name}' puts it there"
+                    )),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+            SecretReference::Command(line) => {
+                let before = self.before.and_then(|before| before.get(reference));
+                match before {
+                    Some(before) => before.clone(),
+                    None => command::output(line, &self.folder, &self.fetched.borrow().hidden()),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn into_fetched(self) -> FetchedSecrets {
+        self.fetched.into_inner()
+    }
+}
+
+/// A secret as it was given: text without the newline that ends most files.
+fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() > LARGEST {
+        return Err(format!("is larger than {} KiB", LARGEST >> 10));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    match text.as_str() {
+        "" => Err("is empty".to_owned()),
+        text if text.contains('\0') => Err("holds a zero byte".to_owned()),
+        _ => Ok(text),
+    }
+}
+
+/// Reads at most as much as a secret may have, and one byte more.
+fn read_bounded(source: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A secret from a stream, such as stdin.
+pub(crate) fn from_stream(source: impl Read) -> Result<String, String> {
+    text(read_bounded(source).map_err(|error| format!("cannot be read: {error}"))?)
+}
