@@ -231,8 +231,8 @@ impl Config {
 
     fn says(&self, document: &Document) -> bool {
         // The equality of JSON values ignores the order of keys; their text doesn't.
-        let ours = self.document.as_ref();
-        ours.is_some_and(|ours| ours.value().to_string() == document.value().to_string())
+        let text = |document: &Document| document.value().to_string();
+        self.document.as_ref().map(text) == Some(text(document))
     }
 
     /// Every value that refers to a secret, with the way to it.
