@@ -4,9 +4,10 @@ use rusqlite::{Connection, Row, named_params, params_from_iter};
 use serde_json::json;
 use toolgate_core::{Redactor, kept};
 
+use crate::fields::{list, millis, number, text};
 use crate::place::{self, NEARBY};
 use crate::queue::{Job, Waits};
-use crate::reader::{list, millis, number, select, text};
+use crate::reader::select;
 use crate::row;
 use crate::{
     CallSummary, Filter, Journal, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn, time,
