@@ -254,14 +254,16 @@ pub(crate) fn values<'a>(
     start: &CallStart<'a>,
     end: Option<&CallEnd<'a>>,
 ) -> [ValueRef<'a>; COUNT] {
-    COLUMNS
-        .each_ref()
-        .map(|column| match (&column.written, end) {
-            (Written::Start(value), _) => value(start),
-            (Written::End(value) | Written::EndFlag(value), Some(end)) => value(end),
-            (Written::End(_), None) => ValueRef::Null,
+    let mut values = [ValueRef::Null; COUNT];
+    for (value, column) in values.iter_mut().zip(&COLUMNS) {
+        *value = match (&column.written, end) {
+            (Written::Start(of), _) => of(start),
+            (Written::End(of) | Written::EndFlag(of), Some(end)) => of(end),
+            (Written::End(_), None) => continue,
             (Written::EndFlag(_), None) => false.into_value(),
-        })
+        };
+    }
+    values
 }
 
 /// What an end adds to a call that is in the table already.
@@ -299,5 +301,39 @@ impl<'a> IntoValue<'a> for &'a str {
 impl<'a, T: IntoValue<'a>> IntoValue<'a> for Option<T> {
     fn into_value(self) -> ValueRef<'a> {
         self.map_or(ValueRef::Null, T::into_value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(connection: &Connection) -> Vec<String> {
+        let sql = "SELECT name || ' ' || type || \"notnull\" || coalesce(dflt_value, '') || pk
+            FROM pragma_table_info('calls')";
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.query_map([], |row| row.get(0)).unwrap();
+        columns.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_upgraded_table_has_the_columns_of_a_new_one() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&create_table()).unwrap();
+        let mut new = columns(&connection);
+        for column in COLUMNS.iter().filter(|column| column.since > 1) {
+            let sql = format!("ALTER TABLE calls DROP COLUMN {}", column.name);
+            connection.execute_batch(&sql).unwrap();
+        }
+        assert!(columns(&connection).len() < new.len());
+        assert!(table(&connection).contains("NULL AS caller"));
+        for form in 2..=newest_form(1) {
+            connection.execute_batch(&upgrade(form)).unwrap();
+        }
+        assert_eq!(table(&connection), "calls");
+        let mut upgraded = columns(&connection);
+        new.sort();
+        upgraded.sort();
+        assert_eq!(upgraded, new);
     }
 }

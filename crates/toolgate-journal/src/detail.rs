@@ -14,7 +14,7 @@ use crate::runs::DeadRuns;
 use crate::{CallSummary, time};
 
 /// Everything that is known of one call.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = RecordedCall)]
 #[non_exhaustive]
 pub struct CallDetail {
@@ -148,17 +148,9 @@ impl CallDetail {
             approval: call
                 .approval
                 .map(|answer| ApprovalInfo::new(answer, redactor)),
-            renamed: Vec::new(),
-            dropped: Vec::new(),
-            timings: StepTimes::default(),
-            result: None,
-            result_cut: false,
-            content: None,
-            hint: None,
-            details: None,
             trace_id: Some(call.trace.trace_id()),
             parent_span_id: call.trace.parent_id(),
-            run: None,
+            ..Self::default()
         }
     }
 
@@ -249,13 +241,13 @@ impl RunInfo {
     pub(crate) fn read(connection: &Connection, run: i64) -> rusqlite::Result<Option<Self>> {
         let sql = "SELECT id, command, pid, version, started_at FROM runs WHERE seq = ?";
         let info = connection.query_row(sql, [run], |row| {
-            let pid = number(row, 2)?.and_then(|pid| pid.try_into().ok());
+            let pid = number(row, "pid")?.and_then(|pid| pid.try_into().ok());
             Ok(Self {
-                id: text(row, 0)?.unwrap_or_default(),
-                command: text(row, 1)?.unwrap_or_default(),
+                id: text(row, "id")?.unwrap_or_default(),
+                command: text(row, "command")?.unwrap_or_default(),
                 pid: pid.unwrap_or(0),
-                version: text(row, 3)?.unwrap_or_default(),
-                started_at: time::timestamp(number(row, 4)?.unwrap_or(0)),
+                version: text(row, "version")?.unwrap_or_default(),
+                started_at: time::timestamp(number(row, "started_at")?.unwrap_or(0)),
             })
         });
         info.optional()

@@ -78,8 +78,8 @@ pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>
 /// The digest of a row that is about to be written.
 pub(crate) fn of_values(run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
     let mut digester = Digester::new(run);
-    for column in DIGESTED {
-        digester.add(COLUMNS[column].name, values[column]);
+    for column in &DIGESTED {
+        digester.add(COLUMNS[*column].name, values[*column]);
     }
     digester.finish()
 }
@@ -103,5 +103,34 @@ pub(crate) fn of_call(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
             Ok(Some(of_row(&run, row)?))
         }
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sync, key, store};
+
+    #[test]
+    fn digests_of_recorded_calls_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let rows = "
+            INSERT INTO runs (seq, id, command, pid, version, started_at)
+            VALUES (1, '0123456789abcdef', 'toolgate serve', 4711, '0.1.0', 1700000000000000);
+            INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id,
+                parent_span_id, started_at, asked, executed, is_as_asked, approval, finished, outcome,
+                duration, check_time, approval_time, queue_time, invoke_time, result_bytes, result_cut,
+                error, hint, details, renamed, dropped, result, content, destructive, chained)
+            VALUES (5, '0199f0c27b1a4fd2c39b5d0000000007', 1, 'tool', 'source', 'server', 'origin',
+                'caller', 'trace', 'parent', 11, 'asked', 'executed', 0, 'approval', 16, 'outcome', 17,
+                18, 19, 20, 21, 22, 1, 'error', 'hint', 'details', 'renamed', 'dropped', 'result',
+                'content', 1, 99);";
+        connection.execute_batch(rows).unwrap();
+        let digest = of_call(&connection, 5).unwrap().unwrap();
+        // Made by the version before columns were declared in one place.
+        let expected = "939de8125e792d43111a09b80beec29c000dfa599b3297afc72f4cc66f31930c";
+        assert_eq!(key::hex(&digest), expected);
     }
 }

@@ -1,11 +1,11 @@
-//! Reads single columns. None of it fails on what a damaged file holds there.
+//! Reads single columns, by number or name. None of it fails on what a damaged file holds there.
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{Row, RowIndex};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+pub(crate) fn text(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -16,20 +16,23 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Stri
     })
 }
 
-pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+pub(crate) fn number(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<i64>> {
     Ok(row.get_ref(column)?.as_i64().ok())
 }
 
 /// Microseconds as milliseconds.
-pub(crate) fn millis(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<f64>> {
+pub(crate) fn millis(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<f64>> {
     Ok(number(row, column)?.map(|micros| micros as f64 / 1000.0))
 }
 
-pub(crate) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Value>> {
+pub(crate) fn json(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<Value>> {
     Ok(text(row, column)?.map(|text| parsed(&text)))
 }
 
-pub(crate) fn list<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<T>> {
+pub(crate) fn list<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+) -> rusqlite::Result<Vec<T>> {
     let text = text(row, column)?.unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }

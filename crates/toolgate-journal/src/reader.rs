@@ -16,8 +16,9 @@ use crate::filter::Conditions;
 use crate::key::Key;
 use crate::queue::Queue;
 use crate::runs::{self, DeadRuns};
+use crate::store::{Unusable, suffixed};
 use crate::summary::{BESIDE, CallSummary};
-use crate::{Filter, JournalError, batch, place, store};
+use crate::{Filter, JournalError, batch, place};
 
 /// A list is at most so long.
 const MOST_CALLS: usize = 1000;
@@ -172,10 +173,8 @@ impl Reader {
     }
 
     pub(crate) fn key(&self) -> Result<Option<Key>, JournalError> {
-        Key::load(&self.file).map_err(|error| JournalError::Io {
-            file: store::suffixed(&self.file, ".key"),
-            error,
-        })
+        let key = Key::load(&self.file);
+        key.map_err(|error| Unusable::Io(error).of(&suffixed(&self.file, ".key")))
     }
 
     pub(crate) fn dead(&self, connection: &Connection) -> rusqlite::Result<DeadRuns> {

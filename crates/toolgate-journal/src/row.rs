@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool,
-    ToolDefinition, ToolOutput, Trace, kept,
+    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, ToolDefinition,
+    ToolOutput, Trace, kept,
 };
 
 use crate::time::{micros, whole_micros};
@@ -71,7 +71,7 @@ impl Executed {
 }
 
 /// How a call ended.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct EndRow {
     pub(crate) id: String,
     pub(crate) outcome: Cow<'static, str>,
@@ -192,51 +192,19 @@ impl StartInfo<'_> {
 
 /// What a start row is made of, kept for as long as the row of its end.
 pub(crate) struct Known {
-    id: CallId,
-    tool_name: String,
-    tool: Option<Arc<dyn Tool>>,
-    origin: Origin,
-    caller: Option<Arc<str>>,
-    trace: Trace,
-    asked: Arc<Value>,
-    executed: Option<Arc<Value>>,
-    approval: Option<ApprovalRecord>,
-    started_at: SystemTime,
+    call: CallStarted,
     /// Roughly what its arguments take in memory.
     weight: usize,
 }
 
 impl Known {
-    fn new(record: &CallRecord) -> Self {
-        Self {
-            id: record.outcome.call_id,
-            tool_name: record.outcome.tool_name.clone(),
-            tool: record.tool.clone(),
-            origin: record.origin,
-            caller: record.caller.clone(),
-            trace: record.trace.clone(),
-            asked: Arc::clone(&record.asked),
-            executed: record.executed.clone(),
-            approval: record.approval.clone(),
-            started_at: record.started_at,
-            weight: weight(&record.asked) + record.executed.as_deref().map_or(0, weight),
-        }
+    fn new(call: CallStarted) -> Self {
+        let weight = weight(&call.asked) + weight(&call.executed);
+        Self { call, weight }
     }
 
     pub(crate) fn row(&self, redactor: &Redactor) -> StartRow {
-        let call = StartInfo {
-            id: self.id,
-            tool_name: &self.tool_name,
-            tool: self.tool.as_deref().map(Tool::definition),
-            origin: self.origin,
-            caller: self.caller.as_deref(),
-            trace: &self.trace,
-            asked: &self.asked,
-            executed: self.executed.as_ref(),
-            approval: self.approval.as_ref(),
-            started_at: self.started_at,
-        };
-        StartRow::new(&call, redactor)
+        StartRow::new(&(&self.call).into(), redactor)
     }
 }
 
@@ -300,16 +268,14 @@ impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
         let redactor = &*redactor.of_call(&record.asked);
         let text = |text: &str| kept::text(redactor, text);
-        let (start, known) = match &record.executed {
-            None => (Some(StartRow::new(&record.into(), redactor)), None),
-            Some(_) => (None, Some(Known::new(record))),
+        let known = record.start().map(Known::new);
+        let start = match &known {
+            None => Some(Box::new(StartRow::new(&record.into(), redactor))),
+            Some(_) => None,
         };
         let mut row = Self {
             id: record.outcome.call_id.to_string(),
             outcome: "success".into(),
-            error: None,
-            hint: None,
-            details: None,
             duration: whole_micros(record.outcome.elapsed),
             check: whole_micros(record.timings.check),
             approval: whole_micros(record.timings.approval),
@@ -317,12 +283,9 @@ impl EndRow {
             invoke: whole_micros(record.timings.invoke),
             renamed: list(redactor, &record.renamed),
             dropped: list(redactor, &record.dropped),
-            result: None,
-            result_bytes: None,
-            result_cut: false,
-            content: None,
-            start: start.map(Box::new),
+            start,
             known: known.map(Box::new),
+            ..Self::default()
         };
         match &record.outcome.result {
             Ok(output) => row.answered(output, redactor),

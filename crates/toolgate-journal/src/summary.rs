@@ -147,12 +147,9 @@ impl CallSummary {
             caller: call.caller.map(|name| kept::name(redactor, name)),
             command: (!command.is_empty()).then(|| command.to_owned()),
             started_at: time::timestamp(time::micros(call.started_at)),
-            duration_ms: None,
             outcome: "running".to_owned(),
-            success: None,
-            error: None,
             arguments: kept::value(redactor, arguments, kept::SHOWN).0,
-            result_bytes: None,
+            ..Self::default()
         }
     }
 }
