@@ -72,7 +72,7 @@ macro_rules! columns {
             since: $since,
             digest: $digest,
             read: Read::$read,
-            written: Written::$written(|$row| $value.into_value()),
+            written: Written::$written(|$row| $value.into()),
         }),*];
     };
 }
@@ -83,9 +83,9 @@ macro_rules! columns {
 // microseconds. `finished` is the time of the end, moved so that it never repeats nor goes back: it
 // is the order in which calls ended, over all processes, and NULL while a call runs.
 columns! {
-    seq "INTEGER PRIMARY KEY" 1 0 List Start |call| call.seq;
+    seq "INTEGER PRIMARY KEY" 1 0 List Start |call| int(call.seq);
     id "TEXT NOT NULL" 1 1 List Start |call| &*call.row.id;
-    run "INTEGER NOT NULL" 1 2 List Start |call| call.run;
+    run "INTEGER NOT NULL" 1 2 List Start |call| int(call.run);
     tool "TEXT NOT NULL" 1 3 List Start |call| &*call.row.tool;
     source "TEXT" 1 4 List Start |call| call.row.source.as_deref();
     server "TEXT" 1 5 List Start |call| call.row.server.as_deref();
@@ -93,20 +93,20 @@ columns! {
     caller "TEXT" 3 7 List Start |call| call.row.caller.as_deref();
     trace_id "TEXT" 1 8 Detail Start |call| call.row.trace_id.as_deref();
     parent_span_id "TEXT" 1 9 Detail Start |call| call.row.parent_span_id.as_deref();
-    started_at "INTEGER NOT NULL" 1 10 List Start |call| call.row.started_at;
-    finished "INTEGER" 1 15 List End |call| call.finished;
+    started_at "INTEGER NOT NULL" 1 10 List Start |call| int(call.row.started_at);
+    finished "INTEGER" 1 15 List End |call| int(call.finished);
     outcome "TEXT" 1 16 List End |call| &*call.row.outcome;
-    duration "INTEGER" 1 17 List End |call| call.row.duration;
-    check_time "INTEGER" 1 18 Detail End |call| call.row.check;
-    approval_time "INTEGER" 1 19 Detail End |call| call.row.approval;
-    queue_time "INTEGER" 4 20 Detail End |call| call.row.queue;
-    invoke_time "INTEGER" 1 21 Detail End |call| call.row.invoke;
-    result_bytes "INTEGER" 1 22 List End |call| call.row.result_bytes;
-    result_cut "INTEGER NOT NULL DEFAULT 0" 1 23 Detail EndFlag |call| call.row.result_cut;
+    duration "INTEGER" 1 17 List End |call| int(call.row.duration);
+    check_time "INTEGER" 1 18 Detail End |call| int(call.row.check);
+    approval_time "INTEGER" 1 19 Detail End |call| int(call.row.approval);
+    queue_time "INTEGER" 4 20 Detail End |call| int(call.row.queue);
+    invoke_time "INTEGER" 1 21 Detail End |call| int(call.row.invoke);
+    result_bytes "INTEGER" 1 22 List End |call| int(call.row.result_bytes);
+    result_cut "INTEGER NOT NULL DEFAULT 0" 1 23 Detail EndFlag |call| int(i64::from(call.row.result_cut));
     is_as_asked "INTEGER NOT NULL" 1 13 Detail Start
-        |call| matches!(call.row.executed, Executed::AsAsked);
-    destructive "INTEGER" 6 31 Detail Start |call| call.row.destructive.then_some(true);
-    chained "INTEGER" 6 UNHASHED Detail Start |call| call.chained;
+        |call| int(i64::from(matches!(call.row.executed, Executed::AsAsked)));
+    destructive "INTEGER" 6 31 Detail Start |call| int(call.row.destructive.then_some(1));
+    chained "INTEGER" 6 UNHASHED Detail Start |call| int(call.chained);
     error "TEXT" 1 24 List End |call| call.row.error.as_deref();
     hint "TEXT" 1 25 Detail End |call| call.row.hint.as_deref();
     details "TEXT" 1 26 Detail End |call| call.row.details.as_deref();
@@ -260,7 +260,7 @@ pub(crate) fn values<'a>(
             (Written::Start(of), _) => of(start),
             (Written::End(of) | Written::EndFlag(of), Some(end)) => of(end),
             (Written::End(_), None) => continue,
-            (Written::EndFlag(_), None) => false.into_value(),
+            (Written::EndFlag(_), None) => ValueRef::Integer(0),
         };
     }
     values
@@ -276,32 +276,8 @@ pub(crate) fn end_values<'a>(end: &CallEnd<'a>) -> impl Iterator<Item = ValueRef
         })
 }
 
-trait IntoValue<'a> {
-    fn into_value(self) -> ValueRef<'a>;
-}
-
-impl<'a> IntoValue<'a> for i64 {
-    fn into_value(self) -> ValueRef<'a> {
-        ValueRef::Integer(self)
-    }
-}
-
-impl<'a> IntoValue<'a> for bool {
-    fn into_value(self) -> ValueRef<'a> {
-        ValueRef::Integer(self.into())
-    }
-}
-
-impl<'a> IntoValue<'a> for &'a str {
-    fn into_value(self) -> ValueRef<'a> {
-        ValueRef::Text(self.as_bytes())
-    }
-}
-
-impl<'a, T: IntoValue<'a>> IntoValue<'a> for Option<T> {
-    fn into_value(self) -> ValueRef<'a> {
-        self.map_or(ValueRef::Null, T::into_value)
-    }
+fn int<'a>(number: impl Into<Option<i64>>) -> ValueRef<'a> {
+    number.into().map_or(ValueRef::Null, ValueRef::Integer)
 }
 
 #[cfg(test)]
