@@ -91,3 +91,27 @@ pub fn json(redactor: &Redactor, value: &Value, longest: usize) -> Json {
         is_cut,
     }
 }
+
+/// The length of a value as compact JSON, without making it.
+///
+/// ```
+/// use toolgate_core::kept;
+///
+/// assert_eq!(kept::length(&serde_json::json!({ "a": [1, 2] })), 11);
+/// ```
+pub fn length(value: &Value) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting does not fail.
+    drop(serde_json::to_writer(&mut count, value));
+    count.0
+}

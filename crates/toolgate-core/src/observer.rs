@@ -129,6 +129,22 @@ impl CallRecord {
     pub fn definition(&self) -> Option<&ToolDefinition> {
         self.tool.as_deref().map(Tool::definition)
     }
+
+    /// Its start, as [`Observer::started`] was told of it; nothing if it never came to that.
+    pub fn start(&self) -> Option<CallStarted> {
+        Some(CallStarted {
+            id: self.outcome.call_id,
+            tool_name: self.outcome.tool_name.clone(),
+            tool: self.tool.clone()?,
+            origin: self.origin,
+            caller: self.caller.clone(),
+            trace: self.trace.clone(),
+            asked: Arc::clone(&self.asked),
+            executed: self.executed.clone()?,
+            approval: self.approval.clone(),
+            started_at: self.started_at,
+        })
+    }
 }
 
 /// How long each step of a call took.

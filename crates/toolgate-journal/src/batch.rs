@@ -2,30 +2,17 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params, params_from_iter};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params, params_from_iter};
 use toolgate_core::Redactor;
 
 use crate::chain::{Chain, Kind};
-use crate::digest::{self, COLUMNS};
+use crate::columns::{self, CallEnd, CallStart, INSERT, UPDATE};
 use crate::key::Key;
 use crate::place::{self, NEARBY};
-use crate::row::{EndRow, Executed, Row, StartRow};
-use crate::{time, turns};
-
-/// With the columns of a call and, last, the number of its entry in the chain.
-static INSERT: LazyLock<String> = LazyLock::new(|| {
-    let marks = "?, ".repeat(COLUMNS.len());
-    let columns = COLUMNS.join(", ");
-    format!("INSERT INTO calls ({columns}, chained) VALUES ({marks}?) ON CONFLICT DO NOTHING")
-});
-/// What has an end keeps it: a row may come twice, see `spool.rs`.
-const UPDATE: &str = "
-    UPDATE calls SET finished = ?3, outcome = ?4, duration = ?5, check_time = ?6, approval_time = ?7, invoke_time = ?8,
-        result_bytes = ?9, result_cut = ?10, error = ?11, hint = ?12, details = ?13, renamed = ?14, dropped = ?15,
-        result = ?16, content = ?17, queue_time = ?18
-    WHERE seq = ?1 AND id = ?2";
+use crate::row::{EndRow, Row, StartRow};
+use crate::{digest, time, turns};
 
 /// The same row; whether the chain counts it already.
 const OPEN: &str = "
@@ -35,7 +22,7 @@ const OPEN: &str = "
 /// Fails if the tables are not what they should be. Makes both statements, for later.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached(&INSERT)?;
-    connection.prepare_cached(UPDATE)?;
+    connection.prepare_cached(&UPDATE)?;
     Ok(())
 }
 
@@ -129,58 +116,30 @@ impl Batch<'_> {
     }
 
     fn insert(&mut self, row: &StartRow, end: Option<&EndRow>) -> rusqlite::Result<()> {
-        let (executed, is_as_asked) = match &row.executed {
-            Executed::Not => (None, false),
-            Executed::AsAsked => (None, true),
-            Executed::Otherwise(executed) => (Some(executed), false),
+        let end = match end {
+            Some(row) => Some(CallEnd {
+                finished: self.finish()?,
+                row,
+            }),
+            None => None,
         };
-        let finished = end.map(|_| self.finish()).transpose()?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
-            let values: [&dyn ToSql; COLUMNS.len()] = [
-                &place,
-                &row.id,
-                &self.run,
-                &row.tool,
-                &row.source,
-                &row.server,
-                &row.origin,
-                &row.caller,
-                &row.trace_id,
-                &row.parent_span_id,
-                &row.started_at,
-                &row.asked,
-                &executed,
-                &is_as_asked,
-                &row.approval,
-                &finished,
-                &end.map(|end| &end.outcome),
-                &end.map(|end| end.duration),
-                &end.map(|end| end.check),
-                &end.map(|end| end.approval),
-                &end.and_then(|end| end.queue),
-                &end.map(|end| end.invoke),
-                &end.and_then(|end| end.result_bytes),
-                &end.is_some_and(|end| end.result_cut),
-                &end.and_then(|end| end.error.as_deref()),
-                &end.and_then(|end| end.hint.as_deref()),
-                &end.and_then(|end| end.details.as_deref()),
-                &end.and_then(|end| end.renamed.as_deref()),
-                &end.and_then(|end| end.dropped.as_deref()),
-                &end.and_then(|end| end.result.as_deref()),
-                &end.and_then(|end| end.content.as_deref()),
-                &row.destructive.then_some(true),
-            ];
-            let next = self.chain.next();
-            let chained: &dyn ToSql = &next;
-            let all = values.iter().chain([&chained]);
-            let rows = self.insert.execute(params_from_iter(all))?;
+            let start = CallStart {
+                seq: place,
+                run: self.run,
+                chained: self.chain.next(),
+                row,
+            };
+            let values = columns::values(&start, end.as_ref());
+            let bound = values.iter().map(|value| ToSqlOutput::Borrowed(*value));
+            let rows = self.insert.execute(params_from_iter(bound))?;
             if rows > 0 {
-                let digest = digest::of_values(&self.run_digest, &values)?;
+                let digest = digest::of_values(&self.run_digest, &values);
                 return self.chain.append(Kind::Call, place, 1, &digest);
             }
             if self.has(&row.id, place..place + 1)? {
-                return end.map_or(Ok(()), |end| self.update(end).map(drop));
+                return end.map_or(Ok(()), |end| self.update(end.row).map(drop));
             }
         }
         self.displaced += 1;
@@ -225,33 +184,19 @@ impl Batch<'_> {
 
     /// False if there is no such row without an end.
     fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
-        let finished = self.finish()?;
-        let mut update = self.connection.prepare_cached(UPDATE)?;
+        let end = CallEnd {
+            finished: self.finish()?,
+            row,
+        };
+        let mut update = self.connection.prepare_cached(&UPDATE)?;
         let first = place::of(&row.id);
         for place in first..first + NEARBY {
             let Some(is_chained) = self.is_open(place, &row.id)? else {
                 continue;
             };
-            update.execute(params![
-                place,
-                row.id,
-                finished,
-                row.outcome,
-                row.duration,
-                row.check,
-                row.approval,
-                row.invoke,
-                row.result_bytes,
-                row.result_cut,
-                row.error,
-                row.hint,
-                row.details,
-                row.renamed,
-                row.dropped,
-                row.result,
-                row.content,
-                row.queue,
-            ])?;
+            let same_row = [ValueRef::Integer(place), ValueRef::Text(row.id.as_bytes())];
+            let values = columns::end_values(&end).chain(same_row);
+            update.execute(params_from_iter(values.map(ToSqlOutput::Borrowed)))?;
             self.chain.append_call(place, !is_chained)?;
             return Ok(true);
         }
@@ -271,24 +216,6 @@ mod tests {
     use super::*;
     use crate::{Sync, store};
 
-    fn start(id: &str) -> StartRow {
-        StartRow {
-            id: id.to_owned(),
-            tool: id.to_owned(),
-            source: None,
-            server: None,
-            origin: "library".to_owned(),
-            caller: None,
-            trace_id: None,
-            parent_span_id: None,
-            started_at: 1,
-            asked: "{}".to_owned(),
-            executed: Executed::AsAsked,
-            approval: None,
-            destructive: false,
-        }
-    }
-
     fn end(id: &str, error: &str) -> Row {
         Row::End(Box::new(EndRow {
             id: id.to_owned(),
@@ -307,7 +234,7 @@ mod tests {
             result_bytes: None,
             result_cut: false,
             content: None,
-            start: Some(Box::new(start(id))),
+            start: Some(Box::new(StartRow::sample(id))),
             known: None,
         }))
     }
@@ -320,7 +247,9 @@ mod tests {
         // The same millisecond, the same bits of the process and of the counter; they differ in between.
         let ids = [1_u128, 2, 3].map(|other| format!("{:032x}", 5 << 80 | other << 20 | 7));
         assert!(ids.iter().all(|id| place::of(id) == place::of(&ids[0])));
-        let starts = ids.each_ref().map(|id| Row::Start(Box::new(start(id))));
+        let starts = ids
+            .each_ref()
+            .map(|id| Row::Start(Box::new(StartRow::sample(id))));
         let ends = ids.each_ref().map(|id| end(id, &format!("of {id}")));
         let redactor = Redactor::default();
         let again = [2, 0].map(|n: usize| end(&ids[n], &format!("of {}", ids[n])));

@@ -1,47 +1,12 @@
-//! The digest of a call as it stands in its row, with the run it belongs to: one list of columns, whatever they hold.
+//! The digest of a call as it stands in its row, with the run it belongs to.
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
+use crate::columns::{COLUMNS, COUNT, DIGESTED, SELECT_BY_SEQ, column};
 use crate::key::Hash;
 
-/// Every column of a call but `chained`, which says where in the chain its digest stands. A column that holds nothing is left
-/// out of the digest, so rows from before a column was added keep theirs.
-pub(crate) const COLUMNS: [&str; 32] = [
-    "seq",
-    "id",
-    "run",
-    "tool",
-    "source",
-    "server",
-    "origin",
-    "caller",
-    "trace_id",
-    "parent_span_id",
-    "started_at",
-    "asked",
-    "executed",
-    "is_as_asked",
-    "approval",
-    "finished",
-    "outcome",
-    "duration",
-    "check_time",
-    "approval_time",
-    "queue_time",
-    "invoke_time",
-    "result_bytes",
-    "result_cut",
-    "error",
-    "hint",
-    "details",
-    "renamed",
-    "dropped",
-    "result",
-    "content",
-    "destructive",
-];
 /// Of a run, what never changes: who made the call.
 const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"];
 
@@ -99,8 +64,8 @@ impl Digester {
 
 /// What the digests of a run's calls begin with.
 pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>> {
-    let sql = "SELECT id, command, pid, version, started_at FROM runs WHERE seq = ?";
-    let found = connection.prepare_cached(sql)?.query_row([run], |row| {
+    let sql = format!("SELECT {} FROM runs WHERE seq = ?", RUN_COLUMNS.join(", "));
+    let found = connection.prepare_cached(&sql)?.query_row([run], |row| {
         let mut digester = Digester::new(b"");
         for (index, name) in RUN_COLUMNS.iter().enumerate() {
             digester.add(name, row.get_ref(index)?);
@@ -111,37 +76,61 @@ pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>
 }
 
 /// The digest of a row that is about to be written.
-pub(crate) fn of_values(
-    run: &[u8],
-    values: &[&dyn ToSql; COLUMNS.len()],
-) -> rusqlite::Result<Hash> {
+pub(crate) fn of_values(run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
     let mut digester = Digester::new(run);
-    for (name, value) in COLUMNS.iter().zip(values) {
-        match value.to_sql()? {
-            ToSqlOutput::Borrowed(value) => digester.add(name, value),
-            ToSqlOutput::Owned(value) => digester.add(name, (&value).into()),
-            _ => {}
-        }
+    for column in &DIGESTED {
+        digester.add(COLUMNS[*column].name, values[*column]);
     }
-    Ok(digester.finish())
+    digester.finish()
 }
 
-/// The same of a row that was read: its first columns are [`COLUMNS`].
+/// The same of a row that [`SELECT_BY_SEQ`] found.
 pub(crate) fn of_row(run: &[u8], row: &Row<'_>) -> rusqlite::Result<Hash> {
-    let mut digester = Digester::new(run);
-    for (index, name) in COLUMNS.iter().enumerate() {
-        digester.add(name, row.get_ref(index)?);
+    let mut values = [ValueRef::Null; COUNT];
+    for (column, value) in values.iter_mut().enumerate() {
+        *value = row.get_ref(column)?;
     }
-    Ok(digester.finish())
+    Ok(of_values(run, &values))
 }
 
 /// The same of a row of the table; none if it isn't there.
 pub(crate) fn of_call(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Hash>> {
-    let sql = format!("SELECT {} FROM calls WHERE seq = ?", COLUMNS.join(", "));
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![seq])?;
+    let mut statement = connection.prepare_cached(&SELECT_BY_SEQ)?;
+    let mut rows = statement.query([seq])?;
     match rows.next()? {
-        Some(row) => Ok(Some(of_row(&run(connection, row.get(2)?)?, row)?)),
+        Some(row) => {
+            let run = run(connection, row.get(column!(run))?)?;
+            Ok(Some(of_row(&run, row)?))
+        }
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sync, key, store};
+
+    #[test]
+    fn digests_of_recorded_calls_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let rows = "
+            INSERT INTO runs (seq, id, command, pid, version, started_at)
+            VALUES (1, '0123456789abcdef', 'toolgate serve', 4711, '0.1.0', 1700000000000000);
+            INSERT INTO calls (seq, id, run, tool, source, server, origin, caller, trace_id,
+                parent_span_id, started_at, asked, executed, is_as_asked, approval, finished, outcome,
+                duration, check_time, approval_time, queue_time, invoke_time, result_bytes, result_cut,
+                error, hint, details, renamed, dropped, result, content, destructive, chained)
+            VALUES (5, '0199f0c27b1a4fd2c39b5d0000000007', 1, 'tool', 'source', 'server', 'origin',
+                'caller', 'trace', 'parent', 11, 'asked', 'executed', 0, 'approval', 16, 'outcome', 17,
+                18, 19, 20, 21, 22, 1, 'error', 'hint', 'details', 'renamed', 'dropped', 'result',
+                'content', 1, 99);";
+        connection.execute_batch(rows).unwrap();
+        let digest = of_call(&connection, 5).unwrap().unwrap();
+        // Made by the version before columns were declared in one place.
+        let expected = "939de8125e792d43111a09b80beec29c000dfa599b3297afc72f4cc66f31930c";
+        assert_eq!(key::hex(&digest), expected);
     }
 }

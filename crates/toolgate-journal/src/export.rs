@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
-use rusqlite::params_from_iter;
+use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
 
 use crate::chain;
+use crate::columns::column;
+use crate::detail::{CallDetail, RunInfo};
+use crate::fields::number;
 use crate::key::hex;
-use crate::record::{CallDetail, RunInfo};
+use crate::summary::NEXT;
 use crate::{Filter, JournalError, Reader, reader};
 
 /// How an export ended, which is also its last line.
@@ -54,18 +57,18 @@ impl Reader {
             let dead = self.dead(&transaction)?;
             let conditions = filter.conditions(&dead.list());
             let has_chain = transaction.table_exists(None, "chain")?;
-            let sql = reader::detail_query(&transaction, &conditions.sql(), "seq", has_chain)?;
+            let sql = reader::detail_query(&transaction, &conditions.sql(), "seq", has_chain);
             let mut statement = transaction.prepare(&sql)?;
             let mut rows = statement.query(params_from_iter(&conditions.values))?;
             let (mut calls, mut run): (u64, Option<(i64, Option<RunInfo>)>) = (0, None);
             while let Some(row) = rows.next()? {
-                let mut call = reader::detail(row, &dead)?;
-                let number: i64 = row.get(11)?;
+                let mut call = CallDetail::read(row, &dead)?;
+                let number: i64 = row.get(column!(run))?;
                 if run.as_ref().is_none_or(|(known, _)| *known != number) {
-                    run = Some((number, reader::run_info(&transaction, number)?));
+                    run = Some((number, RunInfo::read(&transaction, number)?));
                 }
                 call.run = run.as_ref().and_then(|(_, info)| info.clone());
-                let chain = reader::link(row)?;
+                let chain = Link::read(row)?;
                 if let Err(error) = write_line(to, &Line { call, chain }) {
                     failed = Some(error);
                     return Ok(None);
@@ -101,6 +104,16 @@ pub(crate) fn line(call: CallDetail, chain: Option<Link>) -> String {
 }
 
 impl Link {
+    /// Of a call that [`reader::detail_query`] found.
+    fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
+        let bytes = |column| row.get_ref(column).map(|value| value.as_blob().ok());
+        let link = (number(row, NEXT)?, bytes(NEXT + 1)?, bytes(NEXT + 2)?);
+        Ok(match link {
+            (Some(entry), Some(digest), Some(hash)) => Some(Self::new(entry, digest, hash)),
+            _ => None,
+        })
+    }
+
     pub(crate) fn new(entry: i64, digest: &[u8], hash: &[u8]) -> Self {
         Self {
             entry,

@@ -25,7 +25,10 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::chain::{self, Entry, Kind, SELECT};
+use crate::columns::column;
+use crate::detail::{CallDetail, RunInfo};
 use crate::export::{self, Link};
+use crate::runs::DeadRuns;
 use crate::{key, reader, runs};
 use destination::Destination;
 pub use settings::Forward;
@@ -330,19 +333,15 @@ fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<Reco
 
 /// Nothing if the call has ended since, or is deleted: its later entry speaks for it.
 fn record(connection: &Connection, entry: &Entry) -> rusqlite::Result<Option<Record>> {
-    let sql = reader::detail_query(
-        connection,
-        "calls.seq = ? AND chained = ?",
-        "calls.seq",
-        false,
-    )?;
+    let condition = "calls.seq = ? AND chained = ?";
+    let sql = reader::detail_query(connection, condition, "calls.seq", false);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![entry.row, entry.n])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    let mut call = reader::detail(row, &reader::Dead::default())?;
-    call.run = reader::run_info(connection, row.get(11)?)?;
+    let mut call = CallDetail::read(row, &DeadRuns::default())?;
+    call.run = RunInfo::read(connection, row.get(column!(run))?)?;
     let (started_at, summary) = (call.summary.started_at, &call.summary);
     let mut record = Record {
         started_at: started_at.as_microsecond(),

@@ -13,6 +13,7 @@ use crate::health::Health;
 use crate::opening::Opening;
 use crate::queue::{Ack, Job, Queue};
 use crate::spool::SharedSpool;
+use crate::store::Unusable;
 use crate::writer::Writer;
 use crate::{
     JournalError, JournalHealth, JournalObserver, JournalSettings, Patience, Reader, Require, Sync,
@@ -56,10 +57,7 @@ impl Journal {
         command: &str,
     ) -> Result<Self, JournalError> {
         // A path that stays the same wherever the process goes.
-        let file = std::path::absolute(file).map_err(|error| JournalError::Io {
-            file: file.to_owned(),
-            error,
-        })?;
+        let file = std::path::absolute(file).map_err(|error| Unusable::Io(error).of(file))?;
         let forwarded = Arc::<Counts>::default();
         let shared = Shared {
             file: file.clone(),
@@ -107,10 +105,7 @@ impl Journal {
         let thread = thread::Builder::new().name("journal".to_owned());
         match thread.spawn(work) {
             Ok(_) => Ok(self),
-            Err(error) => Err(JournalError::Io {
-                file: self.shared.file.clone(),
-                error,
-            }),
+            Err(error) => Err(Unusable::Io(error).of(&self.shared.file)),
         }
     }
 

@@ -6,7 +6,7 @@
 //!                                            └───────▶ Spool ──────────┘      Reader, RecentCalls ◀─┘
 //! ```
 //!
-//! Start reading in `journal.rs`; `row.rs` says what is kept, `store.rs` and `spool.rs` how. A call survives the end of the process
+//! Start reading in `journal.rs`; `columns.rs` and `row.rs` say what is kept, `store.rs` and `spool.rs` how. A call survives the end of the process
 //! once its row is in the spool: the start before the tool is invoked, the end before the answer leaves. A journal that can not
 //! be written costs one line in the log, never a call, but for those that must not happen unrecorded (`witness.rs`).
 //!
@@ -33,10 +33,13 @@
 mod backlog;
 mod batch;
 mod chain;
+mod columns;
+mod detail;
 mod digest;
 mod error;
 mod evict;
 mod export;
+mod fields;
 mod filter;
 mod foreign;
 mod forward;
@@ -52,13 +55,13 @@ mod place;
 mod queue;
 mod reader;
 mod recent;
-mod record;
 mod recover;
 mod row;
 mod runs;
 mod settings;
 mod spool;
 mod store;
+mod summary;
 mod takeover;
 mod tidier;
 mod time;
@@ -70,6 +73,7 @@ mod wal;
 mod witness;
 mod writer;
 
+pub use detail::{ApprovalInfo, CallDetail, RunInfo, StepTimes};
 pub use error::JournalError;
 pub use export::ExportSummary;
 pub use filter::{Filter, OUTCOMES, is_called_by};
@@ -79,8 +83,8 @@ pub use journal::Journal;
 pub use observer::JournalObserver;
 pub use reader::{Position, Reader};
 pub use recent::RecentCalls;
-pub use record::{ApprovalInfo, CallDetail, CallSummary, RunInfo, StepTimes};
 pub use settings::{JournalSettings, Patience, Require, Sync};
+pub use summary::CallSummary;
 pub use turn::{TurnOutcome, TurnStages, VoiceTurn};
 pub use verify::{ChainFinding, ChainProblem, Verification, VerifyOptions};
 pub use witness::NoJournal;

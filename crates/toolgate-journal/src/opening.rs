@@ -18,6 +18,7 @@ use crate::key::Key;
 use crate::queue::Queue;
 use crate::runs::{self, Run};
 use crate::spool::{self, SharedSpool};
+use crate::store::Unusable;
 use crate::tidier::Tidier;
 use crate::upkeep::Upkeep;
 use crate::writer::{self, Writer};
@@ -40,19 +41,14 @@ pub(crate) struct Opening {
 impl Opening {
     pub(crate) fn open(&self) -> Result<Writer, JournalError> {
         let (file, sync) = (&self.file, self.settings.sync);
-        let sqlite = |error| JournalError::Sqlite {
-            file: file.clone(),
-            error,
-        };
+        let sqlite = |error| Unusable::Sqlite(error).of(file);
         tell_of_unusable_log(file);
         let key = self.key()?;
         let mut connection = store::open(file, sync, store::Look::Quick)?;
         chain::attend(&mut connection, file).map_err(sqlite)?;
         takeover::take_over(&mut connection, file).map_err(sqlite)?;
-        let run = Run::begin(file, &self.command).map_err(|error| JournalError::Io {
-            file: file.clone(),
-            error,
-        })?;
+        let run = Run::begin(file, &self.command);
+        let run = run.map_err(|error| Unusable::Io(error).of(file))?;
         let run_seq = run.enter(&connection).map_err(sqlite)?;
         let (spool, spooled) = spool::files(&run.path());
         // Where every row waits for the disk, or nobody for any, there is no use for it.
@@ -96,10 +92,7 @@ impl Opening {
             }
             Key::load(&self.file)
         };
-        load().map_err(|error| JournalError::Io {
-            file: store::suffixed(&self.file, ".key"),
-            error,
-        })
+        load().map_err(|error| Unusable::Io(error).of(&store::suffixed(&self.file, ".key")))
     }
 
     /// The thread that writes, of a file that could not be opened. Rows wait here until it can be.

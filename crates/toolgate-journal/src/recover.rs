@@ -14,15 +14,13 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::chain::{self, Chain};
+use crate::columns::{self, column};
 use crate::store::suffixed;
 use crate::{runs, time, turns};
 
 /// How long a start may take for this. The rest is still in the file that was set aside.
 const LONGEST: Duration = Duration::from_secs(2);
 const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
-const CALLS: &str = "seq, id, run, tool, source, server, origin, trace_id, parent_span_id, started_at, finished, outcome, duration,
-    check_time, approval_time, invoke_time, result_bytes, result_cut, is_as_asked, error, hint, details, renamed, dropped,
-    asked, executed, result, content, caller, queue_time, approval, destructive";
 
 /// Renames a damaged file and what belongs to it, and says its new name; nothing if it is gone or another process was faster.
 pub(crate) fn set_aside(
@@ -78,16 +76,16 @@ fn copy(
     let from = Connection::open_with_flags(broken, flags)?;
     let transaction = into.transaction()?;
     let mut calls = 0;
-    for (table, columns, is_sane) in [
-        ("runs", RUNS, (|_| true) as fn(&[Value]) -> bool),
-        ("turns", turns::COLUMNS, is_sane_turn),
-        ("calls", CALLS, is_sane_call),
+    let (names, known) = (columns::names(), columns::salvaged(&from));
+    for (table, columns, known, is_sane) in [
+        ("runs", RUNS, RUNS, (|_| true) as fn(&[Value]) -> bool),
+        ("turns", turns::COLUMNS, turns::COLUMNS, is_sane_turn),
+        ("calls", &names, &known, is_sane_call),
     ] {
         let marks = vec!["?"; columns.split(',').count()].join(", ");
         let insert = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
         let mut insert = transaction.prepare(&insert)?;
         calls = 0;
-        let known = known_columns(&from, table, columns);
         // From both ends up to the damage, the newest first.
         for order in ["DESC", "ASC"] {
             let select = format!("SELECT {known} FROM {table} ORDER BY seq {order}");
@@ -110,16 +108,6 @@ fn copy(
     Chain::resume(&transaction, key.as_ref())?.append_uncovered()?;
     transaction.commit()?;
     Ok(calls)
-}
-
-/// The same columns, and nothing in place of those that the file is too old to have.
-fn known_columns(from: &Connection, table: &str, columns: &str) -> String {
-    let known = |column: &str| match from.column_exists(None, table, column) {
-        Ok(false) => "NULL".to_owned(),
-        _ => column.to_owned(),
-    };
-    let columns: Vec<String> = columns.split(',').map(|name| known(name.trim())).collect();
-    columns.join(", ")
 }
 
 /// Shows rows until one can not be read, which is an error, or none is wanted any more.
@@ -152,8 +140,10 @@ fn owned(value: ValueRef<'_>) -> Value {
 
 /// Times from a damaged page could put all later calls in the wrong order.
 fn is_sane_call(row: &[Value]) -> bool {
-    let [_, id, ..] = row else { return false };
-    is_id(id) && is_time(&row[9]) && (row[10] == Value::Null || is_time(&row[10]))
+    let finished = &row[column!(finished)];
+    is_id(&row[column!(id)])
+        && is_time(&row[column!(started_at)])
+        && (*finished == Value::Null || is_time(finished))
 }
 
 /// The same of turns.

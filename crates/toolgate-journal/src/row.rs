@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, Tool,
-    ToolDefinition, ToolOutput, Trace, kept,
+    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, ToolDefinition,
+    ToolOutput, Trace, kept,
 };
 
 use crate::time::{micros, whole_micros};
@@ -61,8 +61,17 @@ pub(crate) enum Executed {
     Otherwise(String),
 }
 
+impl Executed {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Otherwise(text) => Some(text),
+            Self::Not | Self::AsAsked => None,
+        }
+    }
+}
+
 /// How a call ended.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct EndRow {
     pub(crate) id: String,
     pub(crate) outcome: Cow<'static, str>,
@@ -89,32 +98,23 @@ pub(crate) struct EndRow {
     pub(crate) known: Option<Box<Known>>,
 }
 
-/// What a start row is made of.
-pub(crate) struct Known {
-    id: CallId,
-    tool_name: String,
-    tool: Option<Arc<dyn Tool>>,
-    origin: Origin,
-    caller: Option<Arc<str>>,
-    trace: Trace,
-    asked: Arc<Value>,
-    executed: Option<Arc<Value>>,
-    approval: Option<ApprovalRecord>,
-    started_at: SystemTime,
-    /// Roughly what its arguments take in memory.
-    weight: usize,
+/// What is known of a call from its beginning on.
+pub(crate) struct StartInfo<'a> {
+    pub(crate) id: CallId,
+    pub(crate) tool_name: &'a str,
+    tool: Option<&'a ToolDefinition>,
+    pub(crate) origin: Origin,
+    pub(crate) caller: Option<&'a str>,
+    pub(crate) trace: &'a Trace,
+    pub(crate) asked: &'a Arc<Value>,
+    pub(crate) executed: Option<&'a Arc<Value>>,
+    pub(crate) approval: Option<&'a ApprovalRecord>,
+    pub(crate) started_at: SystemTime,
 }
 
 impl Row {
     pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
-        let row = StartRow::new(redactor, call.id, &call.tool_name, call.origin)
-            .by(redactor, call.caller.as_deref())
-            .of(Some(call.tool.definition()))
-            .traced(&call.trace)
-            .with(redactor, &call.asked, Some(&call.executed))
-            .approved(redactor, call.approval.as_ref())
-            .at(call.started_at);
-        Self::Start(Box::new(row))
+        Self::Start(Box::new(StartRow::new(&call.into(), redactor)))
     }
 
     pub(crate) fn finished(record: &CallRecord, redactor: &Redactor) -> Self {
@@ -123,9 +123,7 @@ impl Row {
 
     #[cfg(test)]
     pub(crate) fn sample() -> Self {
-        let call = toolgate_core::ToolCall::new("t", Value::Null);
-        let row = StartRow::new(&Redactor::default(), call.id(), "t", Origin::Library);
-        Self::Start(Box::new(row))
+        Self::Start(Box::new(StartRow::sample(&"0".repeat(32))))
     }
 
     /// Roughly what it takes in memory.
@@ -145,114 +143,124 @@ impl Row {
     }
 }
 
-impl Known {
-    fn of(record: &CallRecord) -> Self {
+impl<'a> From<&'a CallStarted> for StartInfo<'a> {
+    fn from(call: &'a CallStarted) -> Self {
+        Self {
+            id: call.id,
+            tool_name: &call.tool_name,
+            tool: Some(call.tool.definition()),
+            origin: call.origin,
+            caller: call.caller.as_deref(),
+            trace: &call.trace,
+            asked: &call.asked,
+            executed: Some(&call.executed),
+            approval: call.approval.as_ref(),
+            started_at: call.started_at,
+        }
+    }
+}
+
+impl<'a> From<&'a CallRecord> for StartInfo<'a> {
+    fn from(record: &'a CallRecord) -> Self {
         Self {
             id: record.outcome.call_id,
-            tool_name: record.outcome.tool_name.clone(),
-            tool: record.tool.clone(),
+            tool_name: &record.outcome.tool_name,
+            tool: record.definition(),
             origin: record.origin,
-            caller: record.caller.clone(),
-            trace: record.trace.clone(),
-            asked: Arc::clone(&record.asked),
-            executed: record.executed.clone(),
-            approval: record.approval.clone(),
+            caller: record.caller.as_deref(),
+            trace: &record.trace,
+            asked: &record.asked,
+            executed: record.executed.as_ref(),
+            approval: record.approval.as_ref(),
             started_at: record.started_at,
-            weight: weight(&record.asked) + record.executed.as_deref().map_or(0, weight),
         }
+    }
+}
+
+impl StartInfo<'_> {
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.tool.map(ToolDefinition::source)
+    }
+
+    pub(crate) fn server(&self) -> Option<String> {
+        match self.source()? {
+            Source::Mcp(server) => Some(server.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// What a start row is made of, kept for as long as the row of its end.
+pub(crate) struct Known {
+    call: CallStarted,
+    /// Roughly what its arguments take in memory.
+    weight: usize,
+}
+
+impl Known {
+    fn new(call: CallStarted) -> Self {
+        let weight = weight(&call.asked) + weight(&call.executed);
+        Self { call, weight }
     }
 
     pub(crate) fn row(&self, redactor: &Redactor) -> StartRow {
-        StartRow::new(redactor, self.id, &self.tool_name, self.origin)
-            .by(redactor, self.caller.as_deref())
-            .of(self.tool.as_deref().map(Tool::definition))
-            .traced(&self.trace)
-            .with(redactor, &self.asked, self.executed.as_ref())
-            .approved(redactor, self.approval.as_ref())
-            .at(self.started_at)
+        StartRow::new(&(&self.call).into(), redactor)
     }
 }
 
 impl StartRow {
-    fn new(redactor: &Redactor, id: CallId, tool: &str, origin: Origin) -> Self {
+    fn new(call: &StartInfo<'_>, redactor: &Redactor) -> Self {
+        let keep = |value: &Value| kept::json(redactor, value, kept::ARGUMENTS).text;
+        let approval = call
+            .approval
+            .map(|answer| ApprovalInfo::new(answer, redactor));
+        let is_destructive = |tool: &ToolDefinition| tool.annotations().destructive == Some(true);
         Self {
-            id: id.to_string(),
+            id: call.id.to_string(),
             // Escaped: people read this column with other programs.
-            tool: kept::name(redactor, tool),
+            tool: kept::name(redactor, call.tool_name),
+            source: call.source().map(Source::to_string),
+            server: call.server(),
+            origin: call.origin.to_string(),
+            caller: call.caller.map(|caller| kept::name(redactor, caller)),
+            trace_id: Some(call.trace.trace_id()),
+            parent_span_id: call.trace.parent_id(),
+            started_at: micros(call.started_at),
+            asked: keep(call.asked),
+            executed: match call.executed {
+                None => Executed::Not,
+                Some(same) if Arc::ptr_eq(call.asked, same) || call.asked == same => {
+                    Executed::AsAsked
+                }
+                Some(executed) => Executed::Otherwise(keep(executed)),
+            },
+            // A struct of texts is always JSON.
+            approval: approval.and_then(|info| serde_json::to_string(&info).ok()),
+            destructive: call.tool.is_some_and(is_destructive),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sample(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            tool: id.to_owned(),
             source: None,
             server: None,
-            origin: origin.to_string(),
+            origin: "library".to_owned(),
             caller: None,
             trace_id: None,
             parent_span_id: None,
-            started_at: 0,
-            asked: String::new(),
-            executed: Executed::Not,
+            started_at: 1,
+            asked: "{}".to_owned(),
+            executed: Executed::AsAsked,
             approval: None,
             destructive: false,
         }
     }
 
-    fn by(mut self, redactor: &Redactor, caller: Option<&str>) -> Self {
-        self.caller = caller.map(|caller| kept::name(redactor, caller));
-        self
-    }
-
-    fn of(mut self, tool: Option<&ToolDefinition>) -> Self {
-        if let Some(tool) = tool {
-            let source = tool.source();
-            self.destructive = tool.annotations().destructive == Some(true);
-            self.source = Some(source.to_string());
-            if let Source::Mcp(server) = source {
-                self.server = Some(server.clone());
-            }
-        }
-        self
-    }
-
-    fn traced(mut self, trace: &Trace) -> Self {
-        self.trace_id = Some(trace.trace_id());
-        self.parent_span_id = trace.parent_id();
-        self
-    }
-
-    fn with(
-        mut self,
-        redactor: &Redactor,
-        asked: &Arc<Value>,
-        executed: Option<&Arc<Value>>,
-    ) -> Self {
-        self.asked = kept::json(redactor, asked, kept::ARGUMENTS).text;
-        self.executed = match executed {
-            None => Executed::Not,
-            Some(executed) if Arc::ptr_eq(asked, executed) || asked == executed => {
-                Executed::AsAsked
-            }
-            Some(executed) => {
-                Executed::Otherwise(kept::json(redactor, executed, kept::ARGUMENTS).text)
-            }
-        };
-        self
-    }
-
-    fn approved(mut self, redactor: &Redactor, approval: Option<&ApprovalRecord>) -> Self {
-        let approval = approval.map(|approval| ApprovalInfo::new(approval, redactor));
-        // A struct of texts is always JSON.
-        self.approval = approval.and_then(|info| serde_json::to_string(&info).ok());
-        self
-    }
-
-    fn at(mut self, started_at: SystemTime) -> Self {
-        self.started_at = micros(started_at);
-        self
-    }
-
     fn bytes(&self) -> usize {
-        let executed = match &self.executed {
-            Executed::Otherwise(text) => text.len(),
-            Executed::Not | Executed::AsAsked => 0,
-        };
-        self.asked.len() + executed
+        self.asked.len() + self.executed.text().map_or(0, str::len)
     }
 }
 
@@ -260,18 +268,14 @@ impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
         let redactor = &*redactor.of_call(&record.asked);
         let text = |text: &str| kept::text(redactor, text);
-        let known = Known::of(record);
-        let (start, known) = if record.executed.is_none() {
-            (Some(Box::new(known.row(redactor))), None)
-        } else {
-            (None, Some(Box::new(known)))
+        let known = record.start().map(Known::new);
+        let start = match &known {
+            None => Some(Box::new(StartRow::new(&record.into(), redactor))),
+            Some(_) => None,
         };
         let mut row = Self {
             id: record.outcome.call_id.to_string(),
             outcome: "success".into(),
-            error: None,
-            hint: None,
-            details: None,
             duration: whole_micros(record.outcome.elapsed),
             check: whole_micros(record.timings.check),
             approval: whole_micros(record.timings.approval),
@@ -279,12 +283,9 @@ impl EndRow {
             invoke: whole_micros(record.timings.invoke),
             renamed: list(redactor, &record.renamed),
             dropped: list(redactor, &record.dropped),
-            result: None,
-            result_bytes: None,
-            result_cut: false,
-            content: None,
             start,
-            known,
+            known: known.map(Box::new),
+            ..Self::default()
         };
         match &record.outcome.result {
             Ok(output) => row.answered(output, redactor),

@@ -152,6 +152,26 @@ pub(crate) struct Dead {
     pub(crate) unmarked: i64,
 }
 
+/// The same runs by number, to tell calls that run from those that were interrupted.
+#[derive(Default)]
+pub(crate) struct DeadRuns(Vec<i64>);
+
+impl DeadRuns {
+    pub(crate) fn new(runs: Vec<Dead>) -> Self {
+        Self(runs.into_iter().map(|run| run.seq).collect())
+    }
+
+    pub(crate) fn has(&self, run: i64) -> bool {
+        self.0.contains(&run)
+    }
+
+    /// As SQL that stands in parentheses after `IN`.
+    pub(crate) fn list(&self) -> String {
+        let runs: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        runs.join(", ")
+    }
+}
+
 /// Runs that are over without having said so.
 pub(crate) fn dead(connection: &Connection, database: &Path) -> rusqlite::Result<Vec<Dead>> {
     let sql = "SELECT seq, id, unmarked, pid FROM runs WHERE ended_at IS NULL";

@@ -10,12 +10,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
-use crate::{JournalError, Sync, batch, chain, foreign, recover, runs, turns};
+use crate::{JournalError, Sync, batch, chain, columns, foreign, recover, runs, turns};
 
 /// "TGjo": tells our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
-/// Counts the forms of the tables below: the first one, and one for each of [`STEPS`].
-const FORM: i64 = 1 + STEPS.len() as i64;
+/// Counts the forms of the file: the first one, and one for each later table and column.
+const FORM: i64 = columns::newest_form(TABLES[TABLES.len() - 1].0);
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 /// What SQLite's log may keep of the disk once it has been worked off.
@@ -26,34 +26,15 @@ const SMALL: u64 = 1 << 20;
 /// Not checked within a second.
 const HUGE: u64 = 64 << 20;
 
-/// Times are microseconds since 1970, durations microseconds. `seq` is a call's place, see `place.rs`. `finished` is the time
-/// of the end moved so that it never repeats nor goes back: it is the order in which calls ended, over all processes; NULL
-/// while a call runs. Long columns come last: a list does not read past them. One index is all there is, and a start does not
-/// touch it: every page that changes is written to the disk.
-const TABLES: &str = "
+const RUNS: &str = "
     CREATE TABLE runs (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, command TEXT NOT NULL, pid INTEGER NOT NULL,
         version TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER, unmarked INTEGER NOT NULL DEFAULT 9223372036854775807
-    );
-    CREATE TABLE calls (
-        seq INTEGER PRIMARY KEY, id TEXT NOT NULL, run INTEGER NOT NULL, tool TEXT NOT NULL, source TEXT, server TEXT,
-        origin TEXT NOT NULL, caller TEXT, trace_id TEXT, parent_span_id TEXT, started_at INTEGER NOT NULL, finished INTEGER,
-        outcome TEXT, duration INTEGER, check_time INTEGER, approval_time INTEGER, queue_time INTEGER, invoke_time INTEGER,
-        result_bytes INTEGER, result_cut INTEGER NOT NULL DEFAULT 0, is_as_asked INTEGER NOT NULL, destructive INTEGER, chained INTEGER, error TEXT, hint TEXT, details TEXT,
-        renamed TEXT, dropped TEXT, approval TEXT, asked TEXT NOT NULL, executed TEXT, result TEXT, content TEXT
-    );
-    CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
-
-/// What makes a file of each older form one of the next. The new column stands last there, which costs a list that reads it
-/// some pages for every call with a long result; to write a large file anew would cost more.
-const STEPS: [&str; 6] = [
-    turns::TABLE,
-    "ALTER TABLE calls ADD COLUMN caller TEXT",
-    "ALTER TABLE calls ADD COLUMN queue_time INTEGER",
-    "ALTER TABLE calls ADD COLUMN approval TEXT",
-    "ALTER TABLE calls ADD COLUMN destructive INTEGER; ALTER TABLE calls ADD COLUMN chained INTEGER",
-    chain::TABLE,
-];
+    );";
+/// One index of calls is all there is, and a start does not touch it: every page that changes is written to the disk.
+const INDEX: &str = "CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
+/// The form that each later table came with.
+const TABLES: [(i64, &str); 2] = [(2, turns::TABLE), (7, chain::TABLE)];
 
 /// How much of a file is looked at before it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,9 +147,10 @@ fn connect_to_existing(file: &Path, sync: Sync, look: Look) -> Result<Connection
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Looked at again: two processes may start on an empty file at once.
         if form(&transaction, file)?.is_none() {
-            transaction.execute_batch(TABLES)?;
-            transaction.execute_batch(turns::TABLE)?;
-            transaction.execute_batch(chain::TABLE)?;
+            let calls = columns::create_table();
+            for sql in [RUNS, &calls, INDEX, turns::TABLE, chain::TABLE] {
+                transaction.execute_batch(sql)?;
+            }
             chain::begin(&transaction, file)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", FORM)?;
@@ -193,8 +175,11 @@ fn renew(connection: &mut Connection, file: &Path) -> Result<(), Unusable> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Looked at again: another process may have been faster.
     let form = form(&transaction, file)?.unwrap_or(FORM);
-    for step in STEPS.iter().skip(usize::try_from(form - 1).unwrap_or(0)) {
-        transaction.execute_batch(step)?;
+    for next in form.max(1) + 1..=FORM {
+        transaction.execute_batch(&columns::upgrade(next))?;
+        for (_, table) in TABLES.iter().filter(|(form, _)| *form == next) {
+            transaction.execute_batch(table)?;
+        }
     }
     chain::begin(&transaction, file)?;
     transaction.pragma_update(None, "user_version", FORM)?;

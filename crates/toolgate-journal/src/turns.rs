@@ -1,12 +1,15 @@
 //! Voice turns in the file: how they are kept, and how they are found again.
 
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, Row, named_params, params_from_iter};
 use serde_json::json;
 use toolgate_core::{Redactor, kept};
 
+use crate::fields::{list, millis, number, text};
 use crate::place::{self, NEARBY};
 use crate::queue::{Job, Waits};
-use crate::reader::{list, millis, number, select, text};
+use crate::reader::select;
 use crate::row;
 use crate::{
     CallSummary, Filter, Journal, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn, time,
@@ -21,17 +24,16 @@ pub(crate) const TABLE: &str = "
         first_token INTEGER, first_audio INTEGER, ended INTEGER, heard TEXT NOT NULL, answer TEXT NOT NULL, error TEXT,
         calls TEXT NOT NULL
     );";
-/// Every column, by number.
-pub(crate) const COLUMNS: &str = "
-    seq, id, started_at, source, room, wake_word, outcome, model, speech_ended, transcribed, first_token, first_audio, ended,
-    heard, answer, error, calls";
+/// Every column.
+pub(crate) const COLUMNS: &str = "seq, id, started_at, source, room, wake_word, outcome, model, \
+    speech_ended, transcribed, first_token, first_audio, ended, heard, answer, error, calls";
 /// A turn that is there already stays as it is.
-const INSERT: &str = "
-    INSERT INTO turns (seq, id, started_at, source, room, wake_word, outcome, model, speech_ended, transcribed, first_token,
-        first_audio, ended, heard, answer, error, calls)
-    VALUES (max(:now, coalesce((SELECT max(seq) FROM turns), 0) + 1), :id, :started_at, :source, :room, :wake_word, :outcome,
-        :model, :speech_ended, :transcribed, :first_token, :first_audio, :ended, :heard, :answer, :error, :calls)
-    ON CONFLICT DO NOTHING";
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let values = COLUMNS.split(", ").skip(1).map(|name| format!(":{name}"));
+    let values = values.collect::<Vec<_>>().join(", ");
+    let seq = "max(:now, coalesce((SELECT max(seq) FROM turns), 0) + 1)";
+    format!("INSERT INTO turns ({COLUMNS}) VALUES ({seq}, {values}) ON CONFLICT DO NOTHING")
+});
 
 /// A list is at most so long.
 const MOST_TURNS: usize = 1000;
@@ -156,7 +158,7 @@ pub(crate) fn bytes(turn: &VoiceTurn) -> usize {
 /// Writes a turn that [`Journal::keep_turn`] has cleaned.
 pub(crate) fn write(connection: &Connection, turn: &VoiceTurn) -> rusqlite::Result<()> {
     let micros = |ms: Option<f64>| ms.map(|ms| (ms * 1000.0).round() as i64);
-    connection.prepare_cached(INSERT)?.execute(named_params! {
+    connection.prepare_cached(&INSERT)?.execute(named_params! {
         ":now": time::now(),
         ":id": turn.id,
         ":started_at": turn.started_at.as_microsecond(),
@@ -179,26 +181,26 @@ pub(crate) fn write(connection: &Connection, turn: &VoiceTurn) -> rusqlite::Resu
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<VoiceTurn> {
-    let word = text(row, 6)?.unwrap_or_default();
+    let word = text(row, "outcome")?.unwrap_or_default();
     Ok(VoiceTurn {
-        id: text(row, 1)?.unwrap_or_default(),
-        started_at: time::timestamp(number(row, 2)?.unwrap_or(0)),
-        source: text(row, 3)?.unwrap_or_default(),
-        room: text(row, 4)?,
-        wake_word: text(row, 5)?,
+        id: text(row, "id")?.unwrap_or_default(),
+        started_at: time::timestamp(number(row, "started_at")?.unwrap_or(0)),
+        source: text(row, "source")?.unwrap_or_default(),
+        room: text(row, "room")?,
+        wake_word: text(row, "wake_word")?,
         outcome: outcome(&word),
-        model: text(row, 7)?.unwrap_or_default(),
+        model: text(row, "model")?.unwrap_or_default(),
         stages: TurnStages {
-            speech_ended_ms: millis(row, 8)?,
-            transcribed_ms: millis(row, 9)?,
-            first_token_ms: millis(row, 10)?,
-            first_audio_ms: millis(row, 11)?,
-            ended_ms: millis(row, 12)?,
+            speech_ended_ms: millis(row, "speech_ended")?,
+            transcribed_ms: millis(row, "transcribed")?,
+            first_token_ms: millis(row, "first_token")?,
+            first_audio_ms: millis(row, "first_audio")?,
+            ended_ms: millis(row, "ended")?,
         },
-        heard: text(row, 13)?.unwrap_or_default(),
-        answer: text(row, 14)?.unwrap_or_default(),
-        error: text(row, 15)?,
-        calls: list(row, 16)?,
+        heard: text(row, "heard")?.unwrap_or_default(),
+        answer: text(row, "answer")?.unwrap_or_default(),
+        error: text(row, "error")?,
+        calls: list(row, "calls")?,
     })
 }
 

@@ -1,6 +1,8 @@
 //! The thread that owns the database: it moves rows there, many at a time, and does what takes long: waiting for other
 //! processes, trouble, upkeep, working off SQLite's log.
 
+mod maintenance;
+
 use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +23,7 @@ use crate::queue::Queue;
 use crate::row::Row;
 use crate::runs::Run;
 use crate::spool::{self, Segment, SharedSpool, Spool};
-use crate::store::Look;
+use crate::store::{Look, Unusable};
 use crate::tidier::{Tidier, checkpoint};
 use crate::upkeep::Upkeep;
 use crate::{JournalError, Sync, batch, chain, place, store};
@@ -32,11 +34,8 @@ const TICK: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(20);
 /// How often what failed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
-/// SQLite's log is worked off after about so many pages.
-const LONG_LOG: usize = 1000;
+/// A log that is longer is worked off at the end.
 const LONG_LOG_FILE: u64 = 1 << 20;
-/// How long a file that was found whole is not looked through again.
-const TRUST: Duration = Duration::from_secs(60);
 const PAGE: usize = 4096;
 /// Pages of one small transaction.
 const PAGES: usize = 2;
@@ -269,90 +268,13 @@ impl Writer {
     }
 
     fn trouble(&self, error: rusqlite::Error) -> JournalError {
-        JournalError::Sqlite {
-            file: self.file.clone(),
-            error,
-        }
+        Unusable::Sqlite(error).of(&self.file)
     }
 
     /// Another process that writes is waited for.
     fn wait_for_others(&mut self) -> Result<(), JournalError> {
         let result = self.connection.busy_handler(Some(waits));
         result.map_err(|error| self.trouble(error))
-    }
-
-    /// A bit of upkeep, and how long to wait before the next.
-    fn keep_up(&mut self) {
-        self.stay_seen();
-        if self.queue.take_damage() {
-            self.mend();
-        }
-        if !self.upkeep.is_resting() && self.failed.is_none() && self.wait_for_others().is_ok() {
-            self.tidy_up();
-        }
-        if self.log > LONG_LOG && !self.tidier.is_at_work() {
-            self.log = 0;
-            if let Err(error) = self.tidier.work_off_log(&self.file) {
-                debug!(%error, "the log of the journal can not be worked off now");
-            }
-        }
-        self.patience = match self.upkeep.is_resting() {
-            _ if self.failed.is_some() => RETRY,
-            true => TICK,
-            false => Duration::ZERO,
-        }
-    }
-
-    /// As much as there is time for while rows come together: under load more of them come than one step deletes.
-    fn tidy_up(&mut self) {
-        let end = Instant::now() + GATHER;
-        loop {
-            match self.step_of_upkeep() {
-                Err(error) if store::is_damage(&error) => return self.mend(),
-                _ => {}
-            }
-            if self.upkeep.is_resting() || Instant::now() > end || self.queue.is_urgent() {
-                return;
-            }
-        }
-    }
-
-    fn step_of_upkeep(&mut self) -> rusqlite::Result<()> {
-        self.upkeep
-            .step(&mut self.connection, self.key.as_ref(), &self.file)
-    }
-
-    /// Someone who reads or tidies up met damage that no row has met. A file that has it is set aside.
-    fn mend(&mut self) {
-        if self.looked.is_some_and(|at| at.elapsed() < TRUST) {
-            return;
-        }
-        let mut before = Identity::of(&self.file);
-        match self.reopen(Look::Whole) {
-            Ok(()) if before.is_still(&self.file) => {
-                warn!(file = %self.file.display(), "the journal seemed to be damaged, but nothing is found wrong with it");
-            }
-            Ok(()) => self.upkeep.begin(),
-            Err(error) => self.fail(&error),
-        }
-    }
-
-    /// Without its lock this run would look to others as if it were over; without its spools it would leave nothing.
-    fn stay_seen(&mut self) {
-        if !self.run.is_seen() {
-            let was_said = std::mem::replace(&mut self.is_unseen, true);
-            let file = self.run.path();
-            let file = file.display();
-            match self.run.renew() {
-                Ok(()) => warn!(%file, "the journal's lock was deleted; it is made anew"),
-                Err(_) if was_said => return,
-                Err(error) => {
-                    return warn!(%error, %file, "the journal's lock was deleted and can not be made anew; to others, running calls may look interrupted");
-                }
-            }
-            self.is_unseen = false;
-        }
-        self.with_spool(Spool::renew);
     }
 
     fn close(&mut self) {

@@ -6,9 +6,8 @@ use std::sync::{Arc, OnceLock};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 use toolgate_core::{CallRecord, CallStarted, Observer, Redactor, Tool};
-use toolgate_journal::Journal;
+use toolgate_journal::{CallSummary, Journal};
 
-use crate::calls::Call;
 use crate::recent::Recent;
 
 /// Events that wait for a slow watcher; who is slower than that is told how many it missed.
@@ -25,7 +24,7 @@ pub(crate) enum Event {
 
 /// A call as it is shown, and the tool it is of. Not its result: results may be large, and many events wait.
 pub(crate) struct Shown {
-    pub(crate) call: Call,
+    pub(crate) call: CallSummary,
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
@@ -107,7 +106,7 @@ impl Observer for Feed {
         }
         self.send(|redactor, command| {
             Event::Started(Arc::new(Shown {
-                call: Call::started(call, redactor, command),
+                call: CallSummary::started(call, redactor, command),
                 tool: Some(Arc::clone(&call.tool)),
             }))
         });
@@ -120,7 +119,7 @@ impl Observer for Feed {
         }
         self.send(|redactor, command| {
             Event::Finished(Arc::new(Shown {
-                call: Call::finished(record, redactor, command),
+                call: CallSummary::finished(record, redactor, command),
                 tool: record.tool.clone(),
             }))
         });

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::is_redacted;
-use toolgate_journal::{Filter, JournalError, Reader};
+use toolgate_journal::{CallDetail, CallSummary, Filter, JournalError, Reader};
 
 use crate::Gateway;
-use crate::calls::{Call, CallDetail};
 use crate::desk::{LOOKS, SEARCHES};
 use crate::problem::Problem;
 use crate::recent::CallFilter;
@@ -43,7 +42,7 @@ impl<'a> History<'a> {
         &self,
         mut filter: CallFilter,
         sight: Sight,
-    ) -> Result<Vec<Call>, Problem> {
+    ) -> Result<Vec<CallSummary>, Problem> {
         if sight.is_blind() {
             return Ok(Vec::new());
         }
@@ -100,7 +99,7 @@ impl<'a> History<'a> {
         let found = LOOKS.ask(reader, look).await?;
         Ok(found.map(|(call, unverified)| Found {
             unverified,
-            ..Found::recorded(call.into())
+            ..Found::recorded(call)
         }))
     }
 
@@ -125,7 +124,11 @@ impl Found {
 }
 
 /// One page of what may be shown. It is full unless there is no more: else a reader would take it for the last.
-fn page(reader: &Reader, wanted: CallFilter, sight: &Sight) -> Result<Vec<Call>, JournalError> {
+fn page(
+    reader: &Reader,
+    wanted: CallFilter,
+    sight: &Sight,
+) -> Result<Vec<CallSummary>, JournalError> {
     let mut filter = Filter::default();
     filter.tool = wanted.tool;
     filter.server = wanted.server;
@@ -146,15 +149,15 @@ fn page(reader: &Reader, wanted: CallFilter, sight: &Sight) -> Result<Vec<Call>,
             .or_insert_with_key(|(tool, server)| sight.has_tool_of_call(tool, server.as_deref()))
     })?;
     // A token may have the name of a command, whose calls the filter lets through as well.
-    let calls = calls.into_iter().map(Call::from);
     Ok(calls
+        .into_iter()
         .filter(|call| sight.is_of_whom_it_sees(call.caller.as_deref()))
         .collect())
 }
 
 /// Recorded calls and those that wait to be, each once, newest first.
-fn merged(recorded: Vec<Call>, recent: Vec<Call>, limit: usize) -> Vec<Call> {
-    let mut all: BTreeMap<String, Call> = recorded
+fn merged(recorded: Vec<CallSummary>, recent: Vec<CallSummary>, limit: usize) -> Vec<CallSummary> {
+    let mut all: BTreeMap<String, CallSummary> = recorded
         .into_iter()
         .map(|call| (call.id.clone(), call))
         .collect();
@@ -174,23 +177,11 @@ fn merged(recorded: Vec<Call>, recent: Vec<Call>, limit: usize) -> Vec<Call> {
 mod tests {
     use super::*;
 
-    fn call(id: &str, success: Option<bool>) -> Call {
-        Call {
-            id: id.to_owned(),
-            tool: "echo".to_owned(),
-            source: None,
-            server: None,
-            origin: "http".to_owned(),
-            caller: None,
-            command: None,
-            started_at: String::new(),
-            duration_ms: None,
-            outcome: String::new(),
-            success,
-            error: None,
-            arguments: Value::Null,
-            result_bytes: None,
-        }
+    fn call(id: &str, success: Option<bool>) -> CallSummary {
+        let mut call = CallSummary::default();
+        id.clone_into(&mut call.id);
+        call.success = success;
+        call
     }
 
     #[test]

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use toolgate_core::{CallId, CallRecord, CallStarted, Redactor};
-use toolgate_journal::is_called_by;
-
-use crate::calls::{Call, CallDetail, json_length};
+use toolgate_core::{CallId, CallRecord, CallStarted, Redactor, kept};
+use toolgate_journal::{CallDetail, CallSummary, is_called_by};
 
 const MOST_CALLS: usize = 1000;
 /// All of them together, as JSON.
@@ -72,13 +70,17 @@ impl Recent {
     }
 
     /// Calls that `is_shown` lets through, newest first.
-    pub(crate) fn list(&self, filter: &CallFilter, is_shown: impl Fn(&Call) -> bool) -> Vec<Call> {
+    pub(crate) fn list(
+        &self,
+        filter: &CallFilter,
+        is_shown: impl Fn(&CallSummary) -> bool,
+    ) -> Vec<CallSummary> {
         let calls = self.calls();
         let newest_first = calls.by_id.values().rev().map(|kept| &*kept.detail);
-        let wanted = newest_first.filter(|detail| filter.has(detail) && is_shown(&detail.call));
+        let wanted = newest_first.filter(|detail| filter.has(detail) && is_shown(&detail.summary));
         wanted
             .take(filter.limit)
-            .map(|detail| detail.call.clone())
+            .map(|detail| detail.summary.clone())
             .collect()
     }
 
@@ -89,7 +91,7 @@ impl Recent {
             .by_id
             .values()
             .rev()
-            .find(|kept| kept.detail.call.id == id)?;
+            .find(|kept| kept.detail.summary.id == id)?;
         Some((Arc::clone(&kept.detail), Arc::clone(&kept.asked)))
     }
 
@@ -111,10 +113,10 @@ impl Calls {
             detail.executed.as_ref(),
             detail.result.as_ref(),
         ];
-        let content = detail.content.iter().map(json_length);
-        let texts = [&detail.call.error, &detail.details, &detail.hint];
+        let content = detail.content.iter().map(kept::length);
+        let texts = [&detail.summary.error, &detail.details, &detail.hint];
         let texts = texts.into_iter().flatten().map(|text| text.len() as u64);
-        let values = values.into_iter().flatten().map(json_length);
+        let values = values.into_iter().flatten().map(kept::length);
         let bytes = values.chain(content).chain(texts).sum();
         let kept = Kept {
             detail: Arc::new(detail),
@@ -136,7 +138,7 @@ impl Calls {
 
 impl CallFilter {
     fn has(&self, detail: &CallDetail) -> bool {
-        let call = &detail.call;
+        let call = &detail.summary;
         let is = |wanted: &Option<String>, value: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| value == Some(wanted))
         };
@@ -147,14 +149,13 @@ impl CallFilter {
         let is_by = self.caller.as_deref().is_none_or(|wanted| {
             is_called_by(wanted, call.caller.as_deref(), call.command.as_deref())
         });
-        let started: Option<jiff::Timestamp> = call.started_at.parse().ok();
         outcome
             && is(&self.tool, Some(&call.tool))
             && is(&self.server, call.server.as_deref())
             && is(&self.origin, Some(&call.origin))
             && is_by
-            && self.since.is_none_or(|since| started >= Some(since))
-            && self.until.is_none_or(|until| started < Some(until))
+            && self.since.is_none_or(|since| call.started_at >= since)
+            && self.until.is_none_or(|until| call.started_at < until)
             && self.before.as_ref().is_none_or(|before| call.id < *before)
             && self
                 .search
@@ -168,8 +169,8 @@ fn mentions(detail: &CallDetail, text: &str) -> bool {
     let text = text.to_lowercase();
     let has = |found: &str| found.to_lowercase().contains(&text);
     let executed = detail.executed.as_ref().map(Value::to_string);
-    has(&detail.call.tool)
-        || detail.call.error.as_deref().is_some_and(has)
+    has(&detail.summary.tool)
+        || detail.summary.error.as_deref().is_some_and(has)
         || has(&detail.asked.to_string())
         || executed.as_deref().is_some_and(has)
 }

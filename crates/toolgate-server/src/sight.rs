@@ -1,10 +1,10 @@
 //! What one caller may see of tools, servers and calls.
 
 use toolgate_core::{Pattern, Scope, Source, ToolDefinition, kept};
+use toolgate_journal::CallSummary;
 use toolgate_mcp::ServerStatus;
 
 use crate::Gateway;
-use crate::calls::Call;
 use crate::guard::Caller;
 
 /// The gateway through a caller's eyes.
@@ -73,7 +73,7 @@ impl Sight {
 
     /// Whether a call of this tool, as it was recorded, is the caller's business. The tool may be gone by now, or never have
     /// been there.
-    pub(crate) fn has_call(&self, call: &Call) -> bool {
+    pub(crate) fn has_call(&self, call: &CallSummary) -> bool {
         self.is_of_whom_it_sees(call.caller.as_deref())
             && self.has_tool_of_call(&call.tool, call.server.as_deref())
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_core::kept;
 use tracing::warn;
 
 use super::session::{Failure, Request, Session};
@@ -34,8 +35,8 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
             return Err(Failure::Lost(Lost::Broken(problem)));
         };
         for tool in listed {
-            bytes += size(&tool);
-            if tools.len() == TOOLS || bytes > BYTES {
+            bytes += kept::length(&tool);
+            if tools.len() == TOOLS || bytes > BYTES as u64 {
                 warn!(
                     server,
                     "lists more than {TOOLS} tools or {} MiB of them; the rest is left out",
@@ -68,25 +69,6 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
         "its list of tools has more than {PAGES} pages; the rest is left out"
     );
     Ok(tools)
-}
-
-/// Bytes as JSON, without making it.
-fn size(tool: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, tool) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX / 2,
-    }
 }
 
 #[cfg(test)]

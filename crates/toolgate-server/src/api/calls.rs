@@ -10,13 +10,13 @@ use toolgate_core::{
     CallContext, Source, Tool, ToolCall, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
     is_redacted,
 };
-use toolgate_journal::OUTCOMES;
+use toolgate_journal::{CallSummary, OUTCOMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{Asked, Named, Sent, Unreadable, whole_id};
 use super::tools::{Envelope, ToolInfo, envelope, no_such_tool, run, traced};
-use crate::calls::{Call, CallDetail};
+use crate::calls::CallPage;
 use crate::guard::Caller;
 use crate::history::{Asking, Found, History};
 use crate::problem::Problem;
@@ -105,7 +105,7 @@ fn unfit(detail: impl Into<String>) -> Problem {
 
 /// Calls, newest first.
 #[utoipa::path(get, path = "/api/calls", tag = "calls", params(CallsQuery),
-    responses((status = 200, description = "Calls, newest first; without the right to see all, the caller's own", body = Vec<Call>),
+    responses((status = 200, description = "Calls, newest first; without the right to see all, the caller's own", body = Vec<CallSummary>),
               (status = 400, description = "A parameter makes no sense", body = Problem),
               (status = 403, description = "The caller has no name, so that no calls are its own", body = Problem),
               (status = 503, description = "The journal can not be read, many others read it, or the question takes too long", body = Problem)))]
@@ -113,7 +113,7 @@ pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Asked(query): Asked<CallsQuery>,
-) -> Result<Json<Vec<Call>>, Problem> {
+) -> Result<Json<Vec<CallSummary>>, Problem> {
     let filter = query.filter()?;
     let sight = Sight::new(&gateway, &caller);
     expect_some_calls(&caller, &sight)?;
@@ -123,7 +123,7 @@ pub(crate) async fn list(
 /// Everything that is known of one call.
 #[utoipa::path(get, path = "/api/calls/{id}", tag = "calls",
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
-    responses((status = 200, description = "The call", body = CallDetail),
+    responses((status = 200, description = "The call", body = CallPage),
               (status = 400, description = "The path can not be read", body = Problem),
               (status = 403, description = "The caller has no name, so that no calls are its own", body = Problem),
               (status = 404, description = "No such call", body = Problem),
@@ -132,15 +132,18 @@ pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
     Named(id): Named,
-) -> Result<Json<CallDetail>, Problem> {
+) -> Result<Json<CallPage>, Problem> {
     let mut call = find(&gateway, &caller, id).await?.detail;
     if !caller.rights.see_all {
         call.details = None;
     }
     let executor = gateway.executor();
-    let tool = executor.find_in(&call.call.tool, &caller.scope).ok();
-    call.tool_definition = tool.map(|tool| ToolInfo::of(tool.definition(), executor));
-    Ok(Json(call))
+    let tool = executor.find_in(&call.summary.tool, &caller.scope).ok();
+    let tool_definition = tool.map(|tool| ToolInfo::of(tool.definition(), executor));
+    Ok(Json(CallPage {
+        call,
+        tool_definition,
+    }))
 }
 
 /// Whether the caller means it.
@@ -179,7 +182,7 @@ pub(crate) async fn replay(
 ) -> Result<Response, Problem> {
     caller.expect(Right::Operate)?;
     let found = find_whole(&gateway, &caller, id).await?;
-    let name = found.detail.call.tool;
+    let name = found.detail.summary.tool;
     let tool = gateway.executor().find_in(&name, &caller.scope);
     let tool = tool.map_err(|error| no_such_tool(&error))?;
     let Asking::Whole(arguments) = found.asking else {
@@ -258,7 +261,7 @@ pub(crate) async fn mock(
 ) -> Result<Response, Problem> {
     caller.expect(Right::Operate)?;
     let call = find_whole(&gateway, &caller, id).await?.detail;
-    let (Some(true), Some(answer), false) = (call.call.success, call.result, call.result_cut)
+    let (Some(true), Some(answer), false) = (call.summary.success, call.result, call.result_cut)
     else {
         return Err(unfit(
             "a mock answers what a call answered, and this one has no whole result: it failed, still runs, or its result was \
@@ -272,9 +275,9 @@ pub(crate) async fn mock(
             "there is a tool of that name; choose another",
         ));
     }
-    let original = executor.find_in(&call.call.tool, &caller.scope).ok();
+    let original = executor.find_in(&call.summary.tool, &caller.scope).ok();
     let original = original.as_ref().map(|tool| tool.definition());
-    let definition = mock_entry(&mock.name, original, &call.call.tool, &answer);
+    let definition = mock_entry(&mock.name, original, &call.summary.tool, &answer);
     let made = Mock::new(&definition)?;
     let kept = match gateway.parts().workshop {
         Some(_) => {
@@ -370,7 +373,7 @@ async fn found(gateway: &Gateway, caller: &Caller, id: String) -> Result<Found, 
         return Err(no_such_call());
     }
     let found = History::of(gateway).find(id).await?;
-    let found = found.filter(|found| sight.has_call(&found.detail.call));
+    let found = found.filter(|found| sight.has_call(&found.detail.summary));
     found.ok_or_else(no_such_call)
 }
 

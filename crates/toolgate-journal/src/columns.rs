@@ -1,0 +1,315 @@
+//! The columns of a call, each declared once.
+//!
+//! The table, its upgrades, what is written, hashed, read and salvaged all follow from [`COLUMNS`].
+//! A new column is a line here, a field in `row.rs` that keeps its value, and a field in
+//! `summary.rs` or `detail.rs` that shows it.
+
+use std::sync::LazyLock;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::row::{EndRow, Executed, StartRow};
+
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    /// Its type and constraints in SQL.
+    sql: &'static str,
+    /// The form of the first files that have it.
+    since: i64,
+    /// Its place in the digest of a call, which never changes: other digests would not match. A new
+    /// column takes the next number. Older rows keep their digest because a column that holds
+    /// nothing is left out.
+    digest: usize,
+    read: Read,
+    written: Written,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    List,
+    Detail,
+}
+
+/// When a column gets its value.
+enum Written {
+    Start(for<'a> fn(&CallStart<'a>) -> ValueRef<'a>),
+    End(for<'a> fn(&CallEnd<'a>) -> ValueRef<'a>),
+    /// False until the call ends.
+    EndFlag(for<'a> fn(&CallEnd<'a>) -> ValueRef<'a>),
+}
+
+impl Column {
+    fn is_missing(&self, connection: &Connection) -> bool {
+        let exists = || connection.column_exists(None, "calls", self.name);
+        self.since > 1 && matches!(exists(), Ok(false))
+    }
+}
+
+pub(crate) struct CallStart<'a> {
+    pub(crate) seq: i64,
+    pub(crate) run: i64,
+    /// The number of its entry in the chain.
+    pub(crate) chained: i64,
+    pub(crate) row: &'a StartRow,
+}
+
+pub(crate) struct CallEnd<'a> {
+    pub(crate) finished: i64,
+    pub(crate) row: &'a EndRow,
+}
+
+/// Only `chained` is not hashed: it says where in the chain the digest stands.
+const UNHASHED: usize = usize::MAX;
+
+macro_rules! columns {
+    ($($name:ident $sql:literal $since:literal $digest:tt $read:ident
+        $written:ident |$row:ident| $value:expr;)*) => {
+        pub(crate) const COUNT: usize = [$(stringify!($name)),*].len();
+        pub(crate) static COLUMNS: [Column; COUNT] = [$(Column {
+            name: stringify!($name),
+            sql: $sql,
+            since: $since,
+            digest: $digest,
+            read: Read::$read,
+            written: Written::$written(|$row| $value.into()),
+        }),*];
+    };
+}
+
+// Name, SQL, the form it came with, its place in the digest, where it is read, when it is written,
+// and with what. They stand in this order in new files, long ones last: a list doesn't read past
+// them. `seq` is a call's place, see `place.rs`. Times are microseconds since 1970, durations
+// microseconds. `finished` is the time of the end, moved so that it never repeats nor goes back: it
+// is the order in which calls ended, over all processes, and NULL while a call runs.
+columns! {
+    seq "INTEGER PRIMARY KEY" 1 0 List Start |call| int(call.seq);
+    id "TEXT NOT NULL" 1 1 List Start |call| &*call.row.id;
+    run "INTEGER NOT NULL" 1 2 List Start |call| int(call.run);
+    tool "TEXT NOT NULL" 1 3 List Start |call| &*call.row.tool;
+    source "TEXT" 1 4 List Start |call| call.row.source.as_deref();
+    server "TEXT" 1 5 List Start |call| call.row.server.as_deref();
+    origin "TEXT NOT NULL" 1 6 List Start |call| &*call.row.origin;
+    caller "TEXT" 3 7 List Start |call| call.row.caller.as_deref();
+    trace_id "TEXT" 1 8 Detail Start |call| call.row.trace_id.as_deref();
+    parent_span_id "TEXT" 1 9 Detail Start |call| call.row.parent_span_id.as_deref();
+    started_at "INTEGER NOT NULL" 1 10 List Start |call| int(call.row.started_at);
+    finished "INTEGER" 1 15 List End |call| int(call.finished);
+    outcome "TEXT" 1 16 List End |call| &*call.row.outcome;
+    duration "INTEGER" 1 17 List End |call| int(call.row.duration);
+    check_time "INTEGER" 1 18 Detail End |call| int(call.row.check);
+    approval_time "INTEGER" 1 19 Detail End |call| int(call.row.approval);
+    queue_time "INTEGER" 4 20 Detail End |call| int(call.row.queue);
+    invoke_time "INTEGER" 1 21 Detail End |call| int(call.row.invoke);
+    result_bytes "INTEGER" 1 22 List End |call| int(call.row.result_bytes);
+    result_cut "INTEGER NOT NULL DEFAULT 0" 1 23 Detail EndFlag |call| int(i64::from(call.row.result_cut));
+    is_as_asked "INTEGER NOT NULL" 1 13 Detail Start
+        |call| int(i64::from(matches!(call.row.executed, Executed::AsAsked)));
+    destructive "INTEGER" 6 31 Detail Start |call| int(call.row.destructive.then_some(1));
+    chained "INTEGER" 6 UNHASHED Detail Start |call| int(call.chained);
+    error "TEXT" 1 24 List End |call| call.row.error.as_deref();
+    hint "TEXT" 1 25 Detail End |call| call.row.hint.as_deref();
+    details "TEXT" 1 26 Detail End |call| call.row.details.as_deref();
+    renamed "TEXT" 1 27 Detail End |call| call.row.renamed.as_deref();
+    dropped "TEXT" 1 28 Detail End |call| call.row.dropped.as_deref();
+    approval "TEXT" 5 14 Detail Start |call| call.row.approval.as_deref();
+    asked "TEXT NOT NULL" 1 11 Detail Start |call| &*call.row.asked;
+    executed "TEXT" 1 12 Detail Start |call| call.row.executed.text();
+    result "TEXT" 1 29 Detail End |call| call.row.result.as_deref();
+    content "TEXT" 1 30 Detail End |call| call.row.content.as_deref();
+}
+
+/// The number of a column in [`COLUMNS`], and so in every row that is read. A name that isn't
+/// there doesn't compile.
+macro_rules! column {
+    ($name:ident) => {
+        const { $crate::columns::position(stringify!($name)) }
+    };
+}
+pub(crate) use column;
+
+pub(crate) const fn position(name: &str) -> usize {
+    let mut position = 0;
+    while !is_same(COLUMNS[position].name.as_bytes(), name.as_bytes()) {
+        position += 1;
+    }
+    position
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+/// The columns that are hashed, in that order. A number that is missing doesn't compile.
+pub(crate) static DIGESTED: [usize; COUNT - 1] = {
+    let mut order = [UNHASHED; COUNT - 1];
+    let mut at = 0;
+    while at < COUNT {
+        if COLUMNS[at].digest != UNHASHED {
+            order[COLUMNS[at].digest] = at;
+        }
+        at += 1;
+    }
+    let mut at = 0;
+    while at < order.len() {
+        let _is_there = COLUMNS[order[at]].digest;
+        at += 1;
+    }
+    order
+};
+
+/// The form of files that have every column and what came with `other`.
+pub(crate) const fn newest_form(other: i64) -> i64 {
+    let (mut newest, mut at) = (other, 0);
+    while at < COUNT {
+        if COLUMNS[at].since > newest {
+            newest = COLUMNS[at].since;
+        }
+        at += 1;
+    }
+    newest
+}
+
+pub(crate) static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let marks = ["?"; COUNT].join(", ");
+    let names = names();
+    format!("INSERT INTO calls ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING")
+});
+
+/// With what [`end_values`] says, the call's place and its id.
+pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
+    let is_start = |column: &Column| matches!(column.written, Written::Start(_));
+    let set = joined(|column| (!is_start(column)).then(|| format!("{} = ?", column.name)));
+    format!("UPDATE calls SET {set} WHERE seq = ? AND id = ?")
+});
+
+/// Every column of a call.
+pub(crate) static SELECT_BY_SEQ: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM calls WHERE seq = ?", selected(Read::Detail)));
+
+pub(crate) fn create_table() -> String {
+    let columns = joined(|column| Some(format!("{} {}", column.name, column.sql)));
+    format!("CREATE TABLE calls ({columns});")
+}
+
+/// What makes the table of the form before this one. New columns stand last there, which costs a
+/// list that reads them some pages for every call with a long result; to write a large file anew
+/// would cost more.
+pub(crate) fn upgrade(form: i64) -> String {
+    let new = COLUMNS.iter().filter(|column| column.since == form);
+    new.map(|column| {
+        let Column { name, sql, .. } = column;
+        format!("ALTER TABLE calls ADD COLUMN {name} {sql};")
+    })
+    .collect()
+}
+
+/// The columns in their order, with nothing in place of what isn't read.
+pub(crate) fn selected(read: Read) -> String {
+    joined(
+        |column| match read == Read::List && column.read == Read::Detail {
+            true => Some("NULL".to_owned()),
+            false => Some(format!("calls.{}", column.name)),
+        },
+    )
+}
+
+/// The table to read from, with nothing in the columns that a file is too old to have.
+pub(crate) fn table(connection: &Connection) -> String {
+    let missing = COLUMNS
+        .iter()
+        .filter(|column| column.is_missing(connection));
+    let missing = missing.map(|column| format!(", NULL AS {}", column.name));
+    match missing.collect::<String>().as_str() {
+        "" => "calls".to_owned(),
+        missing => format!("(SELECT *{missing} FROM calls) AS calls"),
+    }
+}
+
+pub(crate) fn names() -> String {
+    joined(|column| Some(column.name.to_owned()))
+}
+
+/// What is read of a damaged file, of any age. Whatever it had of a chain says nothing any more.
+pub(crate) fn salvaged(connection: &Connection) -> String {
+    joined(|column| {
+        let is_left_out = column.digest == UNHASHED || column.is_missing(connection);
+        Some(if is_left_out { "NULL" } else { column.name }.to_owned())
+    })
+}
+
+fn joined(text: impl Fn(&Column) -> Option<String>) -> String {
+    COLUMNS
+        .iter()
+        .filter_map(text)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+pub(crate) fn values<'a>(
+    start: &CallStart<'a>,
+    end: Option<&CallEnd<'a>>,
+) -> [ValueRef<'a>; COUNT] {
+    let mut values = [ValueRef::Null; COUNT];
+    for (value, column) in values.iter_mut().zip(&COLUMNS) {
+        *value = match (&column.written, end) {
+            (Written::Start(of), _) => of(start),
+            (Written::End(of) | Written::EndFlag(of), Some(end)) => of(end),
+            (Written::End(_), None) => continue,
+            (Written::EndFlag(_), None) => ValueRef::Integer(0),
+        };
+    }
+    values
+}
+
+/// What an end adds to a call that is in the table already.
+pub(crate) fn end_values<'a>(end: &CallEnd<'a>) -> impl Iterator<Item = ValueRef<'a>> {
+    COLUMNS
+        .iter()
+        .filter_map(move |column| match &column.written {
+            Written::Start(_) => None,
+            Written::End(value) | Written::EndFlag(value) => Some(value(end)),
+        })
+}
+
+fn int<'a>(number: impl Into<Option<i64>>) -> ValueRef<'a> {
+    number.into().map_or(ValueRef::Null, ValueRef::Integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(connection: &Connection) -> Vec<String> {
+        let sql = "SELECT name || ' ' || type || \"notnull\" || coalesce(dflt_value, '') || pk
+            FROM pragma_table_info('calls')";
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.query_map([], |row| row.get(0)).unwrap();
+        columns.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_upgraded_table_has_the_columns_of_a_new_one() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&create_table()).unwrap();
+        let mut new = columns(&connection);
+        for column in COLUMNS.iter().filter(|column| column.since > 1) {
+            let sql = format!("ALTER TABLE calls DROP COLUMN {}", column.name);
+            connection.execute_batch(&sql).unwrap();
+        }
+        assert!(columns(&connection).len() < new.len());
+        assert!(table(&connection).contains("NULL AS caller"));
+        for form in 2..=newest_form(1) {
+            connection.execute_batch(&upgrade(form)).unwrap();
+        }
+        assert_eq!(table(&connection), "calls");
+        let mut upgraded = columns(&connection);
+        new.sort();
+        upgraded.sort();
+        assert_eq!(upgraded, new);
+    }
+}

@@ -1,0 +1,380 @@
+//! Checks the whole chain, and what it says of calls.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{ChainProblem, Verification, VerifyOptions, uncovered_until, usable};
+use crate::chain::{self, Entry, Kind, NOTHING, SELECT};
+use crate::columns::{SELECT_BY_SEQ, column};
+use crate::head::Head;
+use crate::key::{Hash, Key, hex};
+use crate::{digest, time};
+
+/// How far from its place an entry is looked for.
+const NEAR: i64 = 16;
+
+pub(super) struct Verifier<'a> {
+    connection: &'a Connection,
+    key: Option<&'a Key>,
+    expect: Option<Hash>,
+    /// Where the expected hash stands.
+    expected_at: Option<i64>,
+    report: Verification,
+    /// Calls that are not there, by place: the entry that knows them. Their deletion may still follow.
+    missing: HashMap<i64, i64>,
+    uncovered_until: i64,
+    trimmed: Option<Entry>,
+}
+
+impl<'a> Verifier<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        key: Option<&'a Key>,
+        expect: Option<Hash>,
+    ) -> Self {
+        Self {
+            connection,
+            key,
+            expect,
+            expected_at: None,
+            report: Verification::default(),
+            missing: HashMap::new(),
+            uncovered_until: 0,
+            trimmed: None,
+        }
+    }
+
+    pub(super) fn run(
+        mut self,
+        options: &VerifyOptions,
+        head: Option<Head>,
+    ) -> rusqlite::Result<Verification> {
+        let Some(last) = chain::last(self.connection)? else {
+            let text = "the whole chain of hashes is gone".to_owned();
+            self.report.add(ChainProblem::Missing, None, None, text);
+            return Ok(self.report);
+        };
+        let oldest: i64 = self
+            .connection
+            .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
+        let newest = options.newest.map(i64::from);
+        let from = newest.map_or(oldest, |newest| (last.n - newest).max(oldest));
+        self.report.is_partial = from > oldest;
+        (self.report.head_entry, self.report.head) = (last.n, hex(&last.hash));
+        self.report.is_keyed = last.key.is_some() && last.key == self.key.map(|key| key.id);
+        self.uncovered_until = uncovered_until(self.connection)?;
+        self.entries(from)?;
+        self.rows(options.newest)?;
+        self.told_missing();
+        self.count(&last)?;
+        self.head(head, &last)?;
+        self.expectation(options, oldest);
+        self.key_of(&last);
+        Ok(self.report)
+    }
+
+    fn add(&mut self, problem: ChainProblem, entry: i64, call: Option<String>, text: String) {
+        self.report.add(problem, Some(entry), call, text);
+    }
+
+    fn entries(&mut self, from: i64) -> rusqlite::Result<()> {
+        let sql = format!("{SELECT} WHERE n >= ? ORDER BY n");
+        let mut statement = self.connection.prepare(&sql)?;
+        let mut rows = statement.query([from])?;
+        let (mut first, mut before): (Option<Entry>, Option<Entry>) = (None, None);
+        while let Some(row) = rows.next()? {
+            let entry = Entry::read(row)?;
+            self.report.entries += 1;
+            if Some(entry.hash) == self.expect {
+                self.expected_at = Some(entry.n);
+            }
+            match &before {
+                Some(before) => self.link(before, &entry)?,
+                None => {
+                    first = Some(entry.clone());
+                    self.beginning(&entry);
+                }
+            }
+            // Of the oldest one that is kept, all was said before it was.
+            let is_anchor = before.is_none() && !self.report.is_partial;
+            self.content(&entry, is_anchor)?;
+            before = Some(entry);
+        }
+        let is_vouched = |first: &Entry| {
+            let trimmed = self.trimmed.as_ref();
+            trimmed.is_some_and(|last| (last.row, last.digest) == (first.n, first.hash))
+        };
+        if let Some(first) = first
+            && first.kind != Some(Kind::Begin)
+            && !self.report.is_partial
+            && !is_vouched(&first)
+        {
+            let text = format!(
+                "entries before #{} are missing, and nothing says that they were trimmed",
+                first.n
+            );
+            self.add(ChainProblem::Missing, first.n, None, text);
+        }
+        Ok(())
+    }
+
+    fn beginning(&mut self, entry: &Entry) {
+        if entry.kind != Some(Kind::Begin) {
+            return;
+        }
+        let expected = usable(self.key, entry).map(|key| entry.expected(key, &NOTHING));
+        if expected.is_some_and(|expected| expected != entry.hash) {
+            let text = "the first entry was changed".to_owned();
+            self.add(ChainProblem::Changed, entry.n, None, text);
+        }
+        if entry.digest != NOTHING {
+            self.report.notes.push(format!(
+                "this journal begins with entry #{}; the one before it ended with the head {}",
+                entry.n,
+                hex(&entry.digest)
+            ));
+        }
+    }
+
+    /// Whether an entry follows the one before it.
+    fn link(&mut self, before: &Entry, entry: &Entry) -> rusqlite::Result<()> {
+        let gap = entry.n - before.n - 1;
+        let is_said = entry.kind == Some(Kind::Lost) && entry.row == gap;
+        if gap > 0 && !is_said {
+            let text = match gap {
+                1 => format!("entry #{} is missing", before.n + 1),
+                _ => format!("entries #{} to #{} are missing", before.n + 1, entry.n - 1),
+            };
+            self.add(ChainProblem::Missing, entry.n, None, text);
+            return Ok(());
+        }
+        let Some(key) = usable(self.key, entry) else {
+            if before.key != entry.key {
+                self.report.notes.push(format!(
+                    "entries from #{} on were made with a key that isn't here, so their hashes can't be checked",
+                    entry.n
+                ));
+            }
+            return Ok(());
+        };
+        if self.key.is_some() && before.key.is_some() && entry.key.is_none() {
+            let text = format!("entry #{} was made without the key", entry.n);
+            self.add(ChainProblem::Foreign, entry.n, None, text);
+        }
+        if entry.expected(key, &before.hash) == entry.hash {
+            return Ok(());
+        }
+        let call = self.id_at(entry.row)?;
+        let of = call
+            .as_ref()
+            .map_or(String::new(), |id| format!(", of call {id},"));
+        if self.stood_elsewhere(key, entry)? {
+            let text = format!(
+                "entry #{}{of} stands where another one was written",
+                entry.n
+            );
+            self.add(ChainProblem::OutOfOrder, entry.n, call, text);
+        } else {
+            let text = format!("entry #{}{of} was changed", entry.n);
+            self.add(ChainProblem::Changed, entry.n, call, text);
+        }
+        Ok(())
+    }
+
+    /// True if the entry's hash is right for a place nearby, after one of its neighbours.
+    fn stood_elsewhere(&self, key: Option<&Key>, entry: &Entry) -> rusqlite::Result<bool> {
+        let sql = format!("{SELECT} WHERE n >= ? AND n <= ?");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let near = statement.query_map(params![entry.n - NEAR - 1, entry.n + NEAR], Entry::read)?;
+        let near = near.collect::<rusqlite::Result<Vec<Entry>>>()?;
+        let mut moved = entry.clone();
+        Ok((entry.n - NEAR..=entry.n + NEAR).any(|n| {
+            moved.n = n;
+            near.iter()
+                .any(|before| moved.expected(key, &before.hash) == entry.hash)
+        }))
+    }
+
+    /// Whether what an entry says is so.
+    fn content(&mut self, entry: &Entry, is_anchor: bool) -> rusqlite::Result<()> {
+        match entry.kind {
+            Some(kind) if kind.is_of_call() && !is_anchor => self.call(entry)?,
+            Some(Kind::Evicted) => {
+                self.missing.remove(&entry.row);
+                self.report.evicted += 1;
+            }
+            Some(Kind::Trimmed) => self.trimmed = Some(entry.clone()),
+            Some(Kind::Lost) if !is_anchor => {
+                let text = match entry.row {
+                    0 => format!(
+                        "the chain before entry #{} was rewritten: its head was {}",
+                        entry.n,
+                        hex(&entry.digest)
+                    ),
+                    lost => format!(
+                        "{lost} entries before #{} are missing: the newest calls were deleted, or lost when the power failed",
+                        entry.n
+                    ),
+                };
+                self.add(ChainProblem::Missing, entry.n, None, text);
+            }
+            None => {
+                let text = format!("entry #{} is of no known kind", entry.n);
+                self.add(ChainProblem::Foreign, entry.n, None, text);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, entry: &Entry) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(&SELECT_BY_SEQ)?;
+        let mut rows = statement.query([entry.row])?;
+        let Some(row) = rows.next()? else {
+            self.missing.insert(entry.row, entry.n);
+            return Ok(());
+        };
+        self.missing.remove(&entry.row);
+        let chained: Option<i64> = row.get(column!(chained))?;
+        if chained.is_some_and(|chained| chained > entry.n) {
+            return Ok(()); // A later entry speaks of it.
+        }
+        self.report.calls += 1;
+        let run = digest::run(self.connection, row.get(column!(run))?)?;
+        let is_same = chained == Some(entry.n) && digest::of_row(&run, row)? == entry.digest;
+        if !is_same {
+            let id: String = row.get(column!(id))?;
+            let text = format!(
+                "call {id} was changed: it is not what entry #{} says",
+                entry.n
+            );
+            self.add(ChainProblem::Changed, entry.n, Some(id), text);
+        }
+        Ok(())
+    }
+
+    /// Calls that no entry knows.
+    fn rows(&mut self, newest: Option<u32>) -> rusqlite::Result<()> {
+        let calls = match newest {
+            Some(newest) => format!("(SELECT * FROM calls ORDER BY seq DESC LIMIT {newest})"),
+            None => "calls".to_owned(),
+        };
+        let sql = format!(
+            "SELECT some.seq, some.id, some.chained, some.finished FROM {calls} AS some
+             LEFT JOIN chain ON chain.n = some.chained WHERE chain.row IS NOT some.seq"
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (seq, id): (i64, String) = (row.get(0)?, row.get(1)?);
+            let (chained, finished): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
+            match chained {
+                None if seq <= self.uncovered_until => {
+                    self.report.uncovered += u64::from(finished.is_some());
+                }
+                _ => {
+                    let text = format!("call {id} is not in the chain: Toolgate did not record it");
+                    let problem = ChainProblem::Foreign;
+                    self.report.add(problem, chained, Some(id), text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn told_missing(&mut self) {
+        let mut missing: Vec<(i64, i64)> = self.missing.drain().map(|(seq, n)| (n, seq)).collect();
+        missing.sort_unstable();
+        for (n, seq) in missing {
+            let moment = time::timestamp((seq >> 20) * 1000);
+            let text = format!("the call of entry #{n}, made at {moment:.3}, is missing");
+            self.add(ChainProblem::Missing, n, None, text);
+        }
+    }
+
+    /// Of calls that are older than the chain only their number is known.
+    fn count(&mut self, last: &Entry) -> rusqlite::Result<()> {
+        if self.report.is_partial || self.report.problems > 0 {
+            return Ok(());
+        }
+        let sql = "SELECT count(*) FROM calls WHERE finished IS NOT NULL OR chained IS NOT NULL";
+        let count: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
+        let (problem, what) = match count - last.calls {
+            0 => return Ok(()),
+            more @ 1.. => (
+                ChainProblem::Foreign,
+                format!("{more} more than there were"),
+            ),
+            less => (ChainProblem::Missing, format!("{} are missing", -less)),
+        };
+        let text = format!("of the calls that are older than the chain, {what}");
+        self.report.add(problem, None, None, text);
+        Ok(())
+    }
+
+    fn head(&mut self, head: Option<Head>, last: &Entry) -> rusqlite::Result<()> {
+        let (problem, text) = match head {
+            None => (
+                ChainProblem::Missing,
+                "the file that keeps the head, '.head' beside the journal, is missing: whether the newest calls were deleted can't be told".to_owned(),
+            ),
+            Some(head) if head.is_in(self.connection)? => return Ok(()),
+            Some(head) if head.n > last.n => (
+                ChainProblem::Missing,
+                format!(
+                    "entries #{} to #{} at the end are missing: the newest calls were deleted, or lost when the power failed",
+                    last.n + 1,
+                    head.n
+                ),
+            ),
+            Some(head) => (
+                ChainProblem::Changed,
+                format!(
+                    "entry #{} is not the one that was the head, {}: the chain was rewritten",
+                    head.n,
+                    hex(&head.hash)
+                ),
+            ),
+        };
+        self.report.add(problem, None, None, text);
+        Ok(())
+    }
+
+    fn expectation(&mut self, options: &VerifyOptions, oldest: i64) {
+        let Some(expected) = &options.expect else {
+            return;
+        };
+        match self.expected_at {
+            Some(n) => {
+                let since = self.report.head_entry - n;
+                let note = format!(
+                    "the expected hash is that of entry #{n}; {since} entries were added since"
+                );
+                self.report.notes.push(note);
+            }
+            None => {
+                let text = format!(
+                    "no entry has the expected hash {expected}: the chain was rewritten since it was noted, or that entry is older than #{oldest}, the oldest that is kept"
+                );
+                self.report.add(ChainProblem::Missing, None, None, text);
+            }
+        }
+    }
+
+    /// With a key, a chain that ends without it was continued by somebody who doesn't have it.
+    fn key_of(&mut self, last: &Entry) {
+        if let Some(key) = self.key
+            && last.key != Some(key.id)
+        {
+            let text = "the newest entry was not made with the key beside the journal".to_owned();
+            self.add(ChainProblem::Foreign, last.n, None, text);
+        }
+    }
+
+    fn id_at(&self, seq: i64) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT id FROM calls WHERE seq = ?";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_row([seq], |row| row.get(0)).optional()
+    }
+}
